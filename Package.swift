@@ -1,0 +1,118 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+/// Settings of every target of the product: Swift 6 mode, each warning an error, and strict memory safety, so
+/// that every touch of C memory is marked `unsafe` where it happens.
+let strict: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .strictMemorySafety(),
+    .treatAllWarnings(as: .error),
+]
+
+/// Tests keep the language mode and the warnings; they touch C only to arrange the world around the product.
+let testing: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .treatAllWarnings(as: .error),
+]
+
+func source(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
+    .target(name: name, dependencies: dependencies, swiftSettings: strict)
+}
+
+func plugin(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+    .target(name: name, dependencies: dependencies, path: "Plugins/\(name)", swiftSettings: strict)
+}
+
+/// A header-only C module: no code of its own, nothing linked; its library, if any, is opened at first use.
+func header(_ name: String) -> Target {
+    .systemLibrary(name: name)
+}
+
+func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+    .testTarget(name: name, dependencies: dependencies, swiftSettings: testing)
+}
+
+let package = Package(
+    name: "credmgr",
+    products: [
+        .library(name: "CredentialCore", targets: ["CredentialCore"]),
+        .executable(name: "credmgr", targets: ["credmgr"]),
+    ],
+    targets: [
+        // C boundaries
+        header("CLinux"),
+        header("CLibSecret"),
+        header("CLibCurl"),
+        header("CLibCrypto"),
+        header("CMicroHTTPD"),
+
+        // The domain and the protocol: no C, no input or output
+        // Reading decimals needs libm, which nothing else brings in.
+        .target(name: "StrictJSON", swiftSettings: strict, linkerSettings: [.linkedLibrary("m")]),
+        source("CredentialCore", ["StrictJSON"]),
+        source("OAuth", ["CredentialCore", "StrictJSON"]),
+
+        // Adapters of providers
+        plugin("GenericOAuth2Adapter", ["CredentialCore", "OAuth", "StrictJSON"]),
+        plugin("AzureB2CAdapter", ["CredentialCore", "OAuth", "StrictJSON"]),
+
+        // Adapters of the machine
+        source("LinuxPlatform", ["CLinux", "CredentialCore"]),
+        source("LocalFiles", ["LinuxPlatform", "CredentialCore", "StrictJSON"]),
+        source("SecretServiceStore", ["CLibSecret", "LinuxPlatform", "CredentialCore"]),
+        source("EncryptedFileStore", ["LinuxPlatform", "LocalFiles", "CredentialCore", "StrictJSON"]),
+        source("KernelKeyringCache", ["CLinux", "CredentialCore", "StrictJSON"]),
+        source("CurlTransport", ["CLibCurl", "LinuxPlatform", "CredentialCore"]),
+        source("CryptoSupport", ["CLibCrypto", "LinuxPlatform", "CredentialCore", "StrictJSON"]),
+        source("LoopbackHTTP", ["CMicroHTTPD", "LinuxPlatform", "CredentialCore"]),
+        source("DemoProvider", ["LoopbackHTTP", "CryptoSupport", "CredentialCore", "StrictJSON"]),
+
+        // The command line
+        source(
+            "CredmgrCommands",
+            ["CredentialCore", "OAuth", "StrictJSON", "LinuxPlatform"]),
+        .executableTarget(
+            name: "credmgr",
+            dependencies: [
+                "CredmgrCommands", "CredentialCore", "GenericOAuth2Adapter", "AzureB2CAdapter", "LinuxPlatform",
+                "LocalFiles", "SecretServiceStore", "EncryptedFileStore", "KernelKeyringCache", "CurlTransport",
+                "CryptoSupport", "LoopbackHTTP", "DemoProvider",
+            ],
+            swiftSettings: strict),
+
+        // Tests. TestSupport starts the real keyrings and servers; Tests/Fixtures holds the corpora.
+        .target(
+            name: "TestSupport", dependencies: ["CredentialCore", "StrictJSON"], path: "Tests/TestSupport",
+            swiftSettings: testing),
+        tests("StrictJSONTests", ["StrictJSON"]),
+        tests("CredentialCoreTests", ["CredentialCore", "StrictJSON", "CryptoSupport", "TestSupport"]),
+        tests("OAuthTests", ["OAuth", "CredentialCore", "StrictJSON", "CryptoSupport", "TestSupport"]),
+        tests(
+            "AdapterTests",
+            [
+                "GenericOAuth2Adapter", "AzureB2CAdapter", "OAuth", "CredentialCore", "StrictJSON", "CryptoSupport",
+                "CurlTransport", "LinuxPlatform", "DemoProvider", "TestSupport",
+            ]),
+        tests(
+            "PlatformTests",
+            ["LinuxPlatform", "LocalFiles", "KernelKeyringCache", "CredentialCore", "StrictJSON", "TestSupport"]),
+        tests("CryptoSupportTests", ["CryptoSupport", "CredentialCore", "StrictJSON", "TestSupport"]),
+        tests(
+            "StoreTests",
+            [
+                "SecretServiceStore", "EncryptedFileStore", "LocalFiles", "LinuxPlatform", "CryptoSupport",
+                "CredentialCore", "StrictJSON", "TestSupport",
+            ]),
+        tests(
+            "HTTPTests",
+            [
+                "CurlTransport", "LoopbackHTTP", "DemoProvider", "CryptoSupport", "CredentialCore", "StrictJSON",
+                "LinuxPlatform", "TestSupport",
+            ]),
+        tests("CommandTests", ["CredmgrCommands", "CredentialCore", "StrictJSON", "TestSupport"]),
+        tests("EndToEndTests", ["credmgr", "CredentialCore", "StrictJSON", "TestSupport"]),
+    ]
+)

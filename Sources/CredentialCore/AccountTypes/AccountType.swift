@@ -1,0 +1,103 @@
+/// A named client registration plus defaults: NXOAuth2's *account type*, the seeds' `accountIdentifier`.
+///
+/// The keys of its file are OAuth's own words (RFC 6749, 8414, 7591); `docs/account-types.md` lists each. A value
+/// is checked for its form here, and for its sense by the adapter (``CredentialAdapter/check(_:)``).
+public struct AccountType: Sendable, Hashable {
+    /// The name, case-sensitive and kept as spelled.
+    public var name: String
+    /// The adapter that serves it.
+    public var adapter: String
+    /// The keychain group its accounts are kept in.
+    public var keychainGroup: KeychainGroup
+    /// The client identifier (RFC 6749 §2.2).
+    public var clientID: String
+    /// Where the client secret is kept, if the client has one.
+    public var clientSecret: ClientSecretSource?
+    /// Where the private key of `private_key_jwt` is kept, if the client has one.
+    public var privateKey: ClientSecretSource?
+    /// How the client authenticates at the token endpoint (RFC 7591 §2); `nil` for the adapter's default.
+    public var tokenEndpointAuthMethod: String?
+    /// The issuer (RFC 8414 §2), for discovery.
+    public var issuer: String?
+    /// Endpoints given explicitly, by their metadata name (RFC 8414 §2); they win over discovered ones.
+    public var endpoints: [Endpoint: String]
+    /// The scopes asked for by default, in the order written.
+    public var scope: [String]
+    /// The redirect URI (RFC 6749 §3.1.2); `nil` for a loopback one.
+    public var redirectURI: String?
+    /// The resource indicator (RFC 8707).
+    public var resource: String?
+    /// The audience parameter that some providers want in place of ``resource``.
+    public var audience: String?
+    /// The flow that `login` uses; `nil` for the adapter's default.
+    public var flow: SignInFlow?
+    /// Extra parameters of the authorization request.
+    public var authorizeParameters: [String: String]
+    /// Extra parameters of the token request.
+    public var tokenParameters: [String: String]
+    /// Extra header fields of requests to the provider.
+    public var headers: [String: String]
+    /// Which token serves as the bearer token.
+    public var bearer: BearerKind
+    /// What relative URLs of `request` are joined to.
+    public var apiBase: String?
+    /// The origins, besides that of ``apiBase``, that `request` may send a token to.
+    public var apiOrigins: [String]
+    /// B2C: the tenant.
+    public var tenant: String?
+    /// B2C: the authority.
+    public var authority: String?
+    /// B2C: policies by alias.
+    public var policies: [String: String]
+    /// B2C: the alias or name of the policy used when none is named.
+    public var defaultPolicy: String?
+    /// B2C: the policy that resets a forgotten password.
+    public var passwordResetPolicy: String?
+    /// Whether `login` shows the claims of the id token.
+    public var showClaims: Bool
+
+    /// Makes a type with defaults for everything but what it needs.
+    public init(name: String, adapter: String, clientID: String) {
+        self.name = name
+        self.adapter = adapter
+        self.clientID = clientID
+        keychainGroup = .standard
+        endpoints = [:]
+        scope = []
+        authorizeParameters = [:]
+        tokenParameters = [:]
+        headers = [:]
+        bearer = .accessToken
+        apiOrigins = []
+        policies = [:]
+        showClaims = false
+    }
+
+    /// The endpoints that a definition may name.
+    public enum Endpoint: String, Sendable, CaseIterable {
+        /// RFC 6749 §3.1.
+        case authorization = "authorization_endpoint"
+        /// RFC 6749 §3.2.
+        case token = "token_endpoint"
+        /// RFC 8628 §3.1.
+        case deviceAuthorization = "device_authorization_endpoint"
+        /// RFC 7009.
+        case revocation = "revocation_endpoint"
+        /// RFC 7662.
+        case introspection = "introspection_endpoint"
+        /// OpenID Connect RP-Initiated Logout 1.0.
+        case endSession = "end_session_endpoint"
+        /// RFC 7517 §5.
+        case jwks = "jwks_uri"
+        /// RFC 9126.
+        case pushedAuthorizationRequest = "pushed_authorization_request_endpoint"
+    }
+
+    /// Which token serves as the bearer token.
+    public enum BearerKind: String, Sendable, CaseIterable {
+        /// The access token.
+        case accessToken = "access_token"
+        /// The id token, as old B2C services want it.
+        case idToken = "id_token"
+    }
+}

@@ -1,0 +1,83 @@
+/// One signed-in identity, as the registry knows it: facts only, never a secret.
+///
+/// Accounts belong to a registration (``registration``), not to a type's name: every type of the keychain group
+/// with the same provider and client id sees them.
+public struct Account: Sendable, Hashable {
+    /// The stable opaque id: 16 lower-case hexadecimal digits.
+    public let id: String
+    /// The type it was signed in under.
+    public var type: String
+    /// The adapter that signed it in.
+    public var adapter: String
+    /// Provider and client.
+    public var registration: Registration
+    /// The issuer of its id token, where there is one.
+    public var issuer: String?
+    /// The subject at the provider.
+    public var subject: String
+    /// The name it signs in with, where the provider tells.
+    public var username: String?
+    /// The person's name, where the provider tells.
+    public var displayName: String?
+    /// The user's own name for it.
+    public var label: String?
+    /// Where its secrets are. Exactly one store is authoritative.
+    public var store: StoreKind
+    /// Whether it can give tokens.
+    public var status: Status
+    /// The policies it holds grants for, sorted; empty where the provider has none.
+    public var policies: [String]
+    /// The scopes granted, of the newest grant.
+    public var scope: [String]
+    /// When the newest access token ends.
+    public var expiresAt: Instant?
+    /// When the refresh token ends, where the provider tells.
+    public var refreshExpiresAt: Instant?
+    /// When it was signed in first.
+    public var createdAt: Instant
+    /// When anything of it changed last.
+    public var updatedAt: Instant
+
+    /// Makes an account that has just been signed in.
+    public init(
+        id: String, type: String, adapter: String, registration: Registration, subject: String, store: StoreKind,
+        now: Instant
+    ) {
+        self.id = id
+        self.type = type
+        self.adapter = adapter
+        self.registration = registration
+        self.subject = subject
+        self.store = store
+        status = .active
+        policies = []
+        scope = []
+        createdAt = now
+        updatedAt = now
+    }
+
+    /// Whether an account can give tokens.
+    public enum Status: Sendable, Hashable {
+        /// It holds a grant that nothing speaks against.
+        case active
+        /// A person has to sign in again; the reason is fit to be shown.
+        case needsLogin(reason: String)
+    }
+
+    /// The name to show: the label, else the username, else the person's name, else the subject.
+    public var shownName: String { label ?? username ?? displayName ?? subject }
+}
+
+/// What an account belongs to: one client at one provider (issuer, or B2C host and tenant).
+public struct Registration: Sendable, Hashable {
+    /// The provider as its adapter names it; equal strings mean the same provider.
+    public let provider: String
+    /// The client id.
+    public let clientID: String
+
+    /// Makes a registration.
+    public init(provider: String, clientID: String) {
+        self.provider = provider
+        self.clientID = clientID
+    }
+}

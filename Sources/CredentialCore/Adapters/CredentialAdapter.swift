@@ -1,0 +1,105 @@
+public import StrictJSON
+
+/// A provider's plugin: it knows how to sign in, refresh and sign out for a type.
+///
+/// Built-in adapters and external ones (`ExternalAdapter`) are the same to the host. An adapter is given the
+/// material of one account and gives new material back; it never opens a store, never prompts and never prints.
+/// Where a person is needed it returns an ``Interaction`` and the host drives it.
+public protocol CredentialAdapter: Sendable {
+    /// The word that types name it by.
+    var name: String { get }
+    /// One line for `credmgr providers`.
+    var summary: String { get }
+
+    /// Checks the definition of a type without any network call.
+    ///
+    /// - Throws: ``ErrorCode/configuration``, naming the key.
+    func check(_ type: AccountType) throws(CredentialError)
+
+    /// The provider a type belongs to, without any network call; types with equal providers and client ids share
+    /// their accounts.
+    ///
+    /// - Throws: ``ErrorCode/configuration``.
+    func provider(of type: AccountType) throws(CredentialError) -> String
+
+    /// The policy meant by a name or alias, in its canonical spelling, or the default policy for `nil`; empty for
+    /// a provider without policies.
+    ///
+    /// - Throws: ``ErrorCode/usage`` for a policy where there is none of that name.
+    func policy(_ name: String?, of type: AccountType) throws(CredentialError) -> String
+
+    /// The scopes that a request for `scope` really sends, in order: the adapter adds what its provider needs.
+    func effectiveScope(_ scope: [String], of type: AccountType) -> [String]
+
+    /// Begins a sign-in.
+    ///
+    /// - Throws: ``ErrorCode/configuration``, ``ErrorCode/temporary``, ``ErrorCode/denied``,
+    ///   ``ErrorCode/unsupported`` for a flow that the provider lacks, before any network call.
+    func begin(_ request: SignInRequest, in context: AdapterContext) throws(CredentialError) -> SignInStep
+
+    /// Goes on with a sign-in after the interaction it asked for.
+    ///
+    /// - Parameter pending: what ``SignInStep/interaction(_:pending:)`` gave, perhaps in another process.
+    /// - Throws: as ``begin(_:in:)``; ``ErrorCode/validationFailed`` for a reply that does not hold up.
+    func resume(
+        _ request: SignInRequest, pending: JSONObject, with reply: InteractionReply, in context: AdapterContext
+    ) throws(CredentialError) -> SignInStep
+
+    /// Renews a grant.
+    ///
+    /// - Throws: ``ErrorCode/signInRequired`` when the provider says that the grant is gone;
+    ///   ``ErrorCode/temporary`` when nothing is known; anything else leaves the grant as it was.
+    func refresh(_ request: RefreshRequest, in context: AdapterContext) throws(CredentialError) -> IssuedTokens
+
+    /// Revokes a grant at the provider.
+    ///
+    /// - Throws: ``ErrorCode/unsupported`` where the provider has no revocation.
+    func revoke(_ grant: Grant, of type: AccountType, in context: AdapterContext) throws(CredentialError)
+
+    /// The URL that ends the session in the browser, if the provider has one.
+    func endSessionAddress(
+        _ grant: Grant?, policy: String, of type: AccountType, in context: AdapterContext
+    ) throws(CredentialError) -> WebAddress?
+}
+
+/// What an adapter may use of the machine.
+public struct AdapterContext: Sendable {
+    /// Sends requests.
+    public let transport: any HTTPTransport
+    /// Tells the time.
+    public let clock: any WallClock
+    /// Gives unpredictable bytes.
+    public let random: any RandomSource
+    /// Hashes, verifies and signs.
+    public let cryptography: any Cryptography
+    /// Gives the secrets of the type's client.
+    public let clientSecrets: any ClientSecrets
+    /// Takes a fact for `--verbose`; never a secret.
+    public let note: @Sendable (String) -> Void
+
+    /// Makes a context.
+    public init(
+        transport: any HTTPTransport, clock: any WallClock, random: any RandomSource,
+        cryptography: any Cryptography, clientSecrets: any ClientSecrets,
+        note: @escaping @Sendable (String) -> Void = { _ in }
+    ) {
+        self.transport = transport
+        self.clock = clock
+        self.random = random
+        self.cryptography = cryptography
+        self.clientSecrets = clientSecrets
+        self.note = note
+    }
+}
+
+/// Gives the secrets that a type's definition points to.
+public protocol ClientSecrets: Sendable {
+    /// The client secret; `nil` for a public client. An empty one counts as none.
+    ///
+    /// - Throws: ``ErrorCode/configuration`` when it is promised but not there; the errors of the store.
+    func clientSecret(of type: AccountType) throws(CredentialError) -> Secret?
+    /// The private key of the client; `nil` where none is defined.
+    ///
+    /// - Throws: as ``clientSecret(of:)``.
+    func privateKey(of type: AccountType) throws(CredentialError) -> Secret?
+}

@@ -1,0 +1,136 @@
+public import StrictJSON
+
+/// What a sign-in is asked to do.
+public struct SignInRequest: Sendable {
+    /// The type to sign in for.
+    public var type: AccountType
+    /// The flow.
+    public var flow: SignInFlow
+    /// The policy, canonical; empty where the provider has none.
+    public var policy: String
+    /// The scopes asked for, as the user or the type gave them.
+    public var scope: [String]
+    /// The resource indicator.
+    public var resource: String?
+    /// The audience.
+    public var audience: String?
+    /// Whom the provider should offer first.
+    public var loginHint: String?
+    /// The `prompt` parameter (OpenID Connect Core §3.1.2.1).
+    public var prompt: String?
+    /// The username of the password flow.
+    public var username: String?
+    /// The password of the password flow.
+    public var password: Secret?
+    /// The redirect URI to use, decided by the host: the loopback one it listens on, or the type's own.
+    public var redirectURI: String
+
+    /// Makes a request.
+    public init(type: AccountType, flow: SignInFlow, policy: String, scope: [String], redirectURI: String) {
+        self.type = type
+        self.flow = flow
+        self.policy = policy
+        self.scope = scope
+        self.redirectURI = redirectURI
+    }
+}
+
+/// Where a sign-in stands.
+public enum SignInStep: Sendable {
+    /// A person is needed; `pending` is what the adapter wants back. It holds secrets (verifier, nonce).
+    case interaction(Interaction, pending: JSONObject)
+    /// Signed in.
+    case done(SignInResult)
+}
+
+/// What a person is asked to do, by value: the host does it.
+public enum Interaction: Sendable, Hashable {
+    /// Open a URL; the provider answers at the redirect URI, with `state`.
+    case openURL(WebAddress, state: String)
+    /// Show a code and where to enter it, then ask again every `interval` seconds (RFC 8628).
+    case showCode(
+        userCode: String, verificationURI: WebAddress, complete: WebAddress?, interval: Int, expires: Instant)
+    /// Ask for a line of text.
+    case ask(prompt: String, isSecret: Bool)
+}
+
+/// What came of an interaction.
+public enum InteractionReply: Sendable {
+    /// The URL that the provider redirected to, whole.
+    case redirect(String)
+    /// The interval has passed: ask the provider.
+    case poll
+    /// The line entered.
+    case text(Secret)
+}
+
+/// A finished sign-in: who, and what was issued.
+public struct SignInResult: Sendable {
+    /// Who signed in.
+    public var identity: Identity
+    /// What was issued.
+    public var tokens: IssuedTokens
+
+    /// Makes a result.
+    public init(identity: Identity, tokens: IssuedTokens) {
+        self.identity = identity
+        self.tokens = tokens
+    }
+}
+
+/// Who an account is, by validated claims.
+public struct Identity: Sendable, Hashable {
+    /// The issuer, where there is an id token.
+    public var issuer: String?
+    /// The stable subject at the provider.
+    public var subject: String
+    /// The name it signs in with.
+    public var username: String?
+    /// The person's name.
+    public var displayName: String?
+
+    /// Makes an identity.
+    public init(issuer: String?, subject: String, username: String? = nil, displayName: String? = nil) {
+        self.issuer = issuer
+        self.subject = subject
+        self.username = username
+        self.displayName = displayName
+    }
+}
+
+/// What a provider issued in one reply, checked.
+public struct IssuedTokens: Sendable {
+    /// The bearer token for the request, if one came: the access token, or the id token where it serves as one.
+    public var accessToken: AccessToken?
+    /// The grant as it is now. A reply without a refresh token keeps the old one.
+    public var grant: Grant
+
+    /// Makes a set of issued tokens.
+    public init(accessToken: AccessToken?, grant: Grant) {
+        self.accessToken = accessToken
+        self.grant = grant
+    }
+}
+
+/// What a refresh is asked to do.
+public struct RefreshRequest: Sendable {
+    /// The type.
+    public var type: AccountType
+    /// What the access token is wanted for.
+    public var key: TokenRequestKey
+    /// The scopes asked for, in the order written.
+    public var scope: [String]
+    /// The grant to renew.
+    public var grant: Grant
+    /// The subject of the account; the reply must be for the same.
+    public var subject: String
+
+    /// Makes a request.
+    public init(type: AccountType, key: TokenRequestKey, scope: [String], grant: Grant, subject: String) {
+        self.type = type
+        self.key = key
+        self.scope = scope
+        self.grant = grant
+        self.subject = subject
+    }
+}

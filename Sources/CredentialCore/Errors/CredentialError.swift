@@ -1,0 +1,34 @@
+/// The one error of the product: a stable code, a sentence that says what happened and where, and, where one
+/// helps, the command to run next.
+public struct CredentialError: Error, Sendable, Equatable, CustomStringConvertible {
+    /// The stable code; it decides the exit status.
+    public let code: ErrorCode
+    /// What happened: lower case, no full stop, never a secret. Foreign text in it has gone through
+    /// ``ForeignText/shown(_:limit:)``.
+    public let message: String
+    /// What to do about it: a command, or a sentence.
+    public var hint: String?
+    /// Facts for `--verbose`: the provider's error number, correlation id, the failing system call. No secrets.
+    public var details: [String]
+
+    /// Makes an error.
+    public init(_ code: ErrorCode, _ message: String, hint: String? = nil, details: [String] = []) {
+        self.code = code
+        self.message = message
+        self.hint = hint
+        self.details = details
+    }
+
+    /// The message alone.
+    public var description: String { message }
+
+    /// Whether trying again later may help without anybody doing anything.
+    public var isTransient: Bool { code == .temporary || code == .lockTimeout }
+
+    /// The same error with `hint` where it has none.
+    public func withHint(_ hint: @autoclosure () -> String) -> CredentialError {
+        var copy = self
+        if copy.hint == nil { copy.hint = hint() }
+        return copy
+    }
+}

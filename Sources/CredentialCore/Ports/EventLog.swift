@@ -1,0 +1,53 @@
+/// Something that happened to an account; never a token in it.
+public struct AccountEvent: Sendable, Hashable {
+    /// What happened.
+    public let kind: Kind
+    /// When.
+    public let time: Instant
+    /// The keychain group.
+    public let group: KeychainGroup
+    /// The account type, where it is known.
+    public let type: String?
+    /// The account's id, where there is one.
+    public let account: String?
+    /// The policy, where the provider has policies.
+    public let policy: String?
+    /// Why, for what failed or was lost.
+    public let reason: String?
+
+    /// Makes an event.
+    public init(
+        kind: Kind, time: Instant, group: KeychainGroup, type: String?, account: String?, policy: String? = nil,
+        reason: String? = nil
+    ) {
+        self.kind = kind
+        self.time = time
+        self.group = group
+        self.type = type
+        self.account = account
+        self.policy = policy
+        self.reason = reason
+    }
+
+    /// What can happen.
+    public enum Kind: String, Sendable, CaseIterable {
+        /// A new account was signed in.
+        case accountAdded = "account.added"
+        /// A known account was signed in again, labelled or made the default.
+        case accountUpdated = "account.updated"
+        /// An account was forgotten.
+        case accountRemoved = "account.removed"
+        /// An access token was renewed.
+        case tokenRefreshed = "token.refreshed"
+        /// The grant is gone: a person has to sign in.
+        case tokenLost = "token.lost"
+        /// A sign-in failed.
+        case loginFailed = "login.failed"
+    }
+}
+
+/// Where events go, so that every process of the group can see them.
+public protocol EventLog: Sendable {
+    /// Adds an event. A log that cannot be written never fails the operation that it tells of.
+    func append(_ event: AccountEvent)
+}

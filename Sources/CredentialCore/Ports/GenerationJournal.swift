@@ -1,0 +1,18 @@
+/// Keeps, per account, the sealed token set of a generation in flight, until a later run has read that generation
+/// from the account's store.
+public protocol GenerationJournal: Sendable {
+    /// The sealed record, or `nil` where there is none.
+    ///
+    /// - Throws: ``ErrorCode/inputOutput``.
+    func read(_ account: String, in group: KeychainGroup) throws(CredentialError) -> [UInt8]?
+
+    /// Keeps a sealed record in place of an older one; durable when this returns.
+    ///
+    /// - Throws: ``ErrorCode/inputOutput``.
+    func write(_ sealed: [UInt8], for account: String, in group: KeychainGroup) throws(CredentialError)
+
+    /// Drops the record; dropping what is not there is no error.
+    ///
+    /// - Throws: ``ErrorCode/inputOutput``.
+    func remove(_ account: String, in group: KeychainGroup) throws(CredentialError)
+}

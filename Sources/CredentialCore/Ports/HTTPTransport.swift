@@ -1,0 +1,138 @@
+/// A request to a server.
+public struct HTTPRequest: Sendable {
+    /// The method, upper case.
+    public var method: String
+    /// Where it goes.
+    public var address: WebAddress
+    /// Header fields; names and values hold no control characters (the transport refuses them).
+    public var headers: [(name: String, value: String)]
+    /// The body.
+    public var body: HTTPBody
+    /// How large a reply may be in bytes; `nil` for no limit, for downloads only.
+    public var maximumReplySize: Int?
+    /// The time for all of it in seconds; `nil` for no limit, for transfers only.
+    public var timeout: Int?
+
+    /// Makes a request with the limits of the protocol's own calls: a reply of 1 MiB, 30 seconds.
+    public init(
+        method: String = "GET", address: WebAddress, headers: [(name: String, value: String)] = [],
+        body: HTTPBody = .none, maximumReplySize: Int? = 1 << 20, timeout: Int? = 30
+    ) {
+        self.method = method
+        self.address = address
+        self.headers = headers
+        self.body = body
+        self.maximumReplySize = maximumReplySize
+        self.timeout = timeout
+    }
+}
+
+/// What a request carries.
+public enum HTTPBody: Sendable {
+    /// Nothing.
+    case none
+    /// These bytes.
+    case bytes([UInt8])
+    /// The content of a file, read while it is sent.
+    case file(path: String)
+    /// `multipart/form-data` (RFC 7578).
+    case multipart([Part])
+
+    /// One part of a multipart body.
+    public struct Part: Sendable {
+        /// The field's name.
+        public var name: String
+        /// Its content.
+        public var content: Content
+
+        /// Makes a part.
+        public init(name: String, content: Content) {
+            self.name = name
+            self.content = content
+        }
+
+        /// The content of a part.
+        public enum Content: Sendable {
+            /// A plain field.
+            case text(String)
+            /// A file, read while it is sent.
+            case file(path: String)
+        }
+    }
+}
+
+/// A server's reply.
+public struct HTTPResponse: Sendable {
+    /// The status code.
+    public var status: Int
+    /// Header fields in the order received, names in lower case.
+    public var headers: [(name: String, value: String)]
+    /// The body; empty when it went to a sink.
+    public var body: [UInt8]
+
+    /// Makes a reply.
+    public init(status: Int, headers: [(name: String, value: String)] = [], body: [UInt8] = []) {
+        self.status = status
+        self.headers = headers
+        self.body = body
+    }
+
+    /// The values of a header field, by its lower-case name, in order.
+    public func values(of name: String) -> [String] { headers.filter { $0.name == name }.map(\.value) }
+
+    /// The first value of a header field, by its lower-case name.
+    public func value(of name: String) -> String? { headers.first { $0.name == name }?.value }
+}
+
+/// How far a transfer is.
+public struct TransferProgress: Sendable {
+    /// Bytes sent and to be sent (0 when not known).
+    public var sent: Int64, toSend: Int64
+    /// Bytes received and to be received (0 when not known).
+    public var received: Int64, toReceive: Int64
+
+    /// Makes a state of a transfer.
+    public init(sent: Int64, toSend: Int64, received: Int64, toReceive: Int64) {
+        self.sent = sent
+        self.toSend = toSend
+        self.received = received
+        self.toReceive = toReceive
+    }
+}
+
+/// Receives what arrives of a long transfer.
+public struct TransferObserver {
+    /// Takes the status and the header fields once they are complete, then each piece of the body.
+    public var head: ((HTTPResponse) -> Void)?
+    /// Takes a piece of the body; the body of the response then stays empty. Throwing ends the transfer.
+    public var sink: (([UInt8]) throws(CredentialError) -> Void)?
+    /// Is told of progress, a few times a second.
+    public var progress: ((TransferProgress) -> Void)?
+
+    /// Makes an observer.
+    public init(
+        head: ((HTTPResponse) -> Void)? = nil, sink: (([UInt8]) throws(CredentialError) -> Void)? = nil,
+        progress: ((TransferProgress) -> Void)? = nil
+    ) {
+        self.head = head
+        self.sink = sink
+        self.progress = progress
+    }
+}
+
+/// Sends requests. It never follows a redirect and speaks to nothing but `https` and loopback `http`.
+public protocol HTTPTransport: Sendable {
+    /// Sends a request and gives the reply, whatever its status.
+    ///
+    /// - Throws: ``ErrorCode/temporary`` when no reply came (name, connection, TLS, time), naming the host;
+    ///   ``ErrorCode/malformedReply`` when the reply is too large or no HTTP; ``ErrorCode/denied`` for an insecure
+    ///   address or a certificate that does not hold.
+    func send(_ request: HTTPRequest, observer: TransferObserver) throws(CredentialError) -> HTTPResponse
+}
+
+extension HTTPTransport {
+    /// Sends a request and gives the reply with its body.
+    public func send(_ request: HTTPRequest) throws(CredentialError) -> HTTPResponse {
+        try send(request, observer: TransferObserver())
+    }
+}

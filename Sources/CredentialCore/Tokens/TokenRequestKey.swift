@@ -1,0 +1,28 @@
+/// What shapes an access token, besides account and client: two requests with equal keys may share one token.
+public struct TokenRequestKey: Sendable, Hashable {
+    /// The policy; empty where the provider has none.
+    public var policy: String
+    /// The scopes asked for, sorted, without duplicates.
+    public var scope: [String]
+    /// The resource indicator (RFC 8707).
+    public var resource: String?
+    /// The audience.
+    public var audience: String?
+    /// Every extra parameter that goes into the request.
+    public var parameters: [String: String]
+    /// Which token serves as bearer.
+    public var bearer: AccountType.BearerKind
+
+    /// Makes a key; sorts the scopes.
+    public init(
+        policy: String = "", scope: [String], resource: String? = nil, audience: String? = nil,
+        parameters: [String: String] = [:], bearer: AccountType.BearerKind = .accessToken
+    ) {
+        self.policy = policy
+        self.scope = Set(scope).sorted()
+        self.resource = resource
+        self.audience = audience
+        self.parameters = parameters
+        self.bearer = bearer
+    }
+}

@@ -1,0 +1,81 @@
+public import StrictJSON
+
+/// All that is secret about one account, as one record: what its one item in the store holds.
+///
+/// Every write raises ``generation`` by one; a writer that read generation *n* may only replace generation *n*.
+public struct TokenSet: Sendable, Hashable {
+    /// The number of this state of the record, counted from 1.
+    public var generation: Int64
+    /// The key that a generation in flight is sealed with, 32 bytes, made once.
+    public var journalKey: [UInt8]
+    /// The account's facts, so that a lost registry can be rebuilt.
+    public var account: Account
+    /// One grant per policy; the empty name where the provider has no policies.
+    public var grants: [String: Grant]
+    /// Access tokens, the newest last; one per ``TokenRequestKey``.
+    public var accessTokens: [AccessToken]
+
+    /// Makes the record of a new account.
+    public init(account: Account, journalKey: [UInt8]) {
+        generation = 0
+        self.journalKey = journalKey
+        self.account = account
+        grants = [:]
+        accessTokens = []
+    }
+}
+
+/// What lets new access tokens be had without a person.
+public struct Grant: Sendable, Hashable {
+    /// How it was obtained; flows without a person are simply run again.
+    public var flow: SignInFlow
+    /// The refresh token, where there is one.
+    public var refreshToken: Secret?
+    /// When the refresh token ends, where the provider tells.
+    public var refreshExpiresAt: Instant?
+    /// The newest id token, validated.
+    public var idToken: Secret?
+    /// The scopes granted.
+    public var scope: [String]
+    /// When it was obtained or renewed.
+    public var obtainedAt: Instant
+    /// What the adapter wants to have back at the next refresh (endpoints pinned, tenant id, subject).
+    public var adapterState: JSONObject
+
+    /// Makes a grant.
+    public init(flow: SignInFlow, obtainedAt: Instant) {
+        self.flow = flow
+        self.obtainedAt = obtainedAt
+        scope = []
+        adapterState = JSONObject()
+    }
+}
+
+/// An access token and what is known of it.
+public struct AccessToken: Sendable, Hashable {
+    /// What was asked for.
+    public var key: TokenRequestKey
+    /// The token.
+    public var token: Secret
+    /// Its type (RFC 6749 §7.1) as it goes into the header: `Bearer`, `DPoP`.
+    public var tokenType: String
+    /// When it was received.
+    public var issuedAt: Instant
+    /// When it ends.
+    public var expiresAt: Instant
+    /// The scopes granted with it.
+    public var scope: [String]
+
+    /// Makes an access token.
+    public init(
+        key: TokenRequestKey, token: Secret, tokenType: String, issuedAt: Instant, expiresAt: Instant,
+        scope: [String]
+    ) {
+        self.key = key
+        self.token = token
+        self.tokenType = tokenType
+        self.issuedAt = issuedAt
+        self.expiresAt = expiresAt
+        self.scope = scope
+    }
+}

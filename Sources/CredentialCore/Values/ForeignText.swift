@@ -1,0 +1,32 @@
+/// Text that came from a server, a plugin or a file and is about to be shown.
+public enum ForeignText {
+    /// `text` made safe for a terminal and a log: controls, bidirectional overrides and invisible characters are
+    /// replaced by a space each, runs of spaces become one, and it is cut at `limit` characters.
+    public static func shown(_ text: String, limit: Int = 200) -> String {
+        var result = ""
+        var length = 0
+        var pendingSpace = false
+        for scalar in text.unicodeScalars {
+            if isHidden(scalar) || scalar == " " {
+                pendingSpace = !result.isEmpty
+                continue
+            }
+            if length >= limit { return result + "…" }
+            if pendingSpace {
+                result += " "
+                length += 1
+                pendingSpace = false
+            }
+            result.unicodeScalars.append(scalar)
+            length += 1
+        }
+        return result
+    }
+
+    private static func isHidden(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.properties.generalCategory {
+        case .control, .format, .surrogate, .privateUse, .unassigned, .lineSeparator, .paragraphSeparator: true
+        default: false
+        }
+    }
+}

@@ -1,0 +1,49 @@
+/// A point in time in whole seconds since 1970-01-01T00:00:00Z, as OAuth counts it.
+public struct Instant: Sendable, Hashable, Comparable {
+    /// Seconds since the epoch.
+    public let epochSeconds: Int64
+
+    /// Makes an instant.
+    public init(epochSeconds: Int64) { self.epochSeconds = epochSeconds }
+
+    /// Whether `left` comes first.
+    public static func < (left: Instant, right: Instant) -> Bool { left.epochSeconds < right.epochSeconds }
+
+    /// The instant `seconds` later; beyond the range of 64 bits it stays at the end of the range.
+    public func adding(_ seconds: Int64) -> Instant {
+        let (sum, overflow) = epochSeconds.addingReportingOverflow(seconds)
+        return Instant(epochSeconds: overflow ? (seconds > 0 ? .max : .min) : sum)
+    }
+
+    /// The seconds from `earlier` to this instant; beyond the range of 64 bits it stays at the end of the range.
+    public func seconds(since earlier: Instant) -> Int64 {
+        let (difference, overflow) = epochSeconds.subtractingReportingOverflow(earlier.epochSeconds)
+        return overflow ? (epochSeconds > earlier.epochSeconds ? .max : .min) : difference
+    }
+
+    /// As RFC 3339 in UTC with whole seconds: `2026-11-21T08:30:00Z`. Years outside 0…9999 are cut to that range.
+    public var rfc3339: String {
+        let seconds = min(max(epochSeconds, -62_167_219_200), 253_402_300_799)
+        let time = (seconds % 86_400 + 86_400) % 86_400
+        let day = (seconds - time) / 86_400
+        // Howard Hinnant's civil-from-days: exact in the proleptic Gregorian calendar.
+        let shifted = day + 719_468
+        let era = (shifted >= 0 ? shifted : shifted - 146_096) / 146_097
+        let dayOfEra = shifted - era * 146_097
+        let yearOfEra = (dayOfEra - dayOfEra / 1_460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
+        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+        let shiftedMonth = (5 * dayOfYear + 2) / 153
+        let dayOfMonth = dayOfYear - (153 * shiftedMonth + 2) / 5 + 1
+        let month = shiftedMonth < 10 ? shiftedMonth + 3 : shiftedMonth - 9
+        let year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0)
+        let date = "\(Self.padded(year, 4))-\(Self.padded(month, 2))-\(Self.padded(dayOfMonth, 2))"
+        let clock =
+            "\(Self.padded(time / 3_600, 2)):\(Self.padded(time / 60 % 60, 2)):\(Self.padded(time % 60, 2))"
+        return "\(date)T\(clock)Z"
+    }
+
+    private static func padded(_ number: Int64, _ width: Int) -> String {
+        let digits = String(number)
+        return String(repeating: "0", count: max(0, width - digits.count)) + digits
+    }
+}

@@ -1,0 +1,22 @@
+/// The namespace of accounts and tokens that tools share.
+///
+/// It is a namespace, not a wall: every process of the user can read the Secret Service.
+public struct KeychainGroup: Sendable, Hashable, CustomStringConvertible {
+    /// The group's name; obeys ``Name``.
+    public let name: String
+
+    /// The group of types that name none.
+    public static let standard = KeychainGroup(uncheckedName: "default")
+
+    /// Makes a group.
+    ///
+    /// - Throws: ``ErrorCode/usage`` for a name that breaks the rule of ``Name``.
+    public init(_ name: String) throws(CredentialError) {
+        self.name = try Name.checked(name, kind: "keychain group")
+    }
+
+    private init(uncheckedName name: String) { self.name = name }
+
+    /// The name.
+    public var description: String { name }
+}

@@ -1,0 +1,35 @@
+/// The rule for names of account types, keychain groups, policy aliases and providers:
+/// `[A-Za-z0-9][A-Za-z0-9._-]{0,127}`, case-sensitive.
+///
+/// It keeps a name usable as one path component and as one word of a shell.
+public enum Name {
+    /// Gives back `name` when it obeys the rule.
+    ///
+    /// - Parameter kind: what it names, for the message: "account type", "keychain group".
+    /// - Throws: ``ErrorCode/usage`` when it does not.
+    public static func checked(_ name: String, kind: String) throws(CredentialError) -> String {
+        guard isValid(name) else {
+            throw CredentialError(
+                .usage, "'\(ForeignText.shown(name, limit: 60))' is not a name for a \(kind)",
+                hint: "use 1 to 128 letters, digits, '.', '_' and '-', beginning with a letter or digit")
+        }
+        return name
+    }
+
+    /// Whether `name` obeys the rule.
+    public static func isValid(_ name: String) -> Bool {
+        guard let first = name.utf8.first, isAlphanumeric(first), name.utf8.count <= 128 else { return false }
+        return name.utf8.allSatisfy {
+            isAlphanumeric($0) || $0 == UInt8(ascii: ".") || $0 == UInt8(ascii: "_") || $0 == UInt8(ascii: "-")
+        }
+    }
+
+    private static func isAlphanumeric(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"):
+            true
+        default: false
+        }
+    }
+}

@@ -1,0 +1,30 @@
+/// A string that must not be shown: it prints, dumps and reflects as `[redacted]`.
+///
+/// Only ``reveal()`` gives the text. What this cannot do is keep copies of a Swift string from staying in memory;
+/// `docs/threat-model.md` says so.
+public struct Secret: Sendable, Hashable, CustomStringConvertible, CustomDebugStringConvertible,
+    CustomReflectable
+{
+    private let text: String
+
+    /// Wraps a secret.
+    public init(_ text: String) { self.text = text }
+
+    /// The text itself, for the one place that sends, stores or prints it.
+    public func reveal() -> String { text }
+
+    /// Whether there is no text at all.
+    public var isEmpty: Bool { text.isEmpty }
+
+    /// Always `[redacted]`.
+    public var description: String { "[redacted]" }
+    /// Always `[redacted]`.
+    public var debugDescription: String { "[redacted]" }
+    /// A mirror without children.
+    public var customMirror: Mirror { Mirror(self, children: [:]) }
+
+    /// Compares in a time that depends on the lengths only.
+    public static func == (left: Secret, right: Secret) -> Bool {
+        ConstantTime.equal(Array(left.text.utf8), Array(right.text.utf8))
+    }
+}

@@ -1,0 +1,142 @@
+/// An absolute `http`, `https` or other URL, split into its parts (RFC 3986), strictly: printable ASCII only.
+///
+/// The query is kept as written, so `…/authorize?p=b2c_1_sign_in` survives.
+public struct WebAddress: Sendable, Hashable, CustomStringConvertible {
+    /// The scheme in lower case.
+    public let scheme: String
+    /// The host in lower case, without brackets; empty for a URL without authority (`urn:…`).
+    public let host: String
+    /// The port written, if any.
+    public let port: UInt16?
+    /// The path as written; may be empty.
+    public let path: String
+    /// What stands after `?`, as written, without a fragment.
+    public let query: String?
+    /// What stands after `#`, as written.
+    public let fragment: String?
+    private let hasAuthority: Bool
+
+    /// Splits `text`; `nil` unless it is an absolute URL of printable ASCII without user information.
+    public init?(_ text: String) {
+        guard text.utf8.count <= 1 << 17, text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else { return nil }
+        guard let colon = text.firstIndex(of: ":") else { return nil }
+        let scheme = text[..<colon].lowercased()
+        guard let first = scheme.utf8.first, first >= 0x61, first <= 0x7A,
+            scheme.utf8.allSatisfy({
+                ($0 >= 0x61 && $0 <= 0x7A) || ($0 >= 0x30 && $0 <= 0x39) || $0 == 0x2B || $0 == 0x2D || $0 == 0x2E
+            })
+        else { return nil }
+        var rest = text[text.index(after: colon)...]
+        var fragment: String?
+        if let hash = rest.firstIndex(of: "#") {
+            fragment = String(rest[rest.index(after: hash)...])
+            rest = rest[..<hash]
+        }
+        var query: String?
+        if let mark = rest.firstIndex(of: "?") {
+            query = String(rest[rest.index(after: mark)...])
+            rest = rest[..<mark]
+        }
+        var host = "", port: UInt16?
+        let hasAuthority = rest.hasPrefix("//")
+        if hasAuthority {
+            rest = rest.dropFirst(2)
+            let end = rest.firstIndex(of: "/") ?? rest.endIndex
+            guard let parts = Self.splitAuthority(rest[..<end]) else { return nil }
+            (host, port) = parts
+            rest = rest[end...]
+        }
+        self.scheme = scheme
+        self.host = host
+        self.port = port
+        self.path = String(rest)
+        self.query = query
+        self.fragment = fragment
+        self.hasAuthority = hasAuthority
+    }
+
+    private init(_ other: WebAddress, path: String, query: String?, fragment: String?) {
+        scheme = other.scheme
+        host = other.host
+        port = other.port
+        hasAuthority = other.hasAuthority
+        self.path = path
+        self.query = query
+        self.fragment = fragment
+    }
+
+    private static func splitAuthority(_ text: Substring) -> (String, UInt16?)? {
+        guard !text.contains("@"), !text.contains("\\") else { return nil }
+        var host = text, portText: Substring?
+        if text.hasPrefix("[") {
+            guard let close = text.firstIndex(of: "]") else { return nil }
+            host = text[text.index(after: text.startIndex)..<close]
+            let after = text[text.index(after: close)...]
+            if !after.isEmpty {
+                guard after.hasPrefix(":") else { return nil }
+                portText = after.dropFirst()
+            }
+            guard host.utf8.allSatisfy({ $0 == 0x3A || $0 == 0x2E || Character(Unicode.Scalar($0)).isHexDigit })
+            else { return nil }
+        } else if let colon = text.firstIndex(of: ":") {
+            host = text[..<colon]
+            portText = text[text.index(after: colon)...]
+            guard let portText, !portText.contains(":") else { return nil }
+        }
+        guard !host.isEmpty, !host.contains(where: { "<>\"{}|^`%".contains($0) }) else { return nil }
+        guard let portText, !portText.isEmpty else { return (host.lowercased(), nil) }
+        guard portText.utf8.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }), let port = UInt16(portText) else {
+            return nil
+        }
+        return (host.lowercased(), port)
+    }
+
+    /// The port written, else the scheme's own.
+    public var effectivePort: UInt16? {
+        port ?? (scheme == "https" ? 443 : scheme == "http" ? 80 : nil)
+    }
+
+    /// Scheme, host and port, as browsers compare origins: `https://example.com`, `http://localhost:3000`.
+    public var origin: String {
+        let shownHost = host.contains(":") ? "[\(host)]" : host
+        let standard: UInt16? = scheme == "https" ? 443 : scheme == "http" ? 80 : nil
+        guard let port, port != standard else { return "\(scheme)://\(shownHost)" }
+        return "\(scheme)://\(shownHost):\(port)"
+    }
+
+    /// Whether the host is this machine's loopback: `localhost`, `127.0.0.0/8` or `::1`.
+    public var isLoopback: Bool {
+        if host == "localhost" || host == "::1" { return true }
+        let parts = host.split(separator: ".", omittingEmptySubsequences: false)
+        return parts.count == 4 && parts[0] == "127" && parts.allSatisfy { UInt8($0) != nil }
+    }
+
+    /// Whether credentials may be sent there: `https`, or `http` to the loopback (RFC 8252 §8.3).
+    public var isSecure: Bool { scheme == "https" || (scheme == "http" && isLoopback) }
+
+    /// Whether it is an `http` or `https` URL with a host.
+    public var isWeb: Bool { (scheme == "https" || scheme == "http") && !host.isEmpty }
+
+    /// The path's components, empty ones left out.
+    public var pathComponents: [String] { path.split(separator: "/").map(String.init) }
+
+    /// The same URL with another path, and with the query and fragment given.
+    public func replacing(path: String, query: String? = nil) -> WebAddress {
+        WebAddress(self, path: path, query: query, fragment: nil)
+    }
+
+    /// The same URL with `items` (already form-encoded) put after its query.
+    public func appending(query items: String) -> WebAddress {
+        let joined = query.map { $0.isEmpty ? items : $0 + "&" + items } ?? items
+        return WebAddress(self, path: path, query: joined, fragment: fragment)
+    }
+
+    /// The URL as text.
+    public var description: String {
+        var text = hasAuthority ? origin : scheme + ":"
+        text += path
+        if let query { text += "?" + query }
+        if let fragment { text += "#" + fragment }
+        return text
+    }
+}

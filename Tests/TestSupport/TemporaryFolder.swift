@@ -1,0 +1,16 @@
+import Foundation
+
+/// A private folder that is removed when the last reference to it goes.
+public final class TemporaryFolder: Sendable {
+    /// Where it is.
+    public let path: String
+
+    /// Makes a folder of mode 0700.
+    public init() throws {
+        path = NSTemporaryDirectory() + "credmgr-test-" + UUID().uuidString
+        try FileManager.default.createDirectory(
+            atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+    }
+
+    deinit { try? FileManager.default.removeItem(atPath: path) }
+}
