@@ -8,4 +8,6 @@ public protocol AccessTokenCache: Sendable {
     func write(_ entry: [UInt8], name: String, seconds: Int64)
     /// Drops what is kept under `name`.
     func remove(_ name: String)
+    /// Drops everything kept under a name that begins with `prefix`.
+    func removeAll(prefix: String)
 }

@@ -22,6 +22,8 @@ public struct SecretItem: Sendable, Hashable {
         case clientSecret = "client-secret"
         /// A private key of a type.
         case privateKey = "private-key"
+        /// A sign-in between `login --print-url` and `login --complete`.
+        case pendingSignIn = "pending-sign-in"
     }
 }
 
@@ -59,4 +61,12 @@ public protocol SecretStore: Sendable {
     ///
     /// - Throws: as ``read(_:)``.
     func items(of group: KeychainGroup, kind: SecretItem.Kind) throws(CredentialError) -> [SecretItem]
+}
+
+/// Gives the stores; opening one is put off until it is asked for.
+public protocol SecretStores: Sendable {
+    /// The store of that kind, opened or not.
+    ///
+    /// - Throws: ``ErrorCode/storeUnavailable`` when it cannot even be tried.
+    func store(_ kind: StoreKind) throws(CredentialError) -> any SecretStore
 }

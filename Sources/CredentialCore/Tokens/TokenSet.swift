@@ -39,6 +39,8 @@ public struct Grant: Sendable, Hashable {
     public var scope: [String]
     /// When it was obtained or renewed.
     public var obtainedAt: Instant
+    /// Why the provider takes it no more; `nil` while nothing speaks against it.
+    public var lostReason: String?
     /// What the adapter wants to have back at the next refresh (endpoints pinned, tenant id, subject).
     public var adapterState: JSONObject
 
@@ -48,6 +50,11 @@ public struct Grant: Sendable, Hashable {
         self.obtainedAt = obtainedAt
         scope = []
         adapterState = JSONObject()
+    }
+
+    /// Whether it can be renewed without a person.
+    public var isRenewable: Bool {
+        lostReason == nil && (refreshToken != nil || flow == .clientCredentials || flow == .jwtBearer)
     }
 }
 

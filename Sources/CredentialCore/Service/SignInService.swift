@@ -1,0 +1,100 @@
+/// Turns a finished sign-in into an account: a new one, or a known one renewed.
+package struct SignInService: Sendable {
+    private let repository: TokenSetRepository
+    private let registry: any RegistryStore
+    private let locks: any AccountLocks
+    private let cache: TokenCache
+    private let events: any EventLog
+    private let clock: any WallClock
+    private let random: any RandomSource
+    private let lockWait: Int
+
+    /// Makes a service on its parts; `lockWait` in seconds.
+    package init(
+        repository: TokenSetRepository, registry: any RegistryStore, locks: any AccountLocks, cache: TokenCache,
+        events: any EventLog, clock: any WallClock, random: any RandomSource, lockWait: Int
+    ) {
+        self.repository = repository
+        self.registry = registry
+        self.locks = locks
+        self.cache = cache
+        self.events = events
+        self.clock = clock
+        self.random = random
+        self.lockWait = lockWait
+    }
+
+    /// What became of a sign-in.
+    package struct Outcome: Sendable {
+        /// The account.
+        package let account: Account
+        /// Whether it is new.
+        package let isNew: Bool
+        /// What the user should know.
+        package let warnings: [String]
+    }
+
+    /// Keeps what a sign-in gave.
+    ///
+    /// An account of the same registration and subject is renewed, in the store where its secrets are; else a new
+    /// one is made in `store`.
+    ///
+    /// - Parameter forceNew: makes a new account even for a known subject.
+    /// - Throws: the errors of the store; then nothing has changed.
+    package func keep(
+        _ result: SignInResult, of type: AccountType, registration: Registration, policy: String,
+        in group: KeychainGroup, store: StoreKind, forceNew: Bool
+    ) throws(CredentialError) -> Outcome {
+        let known = try registry.read(group).accounts(of: registration).first {
+            ConstantTime.equal($0.subject, result.identity.subject)
+        }
+        let now = clock.now
+        let isNew = forceNew || known == nil
+        var account =
+            isNew
+            ? Account(
+                id: random.accountID(), type: type.name, adapter: type.adapter, registration: registration,
+                subject: result.identity.subject, store: store, now: now)
+            : known ?? Account(
+                id: random.accountID(), type: type.name, adapter: type.adapter, registration: registration,
+                subject: result.identity.subject, store: store, now: now)
+        let lock = try locks.lock(account.id, in: group, seconds: lockWait)
+        defer { lock.release() }
+
+        var set = TokenSet(account: account, journalKey: random.bytes(32))
+        if !isNew, let stored = try repository.read(account, in: group, isLocked: true) { set = stored }
+        set.grants[policy] = result.tokens.grant
+        set.accessTokens.removeAll { $0.key.policy == policy }
+        if let token = result.tokens.accessToken { set.keep(token, now: now) }
+
+        account.issuer = result.identity.issuer ?? account.issuer
+        account.username = result.identity.username ?? account.username
+        account.displayName = result.identity.displayName ?? account.displayName
+        account.status = .active
+        account.policies = set.grants.keys.filter { !$0.isEmpty }.sorted()
+        account.scope = result.tokens.grant.scope
+        account.expiresAt = result.tokens.accessToken?.expiresAt
+        account.refreshExpiresAt = result.tokens.grant.refreshExpiresAt
+        account.updatedAt = now
+        set.account = account
+
+        var warnings: [String] = []
+        if case .journaled(let failure) = try repository.save(&set, in: group) {
+            // A first sign-in has no older item that could open the journal.
+            if isNew { throw failure }
+            warnings.append("the \(account.store.shownName) did not take the new tokens: \(failure.message)")
+        }
+        let kept = account
+        try registry.update(group) { (registry) throws(CredentialError) in
+            var entry = kept
+            entry.label = registry[id: kept.id]?.label
+            registry[id: kept.id] = entry
+        }
+        cache.drop(account.id, in: group)
+        events.append(
+            AccountEvent(
+                kind: isNew ? .accountAdded : .accountUpdated, time: now, group: group, type: type.name,
+                account: account.id, policy: policy.isEmpty ? nil : policy))
+        return Outcome(account: account, isNew: isNew, warnings: warnings)
+    }
+}

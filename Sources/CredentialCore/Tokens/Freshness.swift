@@ -1,0 +1,29 @@
+/// How long a token must still be valid to be given out.
+package struct Freshness: Sendable, Hashable {
+    /// The margin that guards a token in flight against a slow network, at most.
+    static let standardMargin: Int64 = 60
+
+    /// The seconds asked for; `nil` for the default: the smaller of 60 s and a fifth of the token's lifetime, so
+    /// that short-lived tokens are still cached.
+    package var minimumValidity: Int64?
+
+    /// Makes a rule.
+    package init(minimumValidity: Int64? = nil) { self.minimumValidity = minimumValidity }
+
+    /// Whether `token` may be given out at `now`.
+    ///
+    /// A token that was issued in the future, or ends further off than its lifetime, was seen through a clock that
+    /// has since been moved: it is not trusted.
+    package func allows(_ token: AccessToken, now: Instant) -> Bool {
+        let lifetime = token.expiresAt.seconds(since: token.issuedAt)
+        guard now >= token.issuedAt.adding(-Self.clockTolerance), lifetime > 0 else { return false }
+        return token.expiresAt.seconds(since: now) >= margin(lifetime: lifetime)
+    }
+
+    /// The seconds that a token of `lifetime` must still be valid.
+    package func margin(lifetime: Int64) -> Int64 {
+        minimumValidity ?? min(Self.standardMargin, lifetime / 5)
+    }
+
+    private static let clockTolerance: Int64 = 300
+}

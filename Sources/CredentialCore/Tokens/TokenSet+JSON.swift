@@ -1,0 +1,161 @@
+package import StrictJSON
+
+// The record as it stands in a store: UTF-8 JSON, version 1.
+extension TokenSet {
+    /// How many access tokens a record keeps at most; the oldest go first.
+    static let accessTokenLimit = 32
+
+    /// The record as it is stored.
+    package func encoded() -> [UInt8] { JSONValue.object(json).bytes() }
+
+    /// Reads a stored record.
+    ///
+    /// - Throws: ``ErrorCode/storeDamaged`` when it is none, or of a version this program does not know.
+    package init(decoding bytes: [UInt8]) throws(CredentialError) {
+        guard let object = try? JSONValue.parse(bytes, limits: .ownFile).object else {
+            throw Self.damaged("it is not a JSON object")
+        }
+        try self.init(json: object)
+    }
+
+    /// The record as a JSON object.
+    package var json: JSONObject {
+        var object = JSONObject()
+        object["version"] = 1
+        object["generation"] = .integer(generation)
+        object["journal_key"] = .string(Base64URL.encode(journalKey))
+        object["account"] = .object(account.json)
+        var grants = JSONObject()
+        for (policy, grant) in self.grants.sorted(by: { $0.key < $1.key }) { grants[policy] = .object(grant.json) }
+        object["grants"] = .object(grants)
+        object["access_tokens"] = .array(accessTokens.map { .object($0.json) })
+        return object
+    }
+
+    /// Reads a record from its JSON object.
+    ///
+    /// - Throws: ``ErrorCode/storeDamaged``.
+    package init(json object: JSONObject) throws(CredentialError) {
+        guard object["version"] == 1 else { throw Self.damaged("its version is not known") }
+        guard let generation = object["generation"]?.integer, generation >= 0,
+            let journalKey = object["journal_key"]?.string.flatMap(Base64URL.decode), journalKey.count == 32,
+            let account = object["account"]?.object,
+            let grants = object["grants"]?.object,
+            let accessTokens = object["access_tokens"]?.array
+        else { throw Self.damaged("a member is missing") }
+        self.init(account: try Account(json: account), journalKey: journalKey)
+        self.generation = generation
+        for (policy, value) in grants.members {
+            guard let object = value.object, let grant = Grant(json: object) else {
+                throw Self.damaged("a grant is malformed")
+            }
+            self.grants[policy] = grant
+        }
+        for value in accessTokens {
+            guard let object = value.object, let token = AccessToken(json: object) else {
+                throw Self.damaged("an access token is malformed")
+            }
+            self.accessTokens.append(token)
+        }
+    }
+
+    private static func damaged(_ reason: String) -> CredentialError {
+        CredentialError(.storeDamaged, "the stored token set cannot be used: \(reason)", hint: "credmgr doctor")
+    }
+
+    /// The token for `key`, if the record has one.
+    package func accessToken(for key: TokenRequestKey) -> AccessToken? {
+        accessTokens.last { $0.key == key }
+    }
+
+    /// Puts a token in the place of the one with the same key, and drops what has ended by `now`.
+    package mutating func keep(_ token: AccessToken, now: Instant) {
+        accessTokens.removeAll { $0.key == token.key || $0.expiresAt <= now }
+        accessTokens.append(token)
+        accessTokens.removeFirst(max(0, accessTokens.count - Self.accessTokenLimit))
+    }
+}
+
+extension Grant {
+    var json: JSONObject {
+        var object = JSONObject()
+        object["flow"] = .string(flow.rawValue)
+        object["refresh_token"] = refreshToken.map { .string($0.reveal()) }
+        object["refresh_expires_at"] = refreshExpiresAt.map { .integer($0.epochSeconds) }
+        object["id_token"] = idToken.map { .string($0.reveal()) }
+        object["scope"] = JSONValue(scope)
+        object["obtained_at"] = .integer(obtainedAt.epochSeconds)
+        object["lost_reason"] = lostReason.map(JSONValue.string)
+        if !adapterState.isEmpty { object["adapter_state"] = .object(adapterState) }
+        return object
+    }
+
+    init?(json object: JSONObject) {
+        guard let flow = object["flow"]?.string.flatMap(SignInFlow.init(rawValue:)),
+            let obtainedAt = object["obtained_at"]?.integer
+        else { return nil }
+        self.init(flow: flow, obtainedAt: Instant(epochSeconds: obtainedAt))
+        refreshToken = object["refresh_token"]?.string.map(Secret.init)
+        refreshExpiresAt = object["refresh_expires_at"]?.integer.map(Instant.init)
+        idToken = object["id_token"]?.string.map(Secret.init)
+        scope = object["scope"]?.array?.compactMap(\.string) ?? []
+        lostReason = object["lost_reason"]?.string
+        adapterState = object["adapter_state"]?.object ?? JSONObject()
+    }
+}
+
+extension AccessToken {
+    /// The token as a JSON object, for a store, the cache or a pipe.
+    package var json: JSONObject {
+        var object = key.json
+        object["token"] = .string(token.reveal())
+        object["token_type"] = .string(tokenType)
+        object["issued_at"] = .integer(issuedAt.epochSeconds)
+        object["expires_at"] = .integer(expiresAt.epochSeconds)
+        object["granted_scope"] = JSONValue(scope)
+        return object
+    }
+
+    /// Reads a token; `nil` when the object is none.
+    package init?(json object: JSONObject) {
+        guard let key = TokenRequestKey(json: object), let token = object["token"]?.string, !token.isEmpty,
+            let tokenType = object["token_type"]?.string,
+            let issuedAt = object["issued_at"]?.integer, let expiresAt = object["expires_at"]?.integer
+        else { return nil }
+        self.init(
+            key: key, token: Secret(token), tokenType: tokenType, issuedAt: Instant(epochSeconds: issuedAt),
+            expiresAt: Instant(epochSeconds: expiresAt),
+            scope: object["granted_scope"]?.array?.compactMap(\.string) ?? [])
+    }
+}
+
+extension TokenRequestKey {
+    /// The key as a JSON object, members in a fixed order.
+    package var json: JSONObject {
+        var object = JSONObject()
+        if !policy.isEmpty { object["policy"] = .string(policy) }
+        object["scope"] = JSONValue(scope)
+        object["resource"] = resource.map(JSONValue.string)
+        object["audience"] = audience.map(JSONValue.string)
+        if !parameters.isEmpty {
+            var members = JSONObject()
+            for (name, value) in parameters.sorted(by: { $0.key < $1.key }) { members[name] = .string(value) }
+            object["parameters"] = .object(members)
+        }
+        if bearer != .accessToken { object["bearer"] = .string(bearer.rawValue) }
+        return object
+    }
+
+    /// Reads a key; `nil` when the object is none.
+    package init?(json object: JSONObject) {
+        guard let scope = object["scope"]?.array?.compactMap(\.string) else { return nil }
+        var parameters: [String: String] = [:]
+        for (name, value) in object["parameters"]?.object?.members ?? [] { parameters[name] = value.string }
+        guard let bearer = AccountType.BearerKind(rawValue: object["bearer"]?.string ?? "access_token") else {
+            return nil
+        }
+        self.init(
+            policy: object["policy"]?.string ?? "", scope: scope, resource: object["resource"]?.string,
+            audience: object["audience"]?.string, parameters: parameters, bearer: bearer)
+    }
+}

@@ -1,0 +1,122 @@
+/// Token sets in their account's store, with the journal that carries a generation over a store that fails.
+///
+/// Of each account one store is authoritative. The Secret Service acknowledges writes that it may still lose
+/// (KWallet for seconds, any of them at a power cut), so a generation on its way there is also kept sealed beside
+/// the registry until a later run has read it back; the encrypted file is durable by itself, so it is journaled only
+/// when writing it fails.
+package struct TokenSetRepository: Sendable {
+    private let stores: any SecretStores
+    private let journal: any GenerationJournal
+    private let cryptography: any Cryptography
+    private let random: any RandomSource
+
+    /// Makes a repository on its parts.
+    package init(
+        stores: any SecretStores, journal: any GenerationJournal, cryptography: any Cryptography,
+        random: any RandomSource
+    ) {
+        self.stores = stores
+        self.journal = journal
+        self.cryptography = cryptography
+        self.random = random
+    }
+
+    /// How a token set was kept.
+    package enum Outcome: Sendable {
+        /// In its store, read back.
+        case stored
+        /// Sealed in the journal, because the store failed as told; the next run puts it into the store.
+        case journaled(CredentialError)
+    }
+
+    /// The newest generation of an account's token set: the store's, or the journal's where the store fell behind.
+    ///
+    /// - Parameter isLocked: whether the caller holds the account's lock. Only then is anything tidied up.
+    /// - Returns: `nil` when the store has no such item.
+    /// - Throws: the errors of ``SecretStore/read(_:)``.
+    package func read(
+        _ account: Account, in group: KeychainGroup, isLocked: Bool
+    ) throws(CredentialError) -> TokenSet? {
+        let store = try stores.store(account.store)
+        guard let bytes = try store.read(item(account, group)) else { return nil }
+        let stored = try TokenSet(decoding: bytes)
+        guard let sealed = try journal.read(account.id, in: group) else { return stored }
+        guard let journaled = try open(sealed, key: stored.journalKey, account.id, group),
+            journaled.generation > stored.generation
+        else {
+            if isLocked { try journal.remove(account.id, in: group) }
+            return stored
+        }
+        if isLocked {
+            // The journal stays until a later run has read this generation from the store.
+            try? store.write(journaled.encoded(), for: item(account, group), label: label(journaled.account))
+        }
+        return journaled
+    }
+
+    /// Keeps the next generation of a token set. The caller holds the account's lock.
+    ///
+    /// - Throws: ``ErrorCode/storeUnavailable`` when neither the store nor the journal took it.
+    package func save(_ set: inout TokenSet, in group: KeychainGroup) throws(CredentialError) -> Outcome {
+        set.generation += 1
+        let account = set.account
+        let store = try stores.store(account.store)
+        var journalFailure: CredentialError?
+        if account.store == .secretService {
+            do throws(CredentialError) { try writeJournal(set, group) } catch { journalFailure = error }
+        }
+        do throws(CredentialError) {
+            try store.write(set.encoded(), for: item(account, group), label: label(account))
+            return .stored
+        } catch {
+            if account.store != .secretService {
+                do throws(CredentialError) { try writeJournal(set, group) } catch { journalFailure = error }
+            }
+            guard let journalFailure else { return .journaled(error) }
+            throw CredentialError(
+                .storeUnavailable, "the new tokens of \(account.id) could not be kept: \(error.message)",
+                hint: error.hint ?? "credmgr doctor", details: error.details + [journalFailure.message])
+        }
+    }
+
+    /// Forgets an account's token set. The caller holds the account's lock.
+    ///
+    /// - Throws: the errors of ``SecretStore/remove(_:)``.
+    package func remove(_ account: Account, in group: KeychainGroup) throws(CredentialError) {
+        try stores.store(account.store).remove(item(account, group))
+        try journal.remove(account.id, in: group)
+    }
+
+    private func item(_ account: Account, _ group: KeychainGroup) -> SecretItem {
+        SecretItem(group: group, owner: account.id, kind: .tokenSet)
+    }
+
+    /// What people see in their keyring's own program.
+    private func label(_ account: Account) -> String {
+        let name = account.username ?? account.displayName ?? account.id
+        return ForeignText.shown("credmgr: \(account.type) \(name)").split(separator: "/").joined(separator: "-")
+    }
+
+    // MARK: Journal
+
+    private func writeJournal(_ set: TokenSet, _ group: KeychainGroup) throws(CredentialError) {
+        let nonce = random.bytes(12)
+        let sealed = try cryptography.seal(
+            set.encoded(), key: set.journalKey, nonce: nonce, authenticating: header(set.account.id, group))
+        try journal.write(nonce + sealed, for: set.account.id, in: group)
+    }
+
+    /// Opens a journal record; `nil` when it is not of this token set, or damaged.
+    private func open(
+        _ record: [UInt8], key: [UInt8], _ account: String, _ group: KeychainGroup
+    ) throws(CredentialError) -> TokenSet? {
+        guard record.count > 12 else { return nil }
+        let opened = try cryptography.open(
+            Array(record[12...]), key: key, nonce: Array(record[..<12]), authenticating: header(account, group))
+        return try opened.map { (bytes) throws(CredentialError) in try TokenSet(decoding: bytes) }
+    }
+
+    private func header(_ account: String, _ group: KeychainGroup) -> [UInt8] {
+        Array("credmgr journal 1\n\(group.name)\n\(account)".utf8)
+    }
+}

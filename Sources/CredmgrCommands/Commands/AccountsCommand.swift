@@ -1,0 +1,90 @@
+import CredentialCore
+
+/// `credmgr accounts`: from the registry alone, so it works while the keyring is locked.
+struct AccountsCommand: Command {
+    let arguments: ParsedArguments
+
+    func run(_ session: Session) throws(CredentialError) {
+        let resolver = TargetResolver(session)
+        let typeName = arguments.string("type")
+        let type = try typeName.map { (name) throws(CredentialError) in try resolver.type(named: name) }
+        var rows: [AccountPresentation] = []
+        let groups =
+            try type.map { [resolver.group(of: $0)] } ?? session.options.group.map { [$0] }
+            ?? session.context.registry.groups()
+        let registration = try type.map { (type) throws(CredentialError) in try resolver.registration(of: type) }
+        for group in groups {
+            let registry = try session.context.registry.read(group)
+            for account in registry.accounts where registration == nil || account.registration == registration {
+                let isDefault = registry.isDefault(account, of: type?.name ?? account.type)
+                rows.append(AccountPresentation(account, group: group, isDefault: isDefault))
+            }
+        }
+        if arguments.wantsJSON { return try session.print(AccountPresentation.json(rows)) }
+        if rows.isEmpty {
+            session.notices.note("no account is signed in")
+        } else {
+            try session.print(AccountPresentation.table(rows, now: session.context.clock.now))
+        }
+    }
+}
+
+/// `credmgr use`.
+struct UseCommand: Command {
+    let arguments: ParsedArguments
+
+    func run(_ session: Session) throws(CredentialError) {
+        let (group, account) = try AccountFinder(session).account(
+            try arguments.required("account"), type: arguments.string("type"))
+        let type = arguments.string("type") ?? account.type
+        try session.context.registry.update(group) { (registry) throws(CredentialError) in
+            registry.defaults[type] = account.id
+        }
+        session.context.events.append(
+            AccountEvent(
+                kind: .accountUpdated, time: session.context.clock.now, group: group, type: type, account: account.id))
+        session.notices.note("\(account.id) (\(ForeignText.shown(account.shownName))) is the default of \(type)")
+    }
+}
+
+/// `credmgr label`.
+struct LabelCommand: Command {
+    let arguments: ParsedArguments
+
+    func run(_ session: Session) throws(CredentialError) {
+        let (group, account) = try AccountFinder(session).account(try arguments.required("account"), type: nil)
+        let text = try arguments.required("text")
+        guard ForeignText.shown(text, limit: 200) == text else {
+            throw CredentialError(.usage, "a label has at most 200 characters, none of them invisible")
+        }
+        try session.context.registry.update(group) { (registry) throws(CredentialError) in
+            registry[id: account.id]?.label = text.isEmpty ? nil : text
+            registry[id: account.id]?.updatedAt = session.context.clock.now
+        }
+        session.context.events.append(
+            AccountEvent(
+                kind: .accountUpdated, time: session.context.clock.now, group: group, type: account.type,
+                account: account.id))
+    }
+}
+
+/// `credmgr which`.
+struct WhichCommand: Command {
+    let arguments: ParsedArguments
+
+    func run(_ session: Session) throws(CredentialError) {
+        let target = try TargetResolver(session).target(TargetOptions(type: arguments.string("type")))
+        var line = "\(target.account.id)\t\(target.type.name)\t\(ForeignText.shown(target.account.shownName))"
+        if arguments.flag("explain") { line += "\tby \(target.rule.rawValue)" }
+        try session.print(line + "\n")
+    }
+}
+
+extension AccountRegistry {
+    /// Whether `token` would take an account where nothing names one: it is the default of the type, or the only
+    /// account of its registration.
+    func isDefault(_ account: Account, of type: String) -> Bool {
+        if let chosen = defaults[type] { return chosen == account.id }
+        return accounts(of: account.registration).count == 1
+    }
+}

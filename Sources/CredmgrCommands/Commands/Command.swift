@@ -1,0 +1,53 @@
+import CredentialCore
+import StrictJSON
+
+/// One command: its arguments, and what it does with them.
+protocol Command {
+    /// Takes the arguments of its ``CommandSpec``.
+    init(arguments: ParsedArguments)
+
+    /// Does it.
+    func run(_ session: Session) throws(CredentialError)
+}
+
+extension Session {
+    /// Prints the result.
+    func print(_ text: String) throws(CredentialError) { try context.console.writeResult(Array(text.utf8)) }
+
+    /// Prints a result as JSON.
+    func print(_ json: JSONValue) throws(CredentialError) {
+        try print(json.text(.indented) + "\n")
+    }
+
+    /// Prints a table, cut to the terminal's width where there is one.
+    func print(_ table: Table) throws(CredentialError) {
+        try print(table.text(width: context.console.resultIsTerminal ? context.console.width : nil))
+    }
+
+    /// A secret from a file that only its owner can read, or from one line of standard input for `-`.
+    ///
+    /// - Parameter what: what it is, for messages: "password", "client secret".
+    func secret(from path: String, what: String) throws(CredentialError) -> Secret {
+        if path == "-" {
+            guard let line = try context.console.readInputLine(), !line.isEmpty else {
+                throw CredentialError(.usage, "no \(what) on standard input")
+            }
+            return Secret(line)
+        }
+        guard let file = try context.typeFiles.read(path) else {
+            throw CredentialError(.usage, "there is no file \(ForeignText.shown(path)) with the \(what)")
+        }
+        var text = String(decoding: file.bytes, as: UTF8.self)[...]
+        while let last = text.last, last.isNewline { text.removeLast() }
+        guard !text.isEmpty else {
+            throw CredentialError(.usage, "the file \(ForeignText.shown(path)) with the \(what) is empty")
+        }
+        if !file.isPrivate { notices.warning("others can read \(ForeignText.shown(path)), which holds the \(what)") }
+        return Secret(String(text))
+    }
+
+    /// What the encrypted file protects against, in one sentence.
+    func fileProtection(_ stores: any SecretStores) -> String {
+        "the encrypted file is explained by: credmgr store status"
+    }
+}

@@ -1,0 +1,194 @@
+import CredentialCore
+import OAuth
+import StrictJSON
+
+/// `credmgr login`.
+struct LoginCommand: Command {
+    let arguments: ParsedArguments
+
+    func run(_ session: Session) throws(CredentialError) {
+        if let url = arguments.string("complete") {
+            try complete(url == "-" ? try line(session) : url, session)
+        } else if arguments.flag("print-url") {
+            try printURL(session)
+        } else {
+            try signIn(session)
+        }
+    }
+
+    // MARK: In one go
+
+    private func signIn(_ session: Session) throws(CredentialError) {
+        let stores = session.stores()
+        let plan = try plan(session, stores)
+        let driver = SignInDriver(
+            session: session, adapter: plan.adapter, adapterContext: session.adapterContext(stores),
+            opensBrowser: !arguments.flag("no-browser"))
+        do throws(CredentialError) {
+            let result = try driver.run(plan.request)
+            try finish(result, plan.request, plan.group, plan.store, arguments.flag("new"), session, stores)
+        } catch {
+            tell(error, plan.request, plan.group, session)
+            throw error
+        }
+    }
+
+    // MARK: In two halves
+
+    private func printURL(_ session: Session) throws(CredentialError) {
+        let stores = session.stores()
+        let plan = try plan(session, stores)
+        guard plan.request.flow == .code else {
+            throw CredentialError(.usage, "--print-url goes with --flow code")
+        }
+        let step = try plan.adapter.begin(plan.request, in: session.adapterContext(stores))
+        guard case .interaction(.openURL(let address, let state), let pending) = step else {
+            throw CredentialError(.internalFault, "the adapter gave no URL to open")
+        }
+        let shelf = PendingSignIn.Shelf(store: try stores.store(plan.store), context: session.context)
+        try shelf.keep(
+            PendingSignIn(
+                request: plan.request, group: plan.group, store: plan.store, forceNew: arguments.flag("new"),
+                pending: pending, createdAt: session.context.clock.now),
+            state: state)
+        try session.print("\(address)\n")
+    }
+
+    private func complete(_ redirected: String, _ session: Session) throws(CredentialError) {
+        let stores = session.stores()
+        guard let state = RedirectState.value(in: redirected) else {
+            throw CredentialError(
+                .usage, "the redirected URL has no state, so no pending sign-in can be found by it",
+                hint: "give the whole address that the browser ended at")
+        }
+        let signIn = try take(state, session, stores)
+        let adapter = try session.context.adapters.adapter(of: signIn.request.type)
+        do throws(CredentialError) {
+            let step = try adapter.resume(
+                signIn.request, pending: signIn.pending, with: .redirect(redirected),
+                in: session.adapterContext(stores))
+            guard case .done(let result) = step else {
+                throw CredentialError(.unsupported, "the provider wants more than one step", hint: "credmgr login")
+            }
+            try finish(result, signIn.request, signIn.group, signIn.store, signIn.forceNew, session, stores)
+        } catch {
+            tell(error, signIn.request, signIn.group, session)
+            throw error
+        }
+    }
+
+    /// The pending sign-in, from whichever store keeps it.
+    private func take(
+        _ state: String, _ session: Session, _ stores: any SecretStores
+    ) throws(CredentialError) -> PendingSignIn {
+        var failure: CredentialError?
+        for kind in session.options.store.map({ [$0] }) ?? StoreKind.allCases {
+            do throws(CredentialError) {
+                let shelf = PendingSignIn.Shelf(store: try stores.store(kind), context: session.context)
+                if let signIn = try shelf.take(state: state, catalog: session.catalog) { return signIn }
+            } catch {
+                // A store that is not there may still be the one that keeps it: that is said when no other does.
+                failure = failure ?? (error.code == .storeUnavailable ? nil : error)
+            }
+        }
+        throw failure
+            ?? CredentialError(
+                .denied, "no sign-in is waiting for this redirect: it was used already, is older than 15 minutes, or "
+                    + "was not begun here", hint: "credmgr login --print-url")
+    }
+
+    private func line(_ session: Session) throws(CredentialError) -> String {
+        guard let line = try session.context.console.readInputLine(), !line.isEmpty else {
+            throw CredentialError(.usage, "no redirected URL on standard input")
+        }
+        return line
+    }
+
+    // MARK: Parts
+
+    private struct Plan {
+        let adapter: any CredentialAdapter
+        let request: SignInRequest
+        let group: KeychainGroup
+        let store: StoreKind
+    }
+
+    /// Everything that can be wrong before a person is asked for anything.
+    private func plan(_ session: Session, _ stores: any SecretStores) throws(CredentialError) -> Plan {
+        let resolver = TargetResolver(session)
+        guard let name = try resolver.typeName(TargetOptions(type: arguments.string("type"))) else {
+            throw CredentialError(.usage, "--type is missing", hint: "credmgr types lists them")
+        }
+        let type = try resolver.type(named: name)
+        let adapter = try session.context.adapters.adapter(of: type)
+        let group = resolver.group(of: type)
+        let flow = try arguments.choice("flow", as: SignInFlow.self) ?? type.flow ?? .code
+        let scope = arguments.strings("scope").flatMap { $0.split(separator: " ").map(String.init) }
+        var request = SignInRequest(
+            type: type, flow: flow, policy: try adapter.policy(arguments.string("policy"), of: type),
+            scope: scope.isEmpty ? type.scope : scope,
+            redirectURI: type.redirectURI ?? adapter.defaultRedirectURI)
+        request.resource = type.resource
+        request.audience = type.audience
+        request.prompt = arguments.string("prompt")
+        request.loginHint = try arguments.string("login-hint") ?? knownUser(of: type, group, resolver, session)
+        if flow == .password { try addPassword(to: &request, session) }
+        let store = try StoreChoice(session: session).choose(stores)
+        return Plan(adapter: adapter, request: request, group: group, store: store)
+    }
+
+    /// The user that another client of the same provider has signed in, if there is exactly one: the browser's
+    /// session is likely theirs.
+    private func knownUser(
+        of type: AccountType, _ group: KeychainGroup, _ resolver: TargetResolver, _ session: Session
+    ) throws(CredentialError) -> String? {
+        let registration = try resolver.registration(of: type)
+        let accounts = try session.context.registry.read(group).accounts
+        guard !accounts.contains(where: { $0.registration == registration }) else { return nil }
+        let names = Set(
+            accounts.filter { $0.registration.provider == registration.provider }.compactMap(\.username))
+        return names.count == 1 ? names.first : nil
+    }
+
+    private func addPassword(to request: inout SignInRequest, _ session: Session) throws(CredentialError) {
+        guard let username = arguments.string("username") ?? arguments.string("login-hint") else {
+            throw CredentialError(.usage, "the password flow needs --username")
+        }
+        request.username = username
+        if let file = arguments.string("password-file") {
+            request.password = try session.secret(from: file, what: "password")
+        } else if session.mayAsk {
+            request.password = try session.context.console.ask(
+                "Password of \(ForeignText.shown(username)): ", isSecret: true)
+        } else {
+            throw CredentialError(.usage, "the password flow needs --password-file where nobody can be asked")
+        }
+    }
+
+    private func finish(
+        _ result: SignInResult, _ request: SignInRequest, _ group: KeychainGroup, _ store: StoreKind,
+        _ forceNew: Bool, _ session: Session, _ stores: any SecretStores
+    ) throws(CredentialError) {
+        let registration = try TargetResolver(session).registration(of: request.type)
+        let outcome = try session.signInService(stores).keep(
+            result, of: request.type, registration: registration, policy: request.policy, in: group, store: store,
+            forceNew: forceNew)
+        for warning in outcome.warnings { session.notices.warning(warning) }
+        if outcome.account.store == .file, outcome.isNew { session.notices.note(session.fileProtection(stores)) }
+        try session.print("\(outcome.account.id)\t\(ForeignText.shown(outcome.account.shownName))\n")
+        if arguments.flag("show-claims") || request.type.showClaims, let idToken = result.tokens.grant.idToken {
+            for line in ClaimsPresentation.lines(of: try CompactToken(idToken.reveal()).claims) {
+                session.notices.say(line)
+            }
+        }
+    }
+
+    private func tell(
+        _ error: CredentialError, _ request: SignInRequest, _ group: KeychainGroup, _ session: Session
+    ) {
+        session.context.events.append(
+            AccountEvent(
+                kind: .loginFailed, time: session.context.clock.now, group: group, type: request.type.name,
+                account: nil, policy: request.policy.isEmpty ? nil : request.policy, reason: error.message))
+    }
+}

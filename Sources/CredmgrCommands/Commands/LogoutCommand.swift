@@ -1,0 +1,98 @@
+import CredentialCore
+
+/// `credmgr logout`.
+struct LogoutCommand: Command {
+    let arguments: ParsedArguments
+
+    func run(_ session: Session) throws(CredentialError) {
+        let targets = try targets(session)
+        let stores = session.stores()
+        let service = session.signOutService(stores)
+        let context = session.adapterContext(stores)
+        for (group, account) in targets {
+            let type = try definition(of: account, session)
+            let policy = try type.flatMap { (type) throws(CredentialError) -> String? in
+                guard let name = arguments.string("policy") else { return nil }
+                return try session.context.adapters.adapter(of: type).policy(name, of: type)
+            }
+            var endSession: [WebAddress] = []
+            try service.forget(account, policy: policy, in: group) { (grants) throws(CredentialError) in
+                for (policy, grant) in grants.sorted(by: { $0.key < $1.key }) {
+                    guard let type else { continue }
+                    if arguments.flag("revoke") { try revoke(grant, type, account, context, session) }
+                    guard arguments.flag("browser") else { continue }
+                    let adapter = try session.context.adapters.adapter(of: type)
+                    if let address = try adapter.endSessionAddress(grant, policy: policy, of: type, in: context) {
+                        endSession.append(address)
+                    } else {
+                        session.notices.warning("the provider of \(type.name) has no sign-out page")
+                    }
+                }
+            }
+            session.notices.note(
+                "forgot \(account.id) (\(ForeignText.shown(account.shownName)))" + (policy.map { ", policy \($0)" } ?? ""))
+            for address in endSession { openInBrowser(address, session) }
+        }
+    }
+
+    private func targets(_ session: Session) throws(CredentialError) -> [(KeychainGroup, Account)] {
+        if arguments.flag("all") {
+            guard arguments.flag("yes") else {
+                throw CredentialError(.usage, "--all forgets every account; it needs --yes")
+            }
+            var all: [(KeychainGroup, Account)] = []
+            for group in try session.options.group.map({ [$0] }) ?? session.context.registry.groups() {
+                all += try session.context.registry.read(group).accounts.map { (group, $0) }
+            }
+            return all
+        }
+        if let type = arguments.string("type") {
+            let resolver = TargetResolver(session)
+            let target = try resolver.target(
+                ofType: try resolver.type(named: type),
+                TargetOptions(type: type, account: arguments.string("account")))
+            return [(target.group, target.account)]
+        }
+        guard let account = arguments.string("account") else {
+            throw CredentialError(.usage, "name what to forget with --account, --type, or --all --yes")
+        }
+        let found = try AccountFinder(session).account(account, type: nil)
+        return [(found.group, found.account)]
+    }
+
+    /// The type of an account; what needs it is left out, and said, when nothing defines it any more.
+    private func definition(of account: Account, _ session: Session) throws(CredentialError) -> AccountType? {
+        do throws(CredentialError) {
+            return try TargetResolver(session).type(named: account.type)
+        } catch {
+            guard !arguments.flag("revoke"), !arguments.flag("browser"), arguments.string("policy") == nil else {
+                throw error
+            }
+            return nil
+        }
+    }
+
+    private func revoke(
+        _ grant: Grant, _ type: AccountType, _ account: Account, _ context: AdapterContext, _ session: Session
+    ) throws(CredentialError) {
+        do throws(CredentialError) {
+            try session.context.adapters.adapter(of: type).revoke(grant, of: type, in: context)
+            session.notices.note("the provider has revoked the tokens of \(account.id)")
+        } catch {
+            guard error.code == .unsupported else { throw error }
+            session.notices.warning("the tokens of \(account.id) were not revoked: \(error.message)")
+        }
+    }
+
+    private func openInBrowser(_ address: WebAddress, _ session: Session) {
+        session.notices.say("Open this address to end the session in the browser:")
+        session.notices.say("  \(address)")
+        let command =
+            GlobalOptions.set("BROWSER", session.context.environment) ?? session.configuration.browser ?? "xdg-open"
+        do throws(CredentialError) {
+            try session.context.programs.launch(Browser.words(of: command, opening: address.description))
+        } catch {
+            session.notices.note("the browser did not start (\(error.message)); open the address by hand")
+        }
+    }
+}

@@ -1,0 +1,98 @@
+package import CredentialCore
+
+/// Everything outside the commands: each effect they can have, made by the composition root, or by a test.
+package struct CommandContext: Sendable {
+    /// The environment variables.
+    package var environment: [String: String]
+    /// The folder the command was called in.
+    package var workingDirectory: String
+    /// The folder that accounts and locks are kept under.
+    package var dataHome: String
+    /// The folders that type definitions are looked up in, the user's own first.
+    package var typeFolders: [String]
+    /// The file `config.json`.
+    package var configurationFile: String
+
+    /// Streams and terminal.
+    package var console: any Console
+    /// The clock.
+    package var clock: any WallClock
+    /// Unpredictable bytes.
+    package var random: any RandomSource
+    /// Cryptography.
+    package var cryptography: any Cryptography
+    /// HTTP.
+    package var transport: any HTTPTransport
+    /// The registries of accounts; warnings of damage go to the closure.
+    package var registry: any RegistryStore
+    /// Locks of accounts.
+    package var locks: any AccountLocks
+    /// The journal of generations in flight.
+    package var journal: any GenerationJournal
+    /// The event log.
+    package var events: any EventLog
+    /// The cache of access tokens.
+    package var tokenCache: any AccessTokenCache
+    /// The stores, opened as told.
+    package var stores: @Sendable (StoreOptions) -> any SecretStores
+    /// The files of type definitions.
+    package var typeFiles: any TypeFiles
+    /// Reads the settings of iOS apps as definitions.
+    package var settings: any SettingsImporter
+    /// The state of files, for the fast path.
+    package var fileStates: any FileStates
+    /// The adapters.
+    package var adapters: AdapterRegistry
+    /// Programs.
+    package var programs: any Programs
+    /// Listens for redirects.
+    package var redirects: any RedirectReceivers
+
+    /// Makes a context.
+    package init(
+        environment: [String: String], workingDirectory: String, dataHome: String, typeFolders: [String],
+        configurationFile: String, console: any Console, clock: any WallClock, random: any RandomSource,
+        cryptography: any Cryptography, transport: any HTTPTransport, registry: any RegistryStore,
+        locks: any AccountLocks, journal: any GenerationJournal, events: any EventLog,
+        tokenCache: any AccessTokenCache, stores: @escaping @Sendable (StoreOptions) -> any SecretStores,
+        typeFiles: any TypeFiles, settings: any SettingsImporter, fileStates: any FileStates, adapters: AdapterRegistry, programs: any Programs,
+        redirects: any RedirectReceivers
+    ) {
+        self.environment = environment
+        self.workingDirectory = workingDirectory
+        self.dataHome = dataHome
+        self.typeFolders = typeFolders
+        self.configurationFile = configurationFile
+        self.console = console
+        self.clock = clock
+        self.random = random
+        self.cryptography = cryptography
+        self.transport = transport
+        self.registry = registry
+        self.locks = locks
+        self.journal = journal
+        self.events = events
+        self.tokenCache = tokenCache
+        self.stores = stores
+        self.typeFiles = typeFiles
+        self.settings = settings
+        self.fileStates = fileStates
+        self.adapters = adapters
+        self.programs = programs
+        self.redirects = redirects
+    }
+}
+
+/// How stores are opened.
+package struct StoreOptions: Sendable {
+    /// Whether the desktop may ask the user to unlock.
+    package var mayPrompt: Bool
+    /// Takes what the user should know.
+    package var warn: @Sendable (String) -> Void
+
+    /// Makes options.
+    package init(mayPrompt: Bool, warn: @escaping @Sendable (String) -> Void) {
+        self.mayPrompt = mayPrompt
+        self.warn = warn
+    }
+}

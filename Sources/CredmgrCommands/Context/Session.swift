@@ -1,0 +1,114 @@
+package import CredentialCore
+
+/// One call of the program: the context, the options of every command, and what is built from both.
+package struct Session: Sendable {
+    /// The outside.
+    package let context: CommandContext
+    /// The options of every command.
+    package let options: GlobalOptions
+    /// `config.json`.
+    package let configuration: ProductConfiguration
+    /// Notes, warnings and errors.
+    package let notices: Notices
+
+    /// Reads the configuration and prepares the call.
+    ///
+    /// - Throws: ``ErrorCode/configuration``.
+    package init(
+        context: CommandContext, options: GlobalOptions, notices: Notices
+    ) throws(CredentialError) {
+        self.context = context
+        self.options = options
+        self.notices = notices
+        configuration = try ProductConfiguration.load(from: context)
+    }
+
+    /// The definitions of types.
+    package var catalog: AccountTypeCatalog {
+        AccountTypeCatalog(
+            folders: context.typeFolders, files: context.typeFiles, readSettings: context.settings.readDefinition)
+    }
+
+    /// Whether a person can be asked.
+    package var mayAsk: Bool { !options.noInput && context.console.hasPerson }
+
+    /// How long to wait for a peer's refresh, in seconds.
+    package var lockWait: Int { options.timeout ?? configuration.timeout.map(Int.init) ?? 60 }
+
+    /// The token cache, or one that keeps nothing where the user wants none.
+    package var cache: TokenCache {
+        TokenCache(isCaching ? context.tokenCache : NoCache(), home: context.dataHome)
+    }
+
+    /// Whether access tokens may be kept in the kernel's keyring.
+    package var isCaching: Bool {
+        switch context.environment["CREDMGR_CACHE"] {
+        case "on": true
+        case "off": false
+        default: configuration.usesCache
+        }
+    }
+
+    /// The stores.
+    ///
+    /// - Parameter mayPrompt: whether the desktop may ask the user to unlock, besides that a person is there.
+    package func stores(mayPrompt: Bool = true) -> any SecretStores {
+        let hasDisplay = context.environment["DISPLAY"] != nil || context.environment["WAYLAND_DISPLAY"] != nil
+        return context.stores(
+            StoreOptions(
+                mayPrompt: mayPrompt && !options.noInput && (context.console.hasPerson || hasDisplay),
+                warn: { [notices] in notices.warning($0) }))
+    }
+
+    /// Token sets in the stores.
+    package func repository(_ stores: any SecretStores) -> TokenSetRepository {
+        TokenSetRepository(
+            stores: stores, journal: context.journal, cryptography: context.cryptography, random: context.random)
+    }
+
+    /// What adapters may use.
+    package func adapterContext(_ stores: any SecretStores) -> AdapterContext {
+        AdapterContext(
+            transport: context.transport, clock: context.clock, random: context.random,
+            cryptography: context.cryptography,
+            clientSecrets: ClientSecretResolver(stores: stores, context: context),
+            note: { [notices] in notices.detail($0) })
+    }
+
+    /// Refreshes in this process.
+    package func refreshOperation(_ stores: any SecretStores) -> RefreshOperation {
+        RefreshOperation(
+            adapters: context.adapters, context: adapterContext(stores), repository: repository(stores),
+            registry: context.registry, cache: cache, events: context.events)
+    }
+
+    /// Gives tokens.
+    package func tokenService(_ stores: any SecretStores) -> TokenService {
+        TokenService(
+            repository: repository(stores), locks: context.locks,
+            refresher: DetachedRefresher(programs: context.programs, seconds: lockWait), clock: context.clock,
+            lockWait: lockWait)
+    }
+
+    /// Keeps what sign-ins give.
+    package func signInService(_ stores: any SecretStores) -> SignInService {
+        SignInService(
+            repository: repository(stores), registry: context.registry, locks: context.locks, cache: cache,
+            events: context.events, clock: context.clock, random: context.random, lockWait: lockWait)
+    }
+
+    /// Forgets accounts.
+    package func signOutService(_ stores: any SecretStores) -> SignOutService {
+        SignOutService(
+            repository: repository(stores), registry: context.registry, locks: context.locks, cache: cache,
+            events: context.events, clock: context.clock, lockWait: lockWait)
+    }
+}
+
+/// A cache that keeps nothing.
+private struct NoCache: AccessTokenCache {
+    func read(_ name: String) -> [UInt8]? { nil }
+    func write(_ entry: [UInt8], name: String, seconds: Int64) {}
+    func remove(_ name: String) {}
+    func removeAll(prefix: String) {}
+}

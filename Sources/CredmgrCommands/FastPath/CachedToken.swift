@@ -1,0 +1,37 @@
+import CredentialCore
+
+/// The fast path: a token from the kernel's keyring, without D-Bus, libsecret, libcurl or libcrypto.
+enum CachedToken {
+    /// The token that answers a query, if the cache has a fresh one.
+    static func read(
+        _ query: TokenQuery, group: String?, _ context: CommandContext
+    ) -> (token: AccessToken, memo: TokenMemo)? {
+        guard !query.forceRefresh, !query.wantsIDToken, context.environment["CREDMGR_CACHE"] != "off",
+            let name = TokenMemo.name(query, group: group, context),
+            let memo = TokenMemo.read(name, context),
+            let token = TokenCache(context.tokenCache, home: context.dataHome).token(named: memo.entry),
+            query.freshness.allows(token, now: context.clock.now)
+        else { return nil }
+        return (token, memo)
+    }
+
+    /// Keeps what a slower call found out, for the next one.
+    static func remember(
+        _ token: AccessToken, _ target: Target, _ query: TokenQuery, _ session: Session
+    ) {
+        let context = session.context
+        guard session.isCaching, session.configuration.rules.isEmpty,
+            let name = TokenMemo.name(query, group: session.options.group?.name, context)
+        else { return }
+        session.cache.keep(token, of: target.account.id, in: target.group, now: context.clock.now)
+        let entry = session.cache.name(of: token.key, account: target.account.id, group: target.group)
+        TokenMemo.write(
+            name,
+            TokenMemo(
+                entry: entry, group: target.group.name,
+                account: (target.account.id, target.type.name, target.account.username), policy: token.key.policy),
+            files: session.catalog.paths(deciding: target.type.name)
+                + [context.configurationFile, "\(context.dataHome)/groups/\(target.group.name)/accounts.json"],
+            context)
+    }
+}

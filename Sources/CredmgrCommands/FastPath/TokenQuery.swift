@@ -1,0 +1,47 @@
+import CredentialCore
+import StrictJSON
+
+/// The options of a command that needs a token.
+struct TokenQuery: Sendable {
+    var target: TargetOptions
+    var policy: String?
+    var scope: [String]
+    var resource: String?
+    var audience: String?
+    var freshness: Freshness
+    var forceRefresh: Bool
+    var wantsIDToken: Bool
+
+    init(_ arguments: ParsedArguments, configuration: ProductConfiguration?) throws(CredentialError) {
+        let declared = Set(arguments.command.options.map(\.name))
+        func string(_ name: String) -> String? { declared.contains(name) ? arguments.string(name) : nil }
+        target = TargetOptions(arguments)
+        policy = string("policy")
+        scope =
+            declared.contains("scope")
+            ? arguments.strings("scope").flatMap { $0.split(separator: " ").map(String.init) } : []
+        resource = string("resource")
+        audience = string("audience")
+        let minimum =
+            declared.contains("min-valid") ? try arguments.integer("min-valid", in: 0...31_536_000) : nil
+        freshness = Freshness(minimumValidity: minimum ?? configuration?.minimumValidity)
+        forceRefresh = declared.contains("force-refresh") && arguments.flag("force-refresh")
+        wantsIDToken = declared.contains("id-token") && arguments.flag("id-token")
+    }
+
+    /// What the token is wanted for, with the type's and the adapter's defaults filled in.
+    func request(
+        for target: Target, adapters: AdapterRegistry
+    ) throws(CredentialError) -> TokenService.Request {
+        let adapter = try adapters.adapter(of: target.type)
+        let wanted = scope.isEmpty ? target.type.scope : scope
+        let effective = adapter.effectiveScope(wanted, of: target.type)
+        let key = TokenRequestKey(
+            policy: try adapter.policy(policy, of: target.type), scope: effective,
+            resource: resource ?? target.type.resource, audience: audience ?? target.type.audience,
+            parameters: target.type.tokenParameters, bearer: target.type.bearer)
+        return TokenService.Request(
+            group: target.group, account: target.account, type: target.type, key: key, scope: effective,
+            freshness: freshness, forceRefresh: forceRefresh)
+    }
+}

@@ -1,0 +1,92 @@
+package import CredentialCore
+
+/// The program: words in, exit status out.
+package struct Program: Sendable {
+    /// The version of the product.
+    package static let version = "0.1.0"
+
+    private let context: CommandContext
+    private let demo: @Sendable (ParsedArguments, Session) throws(CredentialError) -> Void
+
+    /// Makes the program.
+    ///
+    /// - Parameter demo: runs `credmgr demo`, which brings a provider of its own.
+    package init(
+        context: CommandContext,
+        demo: @escaping @Sendable (ParsedArguments, Session) throws(CredentialError) -> Void
+    ) {
+        self.context = context
+        self.demo = demo
+    }
+
+    /// Runs one command line.
+    ///
+    /// - Parameter words: the words behind the program's name.
+    /// - Returns: the exit status of contract §3.
+    package func run(_ words: [String]) -> Int32 {
+        let parser = ArgumentParser(.standard)
+        var isVerbose = words.contains("-v") || words.contains("--verbose")
+        var wantsJSON: Bool?
+        do throws(CredentialError) {
+            switch try parser.parse(words) {
+            case .help(let path):
+                try write(try HelpText(.standard, width: context.console.width).about(path))
+            case .version:
+                try write("credmgr \(Self.version)\n")
+            case .command(let arguments):
+                wantsJSON = arguments.wantsJSON
+                isVerbose = arguments.flag("verbose")
+                try run(arguments)
+            }
+            return 0
+        } catch {
+            let notices = Notices(
+                console: context.console, environment: context.environment, isQuiet: false, isVerbose: isVerbose)
+            notices.error(error)
+            if wantsJSON ?? parser.wantsJSON(words) {
+                // The failure itself is what counts; if standard output is gone, it has been told already.
+                try? write(ErrorRenderer.json(error).text(.indented) + "\n")
+            }
+            return error.code.exitStatus
+        }
+    }
+
+    private func run(_ arguments: ParsedArguments) throws(CredentialError) {
+        if arguments.command.path == ["token"], try TokenCommand.runFast(arguments, context) { return }
+        let options = try GlobalOptions(arguments, environment: context.environment)
+        let session = try Session(
+            context: context, options: options,
+            notices: Notices(
+                console: context.console, environment: context.environment, isQuiet: options.isQuiet,
+                isVerbose: options.isVerbose))
+        if arguments.command.path == ["demo"] { return try demo(arguments, session) }
+        guard let command = Self.commands[arguments.command.path] else {
+            throw CredentialError(.internalFault, "the command '\(arguments.command.name)' is not assembled")
+        }
+        try command.init(arguments: arguments).run(session)
+    }
+
+    private func write(_ text: String) throws(CredentialError) { try context.console.writeResult(Array(text.utf8)) }
+
+    /// The commands by their words. ``CommandTable/standard`` says how each is called; a test holds both together.
+    static let commands: [[String]: any Command.Type] = [
+        ["login"]: LoginCommand.self,
+        ["logout"]: LogoutCommand.self,
+        ["token"]: TokenCommand.self,
+        ["claims"]: ClaimsCommand.self,
+        ["request"]: RequestCommand.self,
+        ["accounts"]: AccountsCommand.self,
+        ["use"]: UseCommand.self,
+        ["label"]: LabelCommand.self,
+        ["which"]: WhichCommand.self,
+        ["types"]: TypesCommand.self,
+        ["types", "show"]: TypesShowCommand.self,
+        ["types", "add"]: TypesAddCommand.self,
+        ["types", "import"]: TypesImportCommand.self,
+        ["types", "remove"]: TypesRemoveCommand.self,
+        ["store", "status"]: StoreStatusCommand.self,
+        ["completion"]: CompletionCommand.self,
+        ["help"]: HelpCommand.self,
+        ["__complete"]: CompleteCommand.self,
+    ]
+}

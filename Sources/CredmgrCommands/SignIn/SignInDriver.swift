@@ -1,0 +1,135 @@
+import CredentialCore
+import StrictJSON
+
+/// Drives the interactions that an adapter asks for: opens the browser, listens, shows codes, asks.
+struct SignInDriver: Sendable {
+    let session: Session
+    let adapter: any CredentialAdapter
+    let adapterContext: AdapterContext
+    /// Whether the browser is opened.
+    let opensBrowser: Bool
+
+    /// How long a person may take in the browser, in seconds, when `--timeout` says nothing.
+    private static let patience = 300
+
+    private var console: any Console { session.context.console }
+
+    /// Runs a sign-in to its end.
+    func run(_ request: SignInRequest) throws(CredentialError) -> SignInResult {
+        var request = request
+        var receiver: (any RedirectReceiver)?
+        defer { receiver?.stop() }
+        if request.flow == .code, let redirect = WebAddress(request.redirectURI), Self.isLoopback(redirect) {
+            let opened = try session.context.redirects.listen(at: redirect)
+            request.redirectURI = opened.redirectURI
+            receiver = opened
+        }
+        var step = try adapter.begin(request, in: adapterContext)
+        while case .interaction(let interaction, let pending) = step {
+            let reply = try perform(interaction, receiver)
+            step = try adapter.resume(request, pending: pending, with: reply, in: adapterContext)
+        }
+        guard case .done(let result) = step else {
+            throw CredentialError(.internalFault, "a sign-in that ended without a result")
+        }
+        return result
+    }
+
+    /// Whether this process can listen at a redirect URI.
+    static func isLoopback(_ redirect: WebAddress) -> Bool { redirect.scheme == "http" && redirect.isLoopback }
+
+    private func perform(
+        _ interaction: Interaction, _ receiver: (any RedirectReceiver)?
+    ) throws(CredentialError) -> InteractionReply {
+        switch interaction {
+        case .openURL(let address, let state):
+            if let receiver { return try listen(receiver, address, state) }
+            return try paste(address)
+        case .showCode(let userCode, let verificationURI, let complete, let interval, let expires):
+            return try showCode(userCode, verificationURI, complete, interval, expires)
+        case .ask(let prompt, let isSecret):
+            guard session.mayAsk else {
+                throw CredentialError(
+                    .signInRequired, "the sign-in asks for an answer, and there is nobody to give it",
+                    hint: "run it in a terminal, without --no-input")
+            }
+            return .text(try console.ask(ForeignText.shown(prompt), isSecret: isSecret))
+        }
+    }
+
+    // MARK: Browser
+
+    private func listen(
+        _ receiver: any RedirectReceiver, _ address: WebAddress, _ state: String
+    ) throws(CredentialError) -> InteractionReply {
+        session.notices.say("Open this address to sign in:")
+        session.notices.say("  \(address)")
+        if opensBrowser { openBrowser(address) }
+        let url = try receiver.wait(seconds: session.options.timeout ?? Self.patience) { url in
+            RedirectState.isPresent(state, in: url)
+        }
+        return .redirect(url)
+    }
+
+    private func openBrowser(_ address: WebAddress) {
+        let command =
+            GlobalOptions.set("BROWSER", session.context.environment) ?? session.configuration.browser ?? "xdg-open"
+        do throws(CredentialError) {
+            try session.context.programs.launch(Browser.words(of: command, opening: address.description))
+        } catch {
+            session.notices.note("the browser did not start (\(error.message)); open the address by hand")
+        }
+    }
+
+    // MARK: Paste
+
+    /// For a redirect that no browser on Linux can follow to us: the user brings it.
+    private func paste(_ address: WebAddress) throws(CredentialError) -> InteractionReply {
+        session.notices.say("Open this address to sign in:")
+        session.notices.say("  \(address)")
+        if opensBrowser { openBrowser(address) }
+        if session.mayAsk {
+            let answer = try console.ask(
+                "Then paste the address the browser ended at, or the code: ", isSecret: false)
+            return .redirect(answer.reveal())
+        }
+        session.notices.say("Then give the address the browser ended at, or the code, as one line of standard input.")
+        guard let line = try console.readInputLine(), !line.isEmpty else {
+            throw CredentialError(
+                .signInRequired, "no redirected address on standard input",
+                hint: "credmgr login --print-url, then credmgr login --complete URL")
+        }
+        return .redirect(line)
+    }
+
+    // MARK: Device
+
+    private func showCode(
+        _ userCode: String, _ verificationURI: WebAddress, _ complete: WebAddress?, _ interval: Int,
+        _ expires: Instant
+    ) throws(CredentialError) -> InteractionReply {
+        session.notices.say("On any device, open \(verificationURI)")
+        session.notices.say("and enter the code  \(ForeignText.shown(userCode, limit: 40))")
+        if let complete { session.notices.say("or open  \(complete)") }
+        guard session.context.clock.now < expires else {
+            throw CredentialError(.temporary, "the code has run out", hint: "credmgr login again")
+        }
+        session.context.programs.pause(seconds: interval)
+        return .poll
+    }
+}
+
+/// Splits the value of `BROWSER`.
+enum Browser {
+    /// The words of the first command in a `BROWSER` value; `%s` stands for the address, else it comes last.
+    static func words(of command: String, opening address: String) -> [String] {
+        let first = command.split(separator: ":").first.map(String.init) ?? command
+        var words = first.split(separator: " ").map(String.init)
+        if let place = words.firstIndex(where: { $0.contains("%s") }) {
+            words[place] = words[place].split(separator: "%s", omittingEmptySubsequences: false).joined(separator: address)
+        } else {
+            words.append(address)
+        }
+        return words
+    }
+}

@@ -1,0 +1,33 @@
+import CredentialCore
+
+/// Finds an account by a name that the user gave, in the group asked for or in all.
+struct AccountFinder: Sendable {
+    private let session: Session
+
+    init(_ session: Session) { self.session = session }
+
+    /// The one account that `name` fits.
+    ///
+    /// - Parameter type: only accounts that this type sees.
+    /// - Throws: ``ErrorCode/noSuchAccount``, ``ErrorCode/ambiguousAccount``.
+    func account(
+        _ name: String, type typeName: String?
+    ) throws(CredentialError) -> (group: KeychainGroup, account: Account) {
+        if let typeName {
+            let resolver = TargetResolver(session)
+            let target = try resolver.target(
+                ofType: try resolver.type(named: typeName), TargetOptions(type: typeName, account: name))
+            return (target.group, target.account)
+        }
+        var found: [(group: KeychainGroup, account: Account)] = []
+        let groups = try session.options.group.map { [$0] } ?? session.context.registry.groups()
+        for group in groups { found += try session.context.registry.read(group).accounts.map { (group, $0) } }
+        let selection = try AccountSelection.choose(
+            among: found.map(\.account), wish: .init(name, rule: .option), defaultID: nil,
+            place: session.options.group.map { "group \($0)" } ?? "any group", login: "credmgr login --type TYPE")
+        guard let match = found.first(where: { $0.account.id == selection.account.id }) else {
+            throw CredentialError(.internalFault, "the chosen account is not among the candidates")
+        }
+        return match
+    }
+}

@@ -1,0 +1,55 @@
+import CredentialCore
+import OAuth
+
+/// A token for a target: from the cache, else from the store, else by a refresh.
+struct TokenAccess: Sendable {
+    private let session: Session
+
+    init(_ session: Session) { self.session = session }
+
+    func token(_ query: TokenQuery, _ target: Target) throws(CredentialError) -> TokenService.Answer {
+        var request = try query.request(for: target, adapters: session.context.adapters)
+        if case .needsLogin(let reason) = target.account.status, target.account.policies.count < 2 {
+            try refuseDead(request, reason)
+        }
+        let now = session.context.clock.now
+        if !query.forceRefresh, !query.wantsIDToken {
+            let name = session.cache.name(of: request.key, account: target.account.id, group: target.group)
+            if let token = session.cache.token(named: name), query.freshness.allows(token, now: now) {
+                CachedToken.remember(token, target, query, session)
+                return TokenService.Answer(token: token, idToken: nil, refreshed: false, warnings: [])
+            }
+        }
+        let service = session.tokenService(session.stores(mayPrompt: false))
+        var answer = try service.token(request)
+        if query.wantsIDToken, let idToken = answer.idToken, try IDTokenFacts(idToken).expiresAt <= now {
+            request.forceRefresh = true
+            answer = try service.token(request)
+        }
+        CachedToken.remember(answer.token, target, query, session)
+        return answer
+    }
+
+    /// An account that has to sign in again is told so without asking the provider a second time. Its last token
+    /// is still given out while it lives, by the token service.
+    private func refuseDead(_ request: TokenService.Request, _ reason: String) throws(CredentialError) {
+        guard let expiresAt = request.account.expiresAt, expiresAt > session.context.clock.now else {
+            throw CredentialError(
+                .signInRequired,
+                "\(ForeignText.shown(request.account.shownName)) (\(request.account.id)) has to sign in again: \(reason)",
+                hint: "credmgr login --type \(request.type.name)"
+                    + (request.key.policy.isEmpty ? "" : " --policy \(request.key.policy)"))
+        }
+    }
+}
+
+/// What is read of an id token that was validated when it was stored.
+struct IDTokenFacts: Sendable {
+    /// When it ends.
+    let expiresAt: Instant
+
+    init(_ token: Secret) throws(CredentialError) {
+        let claims = try CompactToken(token.reveal()).claims
+        expiresAt = Instant(epochSeconds: claims["exp"]?.integer ?? 0)
+    }
+}
