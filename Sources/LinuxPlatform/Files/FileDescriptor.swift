@@ -17,6 +17,14 @@ package struct FileDescriptor: ~Copyable, Sendable {
         return number
     }
 
+    /// The number of a file that may not be there: -1 then, which `poll(2)` passes over.
+    static func number(of file: borrowing FileDescriptor?) -> Int32 {
+        switch file {
+        case .some(let file): file.number
+        case .none: -1
+        }
+    }
+
     /// What the kernel knows of the file, or `nil` with `errno` set.
     func status() -> stat? {
         var status = stat()
