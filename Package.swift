@@ -31,8 +31,8 @@ func header(_ name: String) -> Target {
     .systemLibrary(name: name)
 }
 
-func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
-    .testTarget(name: name, dependencies: dependencies, swiftSettings: testing)
+func tests(_ name: String, _ dependencies: [Target.Dependency], exclude: [String] = []) -> Target {
+    .testTarget(name: name, dependencies: dependencies, exclude: exclude, swiftSettings: testing)
 }
 
 let package = Package(
@@ -112,7 +112,9 @@ let package = Package(
                 "CurlTransport", "LoopbackHTTP", "DemoProvider", "CryptoSupport", "CredentialCore", "StrictJSON",
                 "LinuxPlatform", "TestSupport",
             ]),
-        tests("CommandTests", ["CredmgrCommands", "CredentialCore", "StrictJSON", "TestSupport"]),
+        tests(
+            "CommandTests", ["CredmgrCommands", "CredentialCore", "StrictJSON", "TestSupport"],
+            exclude: ["Snapshots"]),
         tests("EndToEndTests", ["credmgr", "CredentialCore", "StrictJSON", "TestSupport"]),
     ]
 )

@@ -1,0 +1,59 @@
+/// All commands and the options of every command: the one source of parser, help, manual page and completion.
+package struct CommandTable: Sendable {
+    /// The commands by subject, in the order help shows them.
+    package let sections: [Section]
+    /// The options that stand before or after every command.
+    package let globalOptions: [OptionSpec]
+
+    /// Commands about one subject.
+    package struct Section: Sendable {
+        /// The subject, as a heading.
+        package let title: String
+        /// The commands, in the order help shows them.
+        package let commands: [CommandSpec]
+
+        /// Makes a section.
+        package init(_ title: String, _ commands: [CommandSpec]) {
+            self.title = title
+            self.commands = commands
+        }
+    }
+
+    /// Makes a table.
+    package init(sections: [Section], globalOptions: [OptionSpec]) {
+        self.sections = sections
+        self.globalOptions = globalOptions
+    }
+
+    /// All commands.
+    package var commands: [CommandSpec] { sections.flatMap(\.commands) }
+
+    /// The command that `words` name, by path or alias.
+    package func command(_ words: [String]) -> CommandSpec? {
+        for section in sections {
+            for command in section.commands where command.answers(to: words) { return command }
+        }
+        return nil
+    }
+
+    /// Whether a command is named by `words` or by words that begin with them.
+    func contains(_ words: [String]) -> Bool {
+        sections.contains { $0.commands.contains { $0.begins(with: words) } }
+    }
+
+    /// The shown commands directly below `words`, in order.
+    func children(of words: [String]) -> [CommandSpec] {
+        commands.filter { $0.role != .hidden && $0.path.count == words.count + 1 && $0.path.starts(with: words) }
+    }
+
+    /// The words that may follow `words`, aliases included.
+    func nextWords(after words: [String]) -> [String] {
+        var seen: Set<String> = []
+        return commands.filter { $0.role != .hidden }.flatMap { [$0.path, $0.alias].compactMap(\.self) }
+            .filter { $0.count > words.count && $0.starts(with: words) }
+            .map { $0[words.count] }.filter { seen.insert($0).inserted }
+    }
+
+    /// The options that may be given with `command`: its own, then those of every command.
+    func options(of command: CommandSpec?) -> [OptionSpec] { (command?.options ?? []) + globalOptions }
+}

@@ -1,0 +1,86 @@
+/// The shells that completion scripts are made for.
+package enum Shell: String, Sendable, CaseIterable {
+    /// GNU bash.
+    case bash
+    /// Z shell.
+    case zsh
+    /// fish.
+    case fish
+
+    /// The script that makes the shell ask `credmgr __complete` what may stand at the cursor.
+    ///
+    /// All knowledge is in ``Completer``; a script only hands over the words and shows the answer. A last line
+    /// `:files` in an answer asks the shell to add files.
+    package var completionScript: String {
+        switch self {
+        case .bash: Self.bashScript
+        case .zsh: Self.zshScript
+        case .fish: Self.fishScript
+        }
+    }
+
+    /// bash parts words at the characters of `COMP_WORDBREAKS` ('=', '@', ':') too, so the line is read anew by
+    /// spaces, and of each answer only what stands behind the last such character is given back.
+    private static let bashScript = #"""
+        # bash completion for credmgr
+        _credmgr() {
+            local line="${COMP_LINE:0:COMP_POINT}" answer value keep
+            local -a words
+            read -ra words <<< "$line"
+            [[ "$line" == *[[:space:]] ]] && words+=("")
+            local current="${words[-1]}"
+            keep="${current%"${current##*[=@:]}"}"
+            COMPREPLY=()
+            while IFS= read -r answer; do
+                if [[ "$answer" == ":files" ]]; then
+                    value="${current#--*=}"
+                    compopt -o filenames
+                    while IFS= read -r answer; do COMPREPLY+=("$answer"); done < <(compgen -f -- "$value")
+                else
+                    answer="${answer%%$'\t'*}"
+                    COMPREPLY+=("${answer#"$keep"}")
+                fi
+            done < <(credmgr __complete -- "${words[@]:1}" 2>/dev/null)
+            [[ ${#COMPREPLY[@]} -eq 1 && "${COMPREPLY[0]}" == *= ]] && compopt -o nospace
+        }
+        complete -F _credmgr credmgr
+
+        """#
+
+    private static let zshScript = #"""
+        #compdef credmgr
+        _credmgr() {
+            local answer
+            local -a values shown
+            while IFS= read -r answer; do
+                if [[ "$answer" == ":files" ]]; then
+                    [[ "$PREFIX" == --*=* ]] && compset -P '*='
+                    _files
+                else
+                    values+=("${answer%%$'\t'*}")
+                    shown+=("${answer//$'\t'/  -- }")
+                fi
+            done < <(credmgr __complete -- "${(@Q)words[2,CURRENT]}" 2>/dev/null)
+            (( ${#values} )) && compadd -l -d shown -a values
+        }
+        compdef _credmgr credmgr
+
+        """#
+
+    private static let fishScript = #"""
+        # fish completion for credmgr
+        function __credmgr_complete
+            set -l words (commandline -opc)
+            set -l current (commandline -ct)
+            for answer in (credmgr __complete -- $words[2..-1] "$current" 2>/dev/null)
+                if test "$answer" = ":files"
+                    __fish_complete_path (string replace -r '^--[^=]*=' '' -- "$current")
+                else
+                    echo $answer
+                end
+            end
+        end
+        complete -c credmgr -f -a '(__credmgr_complete)'
+
+        """#
+}

@@ -1,0 +1,65 @@
+package import CredentialCore
+package import StrictJSON
+
+/// Messages for standard error, one kind of line each: `credmgr: error: …`, `credmgr: hint: …`.
+///
+/// No control character of a message gets through; the further lines of a longer one are indented, so that none
+/// can pass for a message of its own.
+package struct ErrorRenderer: Sendable {
+    private let hasColour: Bool
+    private let isVerbose: Bool
+
+    /// Makes a renderer.
+    ///
+    /// - Parameters:
+    ///   - hasColour: whether the kinds are coloured; see ``colourIsWanted(isTerminal:environment:)``.
+    ///   - isVerbose: whether the details of an error are shown.
+    package init(hasColour: Bool = false, isVerbose: Bool = false) {
+        self.hasColour = hasColour
+        self.isVerbose = isVerbose
+    }
+
+    /// Whether to colour: on a terminal, without `NO_COLOR` (no-color.org: set and not empty), unless it is dumb.
+    package static func colourIsWanted(isTerminal: Bool, environment: [String: String]) -> Bool {
+        isTerminal && environment["NO_COLOR", default: ""].isEmpty && environment["TERM"] != "dumb"
+    }
+
+    /// An error with its hint, and its details when verbose.
+    package func error(_ error: CredentialError) -> String {
+        var text = line("error", colour: 31, error.message)
+        if isVerbose {
+            for detail in ["code: \(error.code.rawValue)"] + error.details {
+                text += line("detail", colour: 2, detail)
+            }
+        }
+        if let hint = error.hint { text += line("hint", colour: 36, hint) }
+        return text
+    }
+
+    /// A warning: something went another way than asked.
+    package func warning(_ message: String) -> String { line("warning", colour: 33, message) }
+
+    /// A note: something worth knowing. Callers leave it out under `--quiet`.
+    package func note(_ message: String) -> String { line("note", colour: 2, message) }
+
+    /// A hint of its own.
+    package func hint(_ message: String) -> String { line("hint", colour: 36, message) }
+
+    /// The error as the JSON document that `--json` promises on standard output.
+    package static func json(_ error: CredentialError) -> JSONValue {
+        [
+            "error": [
+                "code": .string(error.code.rawValue),
+                "message": .string(error.message),
+                "hint": JSONValue(error.hint),
+                "exit": .integer(Int64(error.code.exitStatus)),
+            ]
+        ]
+    }
+
+    private func line(_ kind: String, colour: Int, _ message: String) -> String {
+        let label = hasColour ? "\u{1B}[\(colour)m\(kind):\u{1B}[0m" : "\(kind):"
+        let lines = message.split(whereSeparator: \.isNewline).map { ForeignText.shown(String($0), limit: 4_000) }
+        return "credmgr: \(label) " + lines.joined(separator: "\n  ") + "\n"
+    }
+}

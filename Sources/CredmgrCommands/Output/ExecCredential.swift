@@ -1,0 +1,42 @@
+import CredentialCore
+import StrictJSON
+
+/// The object by which `kubectl` takes a token from a program (`client.authentication.k8s.io`).
+struct ExecCredential {
+    let version: Version
+    let token: String
+    let expiresAt: Instant
+
+    /// The versions of the object, which are alike.
+    enum Version: String, CaseIterable {
+        case stable = "client.authentication.k8s.io/v1"
+        case beta = "client.authentication.k8s.io/v1beta1"
+
+        /// The version that `KUBERNETES_EXEC_INFO` asks for; the stable one when it is not set.
+        ///
+        /// - Throws: ``ErrorCode/usage`` when the variable holds no such object, ``ErrorCode/unsupported`` when it
+        ///   asks for another version.
+        static func asked(by execInfo: String?) throws(CredentialError) -> Version {
+            guard let execInfo, !execInfo.isEmpty else { return .stable }
+            guard let written = (try? JSONValue.parse(execInfo))?.object?["apiVersion"]?.string else {
+                throw CredentialError(.usage, "KUBERNETES_EXEC_INFO holds no JSON object with an apiVersion")
+            }
+            guard let version = Version(rawValue: written) else {
+                let supported = allCases.map(\.rawValue).joined(separator: " or ")
+                throw CredentialError(
+                    .unsupported, "KUBERNETES_EXEC_INFO asks for '\(ForeignText.shown(written, limit: 60))'",
+                    hint: "set apiVersion to \(supported) in the kubeconfig")
+            }
+            return version
+        }
+    }
+
+    /// The object.
+    var json: JSONValue {
+        [
+            "apiVersion": .string(version.rawValue),
+            "kind": "ExecCredential",
+            "status": ["expirationTimestamp": .string(expiresAt.rfc3339), "token": .string(token)],
+        ]
+    }
+}

@@ -1,0 +1,93 @@
+import CredmgrCommands
+import Foundation
+import TestSupport
+import Testing
+
+@Suite struct ArgumentsCompletionTests {
+    private let completer = Completer(.standard) { kind in
+        switch kind {
+        case .accountType: ["ToDo", "Tools", "bad\nname"]
+        case .account: ["ann@example.com", "bob"]
+        case .policy: ["sign_in"]
+        case .group: ["work"]
+        case .none, .file, .words: []
+        }
+    }
+
+    private func words(_ line: String...) -> [String] {
+        completer.answer(line).split(separator: "\n").map { String($0.prefix { $0 != "\t" }) }
+    }
+
+    @Test func `commands are completed with their summaries`() {
+        #expect(words("lo") == ["login", "logout"])
+        #expect(words("types", "s") == ["show"])
+        #expect(words("store", "") == ["status"])
+        #expect(completer.answer(["dem"]) == "demo\ttry everything with a provider of its own\n")
+        #expect(words("__").isEmpty)
+    }
+
+    @Test func `options of the command and of every command are completed`() {
+        #expect(words("token", "--f") == ["--force-refresh", "--format"])
+        #expect(words("--no") == ["--no-input"])
+        #expect(words("token", "--", "--f").isEmpty)
+    }
+
+    @Test func `values are completed behind a space and behind an equals sign`() {
+        #expect(words("token", "--type", "To") == ["ToDo", "Tools"])
+        #expect(words("token", "--type=To") == ["--type=ToDo", "--type=Tools"])
+        #expect(words("token", "--format", "he") == ["header"])
+        #expect(words("--store=s") == ["--store=secret-service"])
+        #expect(words("login", "--password-file", "") == [":files"])
+        #expect(words("login", "--username", "").isEmpty)
+    }
+
+    @Test func `positional parameters are completed in their place`() {
+        #expect(words("use", "a") == ["ann@example.com"])
+        #expect(words("use", "--type", "ToDo", "b") == ["bob"])
+        #expect(words("use", "bob", "").isEmpty)
+        #expect(words("types", "import", "") == [":files"])
+        #expect(words("request", "P") == ["POST", "PUT", "PATCH"])
+        #expect(words("completion", "") == ["bash", "zsh", "fish"])
+        #expect(words("help", "cl") == ["claims"])
+    }
+
+    /// Runs the real script in a real bash, with a stand-in for the program that prints what it was asked.
+    @Test(arguments: [
+        ("credmgr tok", "--,tok", "token\tprint", "token"),
+        ("credmgr use ann@ex", "--,use,ann@ex", "ann@example.com", "example.com"),
+        ("credmgr token --type=To", "--,token,--type=To", "--type=ToDo", "ToDo"),
+        ("credmgr token ", "--,token,", "--type", "--type"),
+    ])
+    func `bash takes what the program offers`(
+        _ line: String, _ asked: String, _ offered: String, _ expected: String
+    ) throws {
+        let folder = try TemporaryFolder()
+        let program = folder.path + "/credmgr"
+        try
+            "#!/bin/sh\n[ \"$1\" = __complete ] && shift\n(IFS=,; echo \"$*\") > \"\(folder.path)/asked\"\necho '\(offered)'\n"
+            .write(toFile: program, atomically: true, encoding: .utf8)
+        try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: program)
+        let script =
+            Shell.bash.completionScript
+            + "COMP_LINE='\(line)'; COMP_POINT=${#COMP_LINE}; _credmgr 2>/dev/null; printf '%s\\n' \"${COMPREPLY[@]}\"\n"
+        let outcome = try ChildProcess("bash", ["-s"], environment: ["PATH": folder.path + ":/usr/bin:/bin"])
+            .run(input: script)
+        #expect(outcome.standardOutput == expected + "\n")
+        let words = try String(contentsOfFile: folder.path + "/asked", encoding: .utf8)
+        #expect(words == asked + "\n")
+    }
+
+    @Test func `bash adds files where the program asks for them`() throws {
+        let folder = try TemporaryFolder()
+        let program = folder.path + "/credmgr"
+        try "#!/bin/sh\necho :files\n".write(toFile: program, atomically: true, encoding: .utf8)
+        try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: program)
+        let script =
+            Shell.bash.completionScript
+            + "COMP_LINE='credmgr types import \(folder.path)/cred'; COMP_POINT=${#COMP_LINE}\n"
+            + "_credmgr 2>/dev/null; printf '%s\\n' \"${COMPREPLY[@]}\"\n"
+        let outcome = try ChildProcess("bash", ["-s"], environment: ["PATH": folder.path + ":/usr/bin:/bin"])
+            .run(input: script)
+        #expect(outcome.standardOutput == program + "\n")
+    }
+}

@@ -1,0 +1,73 @@
+import CredentialCore
+import CredmgrCommands
+import Foundation
+import TestSupport
+import Testing
+
+@Suite struct ArgumentsHelpTests {
+    /// The commands that have a page, as one string each; the empty one stands for the overview.
+    static let topics = [""] + CommandTable.standard.commands.filter { $0.role != .hidden }.map(\.name)
+
+    private func page(_ topic: String, width: Int = 80) throws -> String {
+        try HelpText(.standard, width: width).about(topic.split(separator: " ").map(String.init))
+    }
+
+    @Test(arguments: topics)
+    func `help is as its snapshot says`(_ topic: String) throws {
+        let name = (["help"] + topic.split(separator: " ")).joined(separator: "-")
+        try Snapshot.expect(try page(topic), named: name)
+    }
+
+    @Test func `the manual page is as its snapshot says`() throws {
+        try Snapshot.expect(ManualPage(.standard).source(version: "1.0.0"), named: "manual-page")
+    }
+
+    @Test(arguments: Shell.allCases)
+    func `the completion script is as its snapshot says`(_ shell: Shell) throws {
+        try Snapshot.expect(shell.completionScript, named: "completion-\(shell.rawValue)")
+    }
+
+    @Test(arguments: topics, [40, 60, 80])
+    func `help keeps to the width`(_ topic: String, _ width: Int) throws {
+        let lines = try page(topic, width: width).split(separator: "\n")
+        // Labels of two columns' indent, options and examples are not broken; sentences are.
+        for line in lines where line.count > width {
+            #expect(line.hasPrefix("  ") && !line.hasPrefix("   ") || line.hasPrefix("      --"), "\(line)")
+        }
+    }
+
+    @Test func `help about what does not exist says what does`() {
+        let error = #expect(throws: CredentialError.self) { try page("types shwo") }
+        #expect(error?.code == .usage)
+        #expect(error?.hint == "did you mean 'credmgr help types show'?")
+    }
+
+    @Test func `hidden commands are not shown`() throws {
+        #expect(try !page("").contains("__complete"))
+        #expect(!ManualPage(.standard).source(version: "1").contains("__complete"))
+    }
+
+    @Test(.enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/bin/groff")))
+    func `groff formats the manual page without complaint`() throws {
+        let outcome = try ChildProcess(
+            "groff", ["-man", "-Tascii", "-ww", "-z"], environment: ["PATH": "/usr/bin"]
+        )
+        .run(input: ManualPage(.standard).source(version: "1.0.0"))
+        #expect(outcome.exitStatus == 0)
+        #expect(outcome.standardError.isEmpty)
+    }
+}
+
+/// Texts kept in `Snapshots/`; with `UPDATE_SNAPSHOTS=1` in the environment they are written instead of compared.
+enum Snapshot {
+    static func expect(_ text: String, named name: String) throws {
+        let file = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+            .appendingPathComponent("Snapshots/\(name).txt")
+        if ProcessInfo.processInfo.environment["UPDATE_SNAPSHOTS"] == "1" {
+            try text.write(to: file, atomically: true, encoding: .utf8)
+            return
+        }
+        let expected = try String(contentsOf: file, encoding: .utf8)
+        #expect(text == expected, "\(name) differs; run with UPDATE_SNAPSHOTS=1 and look at the difference")
+    }
+}

@@ -1,0 +1,197 @@
+import CredentialCore
+import CredmgrCommands
+import Testing
+
+@Suite struct ArgumentsParserTests {
+    private let parser = ArgumentParser(.standard)
+
+    private func command(_ words: String...) throws -> ParsedArguments {
+        guard case .command(let arguments) = try parser.parse(words) else {
+            throw CredentialError(.internalFault, "no command in \(words)")
+        }
+        return arguments
+    }
+
+    private func fault(_ words: [String]) -> CredentialError? {
+        #expect(throws: CredentialError.self) { _ = try parser.parse(words) }
+    }
+
+    @Test func `a command of two words wins over one of one`() throws {
+        #expect(try command("types").command.path == ["types"])
+        #expect(try command("types", "show", "ToDo").command.path == ["types", "show"])
+        #expect(try command("store", "status").command.path == ["store", "status"])
+    }
+
+    @Test func `an alias names the same command`() throws {
+        #expect(try command("accounts", "list", "--json").command.path == ["accounts"])
+    }
+
+    @Test func `both spellings of a value are the same`() throws {
+        for words in [["token", "--type", "ToDo"], ["token", "--type=ToDo"]] {
+            guard case .command(let arguments) = try parser.parse(words) else {
+                Issue.record("no command in \(words)")
+                continue
+            }
+            #expect(arguments.string("type") == "ToDo")
+        }
+        #expect(try command("token", "--type=").string("type") == "")
+        #expect(try command("request", "GET", "/", "--query=a=b=c").strings("query") == ["a=b=c"])
+    }
+
+    @Test func `global options stand before and after the command`() throws {
+        #expect(try command("--group", "work", "token").string("group") == "work")
+        #expect(try command("token", "--group", "work").string("group") == "work")
+        #expect(try command("--no-input", "types", "show", "-q", "ToDo").flag("no-input"))
+    }
+
+    @Test func `an option may stand between the words of a command`() throws {
+        let arguments = try command("types", "--json", "show", "ToDo")
+        #expect(arguments.command.path == ["types", "show"])
+        #expect(arguments.flag("json"))
+        #expect(fault(["types", "--json", "remove", "ToDo"])?.message == "'types remove' has no option --json")
+    }
+
+    @Test func `letters cluster and take a value behind them`() throws {
+        let arguments = try command("request", "GET", "/tasks", "-vqi", "-ofile", "-q")
+        #expect(arguments.flag("verbose") && arguments.flag("quiet") && arguments.flag("include"))
+        #expect(arguments.string("output") == "file")
+        #expect(try command("request", "GET", "/", "-io", "x").string("output") == "x")
+    }
+
+    @Test func `two dashes end the options`() throws {
+        let arguments = try command("label", "ann", "--", "--work")
+        #expect(arguments.string("text") == "--work")
+        #expect(try command("label", "--", "--", "-h").string("account") == "--")
+    }
+
+    @Test func `a dash and negative numbers are values and positionals`() throws {
+        #expect(try command("login", "--complete", "-").string("complete") == "-")
+        #expect(try command("token", "--min-valid", "-5").string("min-valid") == "-5")
+        #expect(try command("label", "-", "-12").string("text") == "-12")
+    }
+
+    @Test func `a word with a dash is no value unless it is attached`() throws {
+        #expect(fault(["token", "--type", "--json"])?.message == "option --type needs a value")
+        #expect(fault(["token", "--type", "--json"])?.hint?.contains("--type=VALUE") == true)
+        #expect(try command("token", "--type=--json").string("type") == "--json")
+    }
+
+    @Test func `repeatable options keep their order and flags may repeat`() throws {
+        #expect(try command("token", "--scope", "a b", "--scope=c").strings("scope") == ["a b", "c"])
+        #expect(try command("token", "-v", "-v").flag("verbose"))
+        #expect(fault(["token", "--type=A", "--type=B"])?.message == "option --type given twice")
+        #expect(fault(["--group=A", "token", "--group=A"])?.message == "option --group given twice")
+    }
+
+    @Test(arguments: [
+        (["tokne"], "unknown command 'tokne'", "did you mean 'credmgr token'?"),
+        (["types", "shwo", "X"], "unknown command 'types shwo'", "did you mean 'credmgr types show'?"),
+        (["store", "stats"], "unknown command 'store stats'", "did you mean 'credmgr store status'?"),
+        (["frobnicate"], "unknown command 'frobnicate'", "credmgr --help"),
+        (["token", "--tpye", "X"], "unknown option '--tpye'", "did you mean '--type'?"),
+        (["token", "--type"], "option --type needs a value", "credmgr token --help"),
+        (["token", "-x"], "unknown option '-x'", "credmgr token --help"),
+        (["token", "--json=1"], "unknown option '--json'", "credmgr token --help"),
+        (["claims", "--json=1"], "option --json takes no value", "credmgr claims --help"),
+        (["--type", "X", "token"], "unknown option '--type'", "options of a command stand behind its name"),
+        (["use"], "ACCOUNT is missing", "credmgr use --help"),
+        (["use", "a", "b"], "unexpected argument 'b'", "credmgr use --help"),
+        (["token", "http://localhost/?code=secret"], "unexpected argument", "credmgr token --help"),
+        (["login", "--flow", "devise"], "--flow is one of", "did you mean 'device'?"),
+        (["completion", "zhs"], "SHELL is one of bash, zsh, fish", "did you mean 'zsh'?"),
+        (["--store", "disk", "token"], "--store is one of auto, secret-service, file", "credmgr --help"),
+    ])
+    func `a wrong line says what is wrong and what helps`(_ words: [String], _ message: String, _ hint: String) {
+        let error = fault(words)
+        #expect(error?.code == .usage)
+        #expect(error?.message.hasPrefix(message) == true)
+        #expect(error?.message.contains("secret=") == false)
+        #expect(error?.hint == hint)
+    }
+
+    @Test func `a fault never shows what was attached to an unknown option`() {
+        let error = fault(["token", "--passwrd=hunter2"])
+        #expect(error?.message == "unknown option '--passwrd'")
+    }
+
+    @Test(arguments: [
+        (["-h"], []), (["--help"], []), ([], []), (["-q"], []), (["store"], ["store"]),
+        (["token", "-h"], ["token"]), (["types", "show", "--help"], ["types", "show"]),
+        (["token", "--unknown", "--type", "-h"], ["token"]), (["-vh", "use", "a", "b", "c"], ["use"]),
+        (["store", "-h"], ["store"]),
+    ])
+    func `help wins over other faults`(_ words: [String], _ topic: [String]) throws {
+        guard case .help(let path) = try parser.parse(words) else {
+            Issue.record("no help for \(words)")
+            return
+        }
+        #expect(path == topic)
+    }
+
+    @Test func `help does not win behind two dashes or over an unknown command`() {
+        #expect(fault(["use", "a", "--", "-h"])?.message == "unexpected argument")
+        #expect(fault(["tokne", "--help"])?.message == "unknown command 'tokne'")
+    }
+
+    @Test func `the version is asked for anywhere`() throws {
+        for words in [["--version"], ["token", "--version"]] {
+            guard case .version = try parser.parse(words) else {
+                Issue.record("no version for \(words)")
+                continue
+            }
+        }
+    }
+
+    @Test func `numbers are read within their range`() throws {
+        let arguments = try command("token", "--min-valid", "90", "--timeout=0")
+        #expect(try arguments.integer("min-valid", in: 0...100) == 90)
+        let error = #expect(throws: CredentialError.self) { try arguments.integer("timeout", in: 1...600) }
+        #expect(error?.message == "--timeout takes a whole number from 1 to 600")
+        for text in ["1.5", "9999999999999999999", "0x10", "", " 1", "١"] {
+            let arguments = try command("token", "--timeout=\(text)")
+            #expect(throws: CredentialError.self) { try arguments.integer("timeout", in: 0...600) }
+        }
+    }
+
+    @Test func `pairs part at the first separator and are never quoted in errors`() throws {
+        let arguments = try command(
+            "request", "GET", "/", "--query", "a=b=c", "--query", "k=", "--header", "hunter2", "--form",
+            "accent=\u{301}x")
+        let pairs = try arguments.pairs("query")
+        #expect(pairs.map(\.name) == ["a", "k"])
+        #expect(pairs.map(\.value) == ["b=c", ""])
+        #expect(try arguments.pairs("form").first?.name == "accent")
+        let error = #expect(throws: CredentialError.self) { try arguments.pairs("header", separator: ":") }
+        #expect(error?.message == "--header takes NAME:VALUE")
+    }
+
+    @Test func `choices come back as cases`() throws {
+        #expect(try command("login", "--flow", "client_credentials").choice("flow") == SignInFlow.clientCredentials)
+        #expect(try command("login").choice("flow", as: SignInFlow.self) == nil)
+    }
+
+    @Test func `JSON is wanted where a flag says so even on a faulty line`() throws {
+        #expect(parser.wantsJSON(["accounts", "--json", "--unknown"]))
+        #expect(parser.wantsJSON(["types", "show", "--json"]))
+        #expect(!parser.wantsJSON(["request", "GET", "/", "--json", "{}"]))
+        #expect(!parser.wantsJSON(["accounts", "--", "--json"]))
+        #expect(try command("accounts", "--json").wantsJSON)
+        #expect(try !command("request", "GET", "/", "--json", "{}").wantsJSON)
+    }
+
+    @Test func `what a command runs is taken verbatim behind two dashes`() throws {
+        let exec = CommandSpec(
+            ["exec"], "run a command", parameters: [.variadic("words", .any("WORD"), "the command")],
+            options: [.value("type", .type, "the type")])
+        let table = CommandTable(sections: [.init("All", [exec])], globalOptions: [])
+        guard
+            case .command(let arguments) = try ArgumentParser(table).parse(
+                ["exec", "--type", "T", "--", "curl", "-h", "--type", "x", "--", "-5"])
+        else {
+            Issue.record("no command")
+            return
+        }
+        #expect(arguments.strings("words") == ["curl", "-h", "--type", "x", "--", "-5"])
+        #expect(arguments.string("type") == "T")
+    }
+}
