@@ -28,9 +28,9 @@ final class CurlExchange {
 
     /// The reply; to be asked for when the transfer has succeeded.
     ///
-    /// - Throws: ``ErrorCode/malformedReply`` when there was no complete head.
+    /// - Throws: ``ErrorCode/temporary`` when the connection ended within its head, which libcurl takes for success.
     func reply() throws(CredentialError) -> HTTPResponse {
-        guard head.isComplete else { throw unsound() }
+        guard head.isComplete else { throw CurlFailure.cutOff(host) }
         return HTTPResponse(status: head.status, headers: head.fields, body: body.bytes)
     }
 

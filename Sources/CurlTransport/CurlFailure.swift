@@ -24,7 +24,7 @@ struct CurlFailure {
             case 6: unreachable(host, "its name cannot be resolved")
             case 7: unreachable(host, systemError == 0 ? "no connection" : reason(systemError))
             case 28: unreachable(host, "no complete reply within the time allowed")
-            case 52, 18: unreachable(host, "it closed the connection before its reply was complete")
+            case 52, 18: Self.cutOff(host)
             case 1, 8, 27, 61, 100: CredentialError(.malformedReply, "the reply of \(host) is not sound HTTP")
             case 63: Self.tooLarge(host, request.maximumReplySize)
             case 51, 58, 60, 83, 90, 91: untrusted(host, words)
@@ -42,6 +42,11 @@ struct CurlFailure {
     /// The error of a reply with more than `limit` bytes.
     static func tooLarge(_ host: String, _ limit: Int?) -> CredentialError {
         CredentialError(.malformedReply, "the reply of \(host) is larger than \(limit ?? 0) bytes")
+    }
+
+    /// The error of a reply that ended too early.
+    static func cutOff(_ host: String) -> CredentialError {
+        CredentialError(.temporary, "cannot reach \(host): it closed the connection before its reply was complete")
     }
 
     private func unreachable(_ host: String, _ reason: String) -> CredentialError {

@@ -161,7 +161,7 @@ typealias CurlProgressCallback = @convention(c) (UnsafeMutableRawPointer?, Int, 
     /// Sends these bytes as the body; libcurl does not copy them, so they must outlive ``perform()``.
     func setBody(_ bytes: UnsafeRawBufferPointer) throws(CredentialError) {
         try set(.bodySize, Int64(bytes.count))
-        guard let address = bytes.baseAddress, !bytes.isEmpty else {
+        guard let address = bytes.baseAddress, bytes.count > 0 else {
             // Without an address libcurl would call the read function instead of sending nothing.
             return try set(CurlOption<String>(code: CURLOPT_COPYPOSTFIELDS), "")
         }

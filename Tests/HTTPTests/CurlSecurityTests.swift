@@ -31,6 +31,7 @@ import Testing
         #expect(error.hint?.contains("CURL_CA_BUNDLE") == true)
         #expect(!String(reflecting: error).contains("secret"))
         #expect(try server.stop().isEmpty)
+        withExtendedLifetime(other) {}
     }
 
     @Test func `A file of authorities that cannot be read is named`() throws {
@@ -44,11 +45,11 @@ import Testing
 
     @Test(arguments: [
         "http://login.example/token?code=secret", "http://127.0.0.1.login.example/", "ftp://127.0.0.1/",
-        "file:///etc/hostname", "http://10.0.0.1/",
+        "file://localhost/etc/hostname", "http://10.0.0.1/",
     ])
     func `Anything but https and loopback http is refused without traffic`(text: String) async throws {
         let proxy = try CurlTestServer(Self.ok)
-        await #expect(processExitsWith: .success) { [text = text, port = proxy.port] in
+        await #expect(processExitsWith: .success) { [text = text as String, port = proxy.port as UInt16] in
             // A proxy would see every request that leaves, whatever its host.
             for name in ["http_proxy", "ftp_proxy", "all_proxy"] { setenv(name, "http://127.0.0.1:\(port)", 1) }
             let address = try #require(WebAddress(text))
@@ -64,7 +65,7 @@ import Testing
 
     @Test func `The proxies of the environment are not used for the loopback`() async throws {
         let server = try CurlTestServer(Self.ok), proxy = try CurlTestServer(Self.ok)
-        await #expect(processExitsWith: .success) { [port = server.port, proxyPort = proxy.port] in
+        await #expect(processExitsWith: .success) { [port = server.port as UInt16, proxyPort = proxy.port as UInt16] in
             for name in ["http_proxy", "https_proxy", "all_proxy"] {
                 setenv(name, "http://127.0.0.1:\(proxyPort)", 1)
             }
@@ -79,7 +80,7 @@ import Testing
 
     @Test func `The proxy of the environment gets a tunnel request for other hosts, without credentials`() async throws {
         let proxy = try CurlTestServer(.text("HTTP/1.1 403 Forbidden\nX-Proxy: 1\nContent-Length: 0\n\n"))
-        await #expect(processExitsWith: .success) { [port = proxy.port] in
+        await #expect(processExitsWith: .success) { [port = proxy.port as UInt16] in
             setenv("https_proxy", "http://127.0.0.1:\(port)", 1)
             unsetenv("no_proxy")
             unsetenv("NO_PROXY")

@@ -29,12 +29,14 @@ final class CurlTestServer {
 
     let port: UInt16
     private let folder: TemporaryFolder
+    private let certificate: TestAuthority.Certificate?
     private let process = Process()
     private let input = Pipe()
     private let output: FileHandle
 
     init(_ replies: Reply..., certificate: TestAuthority.Certificate? = nil) throws {
         folder = try TemporaryFolder()
+        self.certificate = certificate
         var arguments = certificate.map { ["--tls", $0.certificateFile, $0.keyFile] } ?? []
         for (index, reply) in replies.enumerated() {
             let path = folder.path + "/reply-\(index)"
@@ -67,6 +69,7 @@ final class CurlTestServer {
     }
 
     deinit {
+        try? output.close()
         try? input.fileHandleForWriting.close()
         process.waitUntilExit()
     }
@@ -98,6 +101,7 @@ final class TestAuthority {
     /// A server's certificate and key.
     struct Certificate {
         let certificateFile: String, keyFile: String
+        fileprivate let authority: TestAuthority
     }
 
     /// The authority's own certificate, to be trusted.
@@ -116,7 +120,7 @@ final class TestAuthority {
     /// A certificate for a server with this alternative name, valid for so many days from now.
     func certificate(for name: String = "IP:127.0.0.1", isExpired: Bool = false) throws -> Certificate {
         let extensions = path("extensions"), request = path("request.pem")
-        let certificate = Certificate(certificateFile: path("server.pem"), keyFile: path("server.key"))
+        let certificate = Certificate(certificateFile: path("server.pem"), keyFile: path("server.key"), authority: self)
         try Data("subjectAltName=\(name)\nextendedKeyUsage=serverAuth\n".utf8).write(
             to: URL(fileURLWithPath: extensions))
         try run(
