@@ -1,0 +1,118 @@
+import CredentialCore
+import Glibc
+
+/// One request on its way: what libcurl's callbacks read from and write to.
+///
+/// The callbacks get it as their context; it must outlive ``CurlTransfer/perform()``. After a callback has failed,
+/// ``failure`` says why.
+final class CurlExchange {
+    private let host: String
+    private let maximumReplySize: Int?
+    private let observer: TransferObserver
+    private var file: BodyFile?
+    private var head = ReplyHead()
+    private var body = WipedBuffer()
+    private var bodySize = 0
+    private var progress = TransferProgress(sent: 0, toSend: 0, received: 0, toReceive: 0)
+    private var nextReport = UInt64(0)
+    /// Why a callback ended the transfer.
+    private(set) var failure: CredentialError?
+
+    /// Prepares for the reply of `host`, and for sending `file` if there is one.
+    init(host: String, maximumReplySize: Int?, observer: TransferObserver, file: consuming BodyFile?) {
+        self.host = host
+        self.maximumReplySize = maximumReplySize
+        self.observer = observer
+        self.file = file
+    }
+
+    /// The reply; to be asked for when the transfer has succeeded.
+    ///
+    /// - Throws: ``ErrorCode/temporary`` when the connection ended within its head, which libcurl takes for success.
+    func reply() throws(CredentialError) -> HTTPResponse {
+        guard head.isComplete else { throw CurlFailure.cutOff(host) }
+        return HTTPResponse(status: head.status, headers: head.fields, body: body.bytes)
+    }
+
+    /// Tells the observer the last state of the transfer.
+    func reportEnd() { observer.progress?(progress) }
+
+    /// Lets the transfer call this exchange.
+    func attach(to transfer: CurlTransfer) throws(CredentialError) {
+        let context = unsafe Unmanaged.passUnretained(self).toOpaque()
+        try unsafe transfer.setReceivers(head: Self.headCallback, body: Self.bodyCallback, context: context)
+        if file != nil { try unsafe transfer.setReader(Self.readCallback, context: context) }
+        if observer.progress != nil {
+            try unsafe transfer.setProgress(Self.progressCallback, context: context)
+        }
+    }
+
+    private func unsound() -> CredentialError {
+        CredentialError(.malformedReply, "the reply of \(host) is not sound HTTP")
+    }
+
+    private func takeHead(_ line: UnsafeRawBufferPointer) throws(CredentialError) {
+        let isComplete: Bool
+        do throws(ReplyHead.Malformed) { isComplete = try unsafe head.take(line) } catch { throw unsound() }
+        if isComplete { observer.head?(HTTPResponse(status: head.status, headers: head.fields)) }
+    }
+
+    private func takeBody(_ piece: UnsafeRawBufferPointer) throws(CredentialError) {
+        bodySize += piece.count
+        if let limit = maximumReplySize, bodySize > limit { throw CurlFailure.tooLarge(host, limit) }
+        if let sink = observer.sink { try sink(unsafe Array(piece)) } else { unsafe body.append(piece) }
+    }
+
+    /// Runs a callback's work; gives `nil` and keeps the error when it fails.
+    private func attempt<Result>(_ work: () throws(CredentialError) -> Result) -> Result? {
+        guard failure == nil else { return nil }
+        do throws(CredentialError) { return try work() } catch {
+            failure = error
+            return nil
+        }
+    }
+
+    private static func exchange(_ context: UnsafeMutableRawPointer?) -> CurlExchange? {
+        unsafe context.map { unsafe Unmanaged<CurlExchange>.fromOpaque($0).takeUnretainedValue() }
+    }
+
+    // libcurl takes any count other than the one it gave as the order to stop.
+    private static let refused = -1
+
+    private static let headCallback: CurlDataCallback = { memory, size, count, context in
+        let line = unsafe UnsafeRawBufferPointer(start: memory, count: size * count)
+        guard let exchange = unsafe exchange(context) else { return refused }
+        let done: Void? = exchange.attempt { () throws(CredentialError) in try unsafe exchange.takeHead(line) }
+        return done == nil ? refused : line.count
+    }
+
+    private static let bodyCallback: CurlDataCallback = { memory, size, count, context in
+        let piece = unsafe UnsafeRawBufferPointer(start: memory, count: size * count)
+        guard let exchange = unsafe exchange(context) else { return refused }
+        let done: Void? = exchange.attempt { () throws(CredentialError) in try unsafe exchange.takeBody(piece) }
+        return done == nil ? refused : piece.count
+    }
+
+    private static let readCallback: CurlDataCallback = { memory, size, count, context in
+        let room = unsafe UnsafeMutableRawBufferPointer(start: memory, count: size * count)
+        let abort = 0x1000_0000  // CURL_READFUNC_ABORT
+        guard let exchange = unsafe exchange(context) else { return abort }
+        let read = exchange.attempt { () throws(CredentialError) in
+            try unsafe exchange.file?.read(into: room) ?? 0
+        }
+        return read ?? abort
+    }
+
+    private static let progressCallback: CurlProgressCallback = { context, toReceive, received, toSend, sent in
+        guard let exchange = unsafe exchange(context) else { return 1 }
+        exchange.progress = TransferProgress(
+            sent: Int64(sent), toSend: Int64(toSend), received: Int64(received), toReceive: Int64(toReceive))
+        var now = timespec()
+        unsafe clock_gettime(CLOCK_MONOTONIC, &now)
+        let milliseconds = UInt64(now.tv_sec) * 1_000 + UInt64(now.tv_nsec) / 1_000_000
+        guard milliseconds >= exchange.nextReport else { return 0 }
+        exchange.nextReport = milliseconds + 200
+        exchange.observer.progress?(exchange.progress)
+        return 0
+    }
+}
