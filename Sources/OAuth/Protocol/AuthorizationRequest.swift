@@ -1,0 +1,68 @@
+package import CredentialCore
+
+/// The request that a browser carries to the authorization endpoint (RFC 6749 §4.1.1, OpenID Connect Core §3.1.2.1).
+///
+/// There is no form of it without `state` and without PKCE.
+package struct AuthorizationRequest: Sendable {
+    /// The endpoint; its own query is kept.
+    package var endpoint: WebAddress
+    /// The client id.
+    package var clientID: String
+    /// Where the provider answers.
+    package var redirectURI: String
+    /// The scopes, in order.
+    package var scope: [String]
+    /// At least 128 unpredictable bits.
+    package var state: String
+    /// The same for the id token; `nil` without `openid`.
+    package var nonce: String?
+    /// The S256 challenge (RFC 7636 §4.2).
+    package var challenge: String
+    /// `prompt`.
+    package var prompt: String?
+    /// `login_hint`.
+    package var loginHint: String?
+    /// `resource` (RFC 8707).
+    package var resource: String?
+    /// `audience`.
+    package var audience: String?
+    /// What the type adds; names checked by ``ReservedNames``.
+    package var extra: [String: String] = [:]
+
+    /// Makes a request with what every one needs.
+    package init(
+        endpoint: WebAddress, clientID: String, redirectURI: String, scope: [String], state: String, nonce: String?,
+        challenge: String
+    ) {
+        self.endpoint = endpoint
+        self.clientID = clientID
+        self.redirectURI = redirectURI
+        self.scope = scope
+        self.state = state
+        self.nonce = nonce
+        self.challenge = challenge
+    }
+
+    /// The URL to open.
+    package var address: WebAddress {
+        var fields: [FormCoding.Field] = [
+            ("response_type", "code"), ("client_id", clientID), ("redirect_uri", redirectURI),
+        ]
+        func add(_ name: String, _ value: String?) {
+            if let value, !value.isEmpty { fields.append((name, value)) }
+        }
+        add("scope", Scope.text(scope))
+        add("state", state)
+        add("nonce", nonce)
+        add("code_challenge", challenge)
+        add("code_challenge_method", "S256")
+        add("prompt", prompt)
+        add("login_hint", loginHint)
+        add("resource", resource)
+        add("audience", audience)
+        for (name, value) in extra.sorted(by: { $0.key < $1.key }) where !fields.contains(where: { $0.name == name }) {
+            fields.append((name, value))
+        }
+        return endpoint.appending(query: FormCoding.encode(fields))
+    }
+}

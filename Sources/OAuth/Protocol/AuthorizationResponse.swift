@@ -1,0 +1,120 @@
+package import CredentialCore
+
+/// What the provider answered at the redirect URI (RFC 6749 §4.1.2), or what a person pasted.
+package struct AuthorizationResponse: Sendable, Equatable {
+    /// The code.
+    package var code: String?
+    /// The refusal.
+    package var error: ProviderError?
+    /// The `state` sent back; `nil` only where a code was pasted alone.
+    package var state: String?
+    /// The issuer (RFC 9207).
+    package var issuer: String?
+    /// Whether it is a code pasted alone at an out-of-band redirect.
+    package var isBareCode = false
+
+    /// Reads a redirected URL (its parameters in the query or the fragment), the parameters alone (a form post, or
+    /// pasted), or at an out-of-band redirect the code alone.
+    ///
+    /// - Parameters:
+    ///   - text: what came; at most 128 KiB.
+    ///   - redirectURI: the redirect URI that the request named.
+    /// - Throws: ``ErrorCode/validationFailed`` for another redirect URI, a parameter twice, or nothing to read.
+    package static func parse(
+        _ text: String, redirectURI: String
+    ) throws(CredentialError) -> AuthorizationResponse {
+        let text = trimmed(text)
+        guard !text.isEmpty, text.utf8.count <= 1 << 17 else {
+            throw refused(text.isEmpty ? "it is empty" : "it is longer than 128 KiB")
+        }
+        if let address = WebAddress(text), let expected = WebAddress(redirectURI), address.scheme == expected.scheme {
+            guard RedirectURI.matches(address, expected) else {
+                throw refused("it is not for the redirect URI of this sign-in")
+            }
+            let query = address.query ?? ""
+            if let response = try read(query) { return response }
+            if let response = try read(address.fragment ?? "") { return response }
+            throw refused("it has neither a code nor an error")
+        }
+        if let response = try read(parametersAlone(text)) { return response }
+        guard RedirectURI.isOutOfBand(redirectURI), text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }),
+            !text.contains("://")
+        else { throw refused("it is neither a URL of this sign-in nor its parameters") }
+        return AuthorizationResponse(code: text, isBareCode: true)
+    }
+
+    /// The code, after `state` and `iss` have been checked.
+    ///
+    /// - Parameters:
+    ///   - state: the state of the request.
+    ///   - issuer: the issuer of the provider, where it is known.
+    ///   - requiresIssuer: whether the provider's metadata promises `iss` in every response (RFC 9207 §3).
+    /// - Throws: ``ErrorCode/validationFailed`` for another state or issuer; ``ProviderError`` wrapped by `refusal`.
+    package func checkedCode(
+        state: String, issuer: String?, requiresIssuer: Bool, refusal: (ProviderError) -> CredentialError
+    ) throws(CredentialError) -> String {
+        if !isBareCode {
+            guard let received = self.state, ConstantTime.equal(received, state) else {
+                throw Self.refused("its state is not that of this sign-in")
+            }
+        }
+        if let received = self.issuer, let issuer {
+            guard ConstantTime.equal(received, issuer) else {
+                throw Self.refused("it comes from another issuer, '\(ForeignText.shown(received))'")
+            }
+        } else if self.issuer == nil, requiresIssuer, !isBareCode {
+            throw Self.refused("it lacks the issuer that the provider promises (RFC 9207)")
+        }
+        if let error { throw refusal(error) }
+        guard let code else { throw Self.refused("it has no code") }
+        return code
+    }
+
+    /// Reads parameters; `nil` when there is neither a code nor an error among them.
+    private static func read(_ parameters: String) throws(CredentialError) -> AuthorizationResponse? {
+        guard let fields = FormCoding.decode(parameters) else {
+            throw refused("its parameters are not form-encoded")
+        }
+        var known: [String: String] = [:]
+        for (name, value) in fields where names.contains(name) {
+            guard known.updateValue(value, forKey: name) == nil else {
+                throw refused("it has the parameter '\(name)' twice")
+            }
+        }
+        let code = known["code"].flatMap { $0.isEmpty ? nil : $0 }
+        let error = known["error"].flatMap { $0.isEmpty ? nil : $0 }
+        guard code != nil || error != nil else { return nil }
+        guard code == nil || error == nil else { throw refused("it has both a code and an error") }
+        guard code.map(isPrintable) ?? true else { throw refused("its code holds a control character") }
+        return AuthorizationResponse(
+            code: code,
+            error: error.map {
+                ProviderError(code: $0, description: known["error_description"], uri: known["error_uri"])
+            },
+            state: known["state"], issuer: known["iss"])
+    }
+
+    private static let names: Set<String> = [
+        "code", "state", "error", "error_description", "error_uri", "iss",
+    ]
+
+    private static func isPrintable(_ text: String) -> Bool { text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F } }
+
+    /// Parameters pasted or posted may begin with `?` or `#`.
+    private static func parametersAlone(_ text: String) -> String {
+        text.hasPrefix("?") || text.hasPrefix("#") ? String(text.dropFirst()) : text
+    }
+
+    private static func trimmed(_ text: String) -> String {
+        func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || (0x09...0x0D).contains(byte) }
+        let bytes = text.utf8.drop(while: isSpace)
+        let end = bytes.reversed().prefix(while: isSpace).count
+        return String(Substring(bytes.dropLast(end)))
+    }
+
+    private static func refused(_ reason: String) -> CredentialError {
+        CredentialError(
+            .validationFailed, "the answer of the sign-in page cannot be used: \(reason)",
+            hint: "paste the whole URL that the browser ended on, or begin the sign-in again")
+    }
+}

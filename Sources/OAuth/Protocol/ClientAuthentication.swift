@@ -1,0 +1,47 @@
+package import CredentialCore
+
+/// How a client shows who it is at the token endpoint (RFC 6749 §2.3, RFC 7523 §2.2).
+package enum ClientAuthentication: Sendable {
+    /// A public client: `client_id` in the body and no secret field at all, as B2C and others demand.
+    case none
+    /// HTTP Basic, both halves form-encoded first (RFC 6749 §2.3.1).
+    case secretBasic(Secret)
+    /// `client_secret` in the body.
+    case secretPost(Secret)
+    /// A signed assertion in the body.
+    case privateKeyJWT(assertion: Secret)
+
+    /// The methods by their registered words (RFC 7591 §2).
+    package enum Method: String, Sendable, CaseIterable {
+        /// ``ClientAuthentication/none``.
+        case none
+        /// ``ClientAuthentication/secretBasic(_:)``.
+        case secretBasic = "client_secret_basic"
+        /// ``ClientAuthentication/secretPost(_:)``.
+        case secretPost = "client_secret_post"
+        /// ``ClientAuthentication/privateKeyJWT(assertion:)``.
+        case privateKeyJWT = "private_key_jwt"
+    }
+
+    /// The fields that go into the body.
+    package func fields(clientID: String) -> [FormCoding.Field] {
+        switch self {
+        case .none: [("client_id", clientID)]
+        case .secretBasic: []
+        case .secretPost(let secret): [("client_id", clientID), ("client_secret", secret.reveal())]
+        case .privateKeyJWT(let assertion):
+            [
+                ("client_id", clientID),
+                ("client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"),
+                ("client_assertion", assertion.reveal()),
+            ]
+        }
+    }
+
+    /// The header fields.
+    package func headers(clientID: String) -> [(name: String, value: String)] {
+        guard case .secretBasic(let secret) = self else { return [] }
+        let pair = FormCoding.encode(clientID) + ":" + FormCoding.encode(secret.reveal())
+        return [("authorization", "Basic " + Base64URL.encodeOrdinary(Array(pair.utf8)))]
+    }
+}

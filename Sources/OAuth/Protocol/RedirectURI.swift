@@ -1,0 +1,30 @@
+package import CredentialCore
+
+/// Redirect URIs: what kind one is, and whether a URL that came back is one's own.
+package enum RedirectURI {
+    /// The out-of-band redirect: the person copies what the provider shows.
+    package static let outOfBand = "urn:ietf:wg:oauth:2.0:oob"
+
+    /// Whether `text` is an out-of-band redirect, `urn:ietf:wg:oauth:2.0:oob` or `…:oob:auto`.
+    package static func isOutOfBand(_ text: String) -> Bool {
+        let text = text.lowercased()
+        return text == outOfBand || text.hasPrefix(outOfBand + ":")
+    }
+
+    /// Whether `received` came to the redirect `expected`: scheme and host in any case, path and port exactly, the
+    /// query of `expected` first; the port is free for a loopback redirect (RFC 8252 §7.3).
+    package static func matches(_ received: WebAddress, _ expected: WebAddress) -> Bool {
+        guard received.scheme == expected.scheme, received.host == expected.host else { return false }
+        let isLoopback = expected.scheme == "http" && expected.isLoopback
+        guard isLoopback || received.effectivePort == expected.effectivePort else { return false }
+        guard ConstantTime.equal(path(of: received), path(of: expected)) else { return false }
+        guard let query = expected.query, !query.isEmpty else { return true }
+        guard let own = received.query?.utf8 else { return false }
+        return own.elementsEqual(query.utf8) || own.starts(with: (query + "&").utf8)
+    }
+
+    /// A browser asks for `/` where a web URL has no path.
+    private static func path(of address: WebAddress) -> String {
+        address.isWeb && address.path.isEmpty ? "/" : address.path
+    }
+}

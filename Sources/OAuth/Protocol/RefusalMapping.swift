@@ -1,0 +1,128 @@
+package import CredentialCore
+
+/// What was asked of the provider when it refused.
+package enum ProviderOperation: Sendable, Hashable {
+    /// The authorization endpoint, by way of the browser.
+    case authorize
+    /// Exchanging a code.
+    case exchangeCode
+    /// Renewing a grant.
+    case refresh
+    /// The password grant.
+    case password
+    /// Beginning the device flow.
+    case deviceAuthorization
+    /// Asking whether a device was approved.
+    case devicePoll
+    /// Client credentials, or an assertion in their place.
+    case machine
+    /// Revoking a token.
+    case revoke
+}
+
+/// What a refusal of the provider (RFC 6749 §4.1.2.1, §5.2, RFC 8628 §3.5, OpenID Connect Core §3.1.2.6) means here.
+///
+/// A grant is lost by one thing only: `invalid_grant` in answer to a refresh with a status of 400 or 401, or its two
+/// known disguises: a 400 without any body (glewlwyd) and GitHub's `bad_refresh_token`. Everything else leaves it.
+package enum RefusalMapping {
+    /// The error for a refusal.
+    ///
+    /// - Parameters:
+    ///   - refusal: the refusal as it came.
+    ///   - operation: what was asked.
+    ///   - type: the name of the account type, for hints.
+    package static func error(
+        _ refusal: ProviderError, in operation: ProviderOperation, type: String
+    ) -> CredentialError {
+        let shown = ForeignText.shown(refusal.code, limit: 60)
+        let reason = refusal.description.map { ForeignText.shown($0) } ?? ""
+        let said = [shown, reason].filter { !$0.isEmpty }.joined(separator: ": ")
+        let details = details(of: refusal)
+        let login = "credmgr login --type \(type)"
+
+        func make(_ code: ErrorCode, _ message: String, hint: String? = nil) -> CredentialError {
+            CredentialError(
+                code, message + (said.isEmpty ? "" : " (\(said))"), hint: hint, details: details)
+        }
+
+        switch refusal.code {
+        case "invalid_grant", "bad_refresh_token":
+            return invalidGrant(refusal, in: operation, login: login, make)
+        case "access_denied", "authorization_declined":
+            return make(.denied, "the sign-in was refused")
+        case "login_required", "interaction_required", "consent_required", "account_selection_required":
+            // A wider scope may want consent while the grant itself stays good: a refresh never loses it for this.
+            return make(
+                operation == .refresh ? .denied : .signInRequired, "the provider wants a person to sign in",
+                hint: login)
+        case "temporarily_unavailable", "server_error":
+            return make(.temporary, "the provider has trouble", hint: "try again later")
+        case "expired_token":
+            return make(.denied, "the code was not entered in time", hint: login)
+        case "invalid_client":
+            return make(
+                .configuration, "the provider refused the client",
+                hint: "check client_id, client_secret and token_endpoint_auth_method of account type '\(type)'")
+        case "unauthorized_client", "unsupported_grant_type", "unsupported_response_type":
+            return make(
+                .configuration, "the provider does not allow this flow for the client",
+                hint: "enable it where the client is registered, or choose another with --flow")
+        case "invalid_scope", "invalid_target":
+            return make(
+                .configuration, "the provider refused the scope or resource",
+                hint: "check scope, resource and audience of account type '\(type)'")
+        case "redirect_uri_mismatch":
+            return make(
+                .configuration, "the redirect URI is not registered for the client",
+                hint: "check redirect_uri of account type '\(type)'")
+        case "invalid_request", "request_not_supported", "request_uri_not_supported", "registration_not_supported":
+            return make(.configuration, "the provider found the request wrong")
+        case EndpointReply.noReason:
+            return withoutReason(refusal, in: operation, type: type, login: login, make)
+        default:
+            return make(.denied, "the provider refused")
+        }
+    }
+
+    private static func invalidGrant(
+        _ refusal: ProviderError, in operation: ProviderOperation, login: String,
+        _ make: (ErrorCode, String, String?) -> CredentialError
+    ) -> CredentialError {
+        switch operation {
+        case .refresh:
+            refusal.status == 400 || refusal.status == 401
+                ? make(.signInRequired, "the provider no longer accepts the sign-in", login)
+                : make(.denied, "the provider refused to renew the sign-in", nil)
+        case .password: make(.denied, "the provider refused the username or the password", nil)
+        case .machine: make(.denied, "the provider refused the client's assertion", nil)
+        default: make(.signInRequired, "the provider did not accept the code: it is used up or too old", login)
+        }
+    }
+
+    private static func withoutReason(
+        _ refusal: ProviderError, in operation: ProviderOperation, type: String, login: String,
+        _ make: (ErrorCode, String, String?) -> CredentialError
+    ) -> CredentialError {
+        let status = refusal.status ?? 0
+        if operation == .refresh, status == 400 {
+            return make(.signInRequired, "the provider no longer accepts the sign-in", login)
+        }
+        if status == 401 || (status == 403 && operation != .password) {
+            return make(
+                .configuration, "the provider refused the client without a reason: HTTP status \(status)",
+                "check client_id and client_secret of account type '\(type)'")
+        }
+        return make(.denied, "the provider refused without a reason: HTTP status \(status)", nil)
+    }
+
+    /// The facts of a refusal, safe to show.
+    package static func details(of refusal: ProviderError) -> [String] {
+        var details: [String] = []
+        if !refusal.code.isEmpty { details.append("error: " + ForeignText.shown(refusal.code, limit: 60)) }
+        if let text = refusal.description { details.append("error_description: " + ForeignText.shown(text, limit: 500)) }
+        if let uri = refusal.uri { details.append("error_uri: " + ForeignText.shown(uri)) }
+        if let status = refusal.status { details.append("status: \(status)") }
+        if let retryAfter = refusal.retryAfter { details.append("retry-after: " + retryAfter) }
+        return details
+    }
+}

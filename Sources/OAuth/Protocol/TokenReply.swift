@@ -1,0 +1,109 @@
+package import CredentialCore
+package import StrictJSON
+
+/// A successful reply of the token endpoint (RFC 6749 §5.1, OpenID Connect Core §3.1.3.3), as providers really send
+/// it.
+///
+/// What cannot be read of times and scopes counts as absent: the reply may hold the only copy of a rotated refresh
+/// token, so a strange `expires_in` must not cost a sign-in. What goes into a header or decides something is strict.
+package struct TokenReply: Sendable {
+    /// The access token.
+    package var accessToken: String?
+    /// Its type as it goes into the header; only `Bearer` is accepted.
+    package var tokenType: String
+    /// When the access token ends; ``defaultLifetime`` after receipt when the reply does not say.
+    package var expiresAt: Instant
+    /// The refresh token.
+    package var refreshToken: String?
+    /// When the refresh token ends, where the reply says.
+    package var refreshExpiresAt: Instant?
+    /// The id token, not validated yet.
+    package var idToken: String?
+    /// When the id token ends, where the reply says.
+    package var idTokenExpiresAt: Instant?
+    /// The scopes granted; `nil` when the reply does not say, which means those asked for.
+    package var scope: [String]?
+    /// All members, for what only one provider sends.
+    package var members: JSONObject
+
+    /// Seconds an access token is trusted for when the reply does not say.
+    package static let defaultLifetime: Int64 = 600
+    /// The longest lifetime believed: one year.
+    package static let longestLifetime: Int64 = 31_536_000
+
+    /// Reads a reply.
+    ///
+    /// - Parameters:
+    ///   - members: the JSON object received.
+    ///   - now: when it was received.
+    ///   - acceptsIDTokenAlone: whether a reply without an access token will do if it has an id token.
+    /// - Throws: ``ErrorCode/malformedReply`` when there is no token, one is not printable, or its type is unknown.
+    package init(_ members: JSONObject, now: Instant, acceptsIDTokenAlone: Bool) throws(CredentialError) {
+        self.members = members
+        accessToken = try Self.token("access_token", in: members)
+        refreshToken = try Self.token("refresh_token", in: members)
+        idToken = try Self.token("id_token", in: members)
+        guard accessToken != nil || (acceptsIDTokenAlone && idToken != nil) else {
+            throw CredentialError(
+                .malformedReply, "the token endpoint's reply has no access token",
+                hint: idToken == nil
+                    ? nil
+                    : "it has an id token: ask for a scope of the API, or set \"bearer\": \"id_token\" in the type")
+        }
+        tokenType = try Self.tokenType(members["token_type"])
+        let lifetimes = 0...Self.longestLifetime
+        func end(in name: String, at absolute: String? = nil) -> Instant? {
+            if let seconds = LenientNumber.read(members[name], in: lifetimes) { return now.adding(seconds) }
+            guard let absolute, let time = LenientNumber.read(members[absolute], in: 0...Int64.max) else {
+                return nil
+            }
+            return Instant(epochSeconds: min(time, now.adding(Self.longestLifetime).epochSeconds))
+        }
+        expiresAt = end(in: "expires_in", at: "expires_on") ?? now.adding(Self.defaultLifetime)
+        refreshExpiresAt =
+            end(in: "refresh_token_expires_in") ?? end(in: "refresh_expires_in", at: "refresh_token_expires_at")
+        idTokenExpiresAt = end(in: "id_token_expires_in")
+        scope = Self.scope(members["scope"])
+    }
+
+    private static func token(_ name: String, in members: JSONObject) throws(CredentialError) -> String? {
+        switch members[name] {
+        case nil, .null?, .string("")?: return nil
+        case .string(let text)?:
+            guard text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
+                throw CredentialError(.malformedReply, "the \(name) received holds a character no token may hold")
+            }
+            return text
+        case let other?:
+            throw CredentialError(.malformedReply, "the \(name) received is \(other.kindDescription), not a string")
+        }
+    }
+
+    /// `Bearer` in any case, or absent. idpyoidc says `access_token` for client credentials and means the same.
+    private static func tokenType(_ value: JSONValue?) throws(CredentialError) -> String {
+        switch value {
+        case nil, .null?: return "Bearer"
+        case .string(let text)? where ["", "bearer", "access_token"].contains(text.lowercased()): return "Bearer"
+        case .string(let text)?:
+            throw CredentialError(
+                .malformedReply, "the token type '\(ForeignText.shown(text, limit: 40))' is not supported",
+                hint: "only bearer tokens (RFC 6750) can be used")
+        case let other?:
+            throw CredentialError(
+                .malformedReply, "the token_type received is \(other.kindDescription), not a string")
+        }
+    }
+
+    /// A string of words or an array of them.
+    private static func scope(_ value: JSONValue?) -> [String]? {
+        let words: [String]
+        switch value {
+        // GitHub parts its scopes with commas, and has no spaces then.
+        case .string(let text)?: words = text.split(separator: text.contains(" ") ? " " : ",").map(String.init)
+        case .array(let elements)?: words = elements.compactMap(\.string)
+        default: return nil
+        }
+        let valid = Scope.distinct(words).filter(Scope.isValid)
+        return valid.isEmpty ? nil : valid
+    }
+}

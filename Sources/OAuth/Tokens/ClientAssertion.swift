@@ -1,0 +1,73 @@
+package import CredentialCore
+import StrictJSON
+
+/// A JSON Web Token that the client signs: to authenticate itself (RFC 7523 §2.2) or as a grant (§2.1).
+package struct ClientAssertion: Sendable {
+    /// The issuer: the client.
+    package var issuer: String
+    /// The subject: the client itself, or the user acted for.
+    package var subject: String
+    /// Whom it is for.
+    package var audience: String
+    /// The scopes; Google's service accounts want them here.
+    package var scope: [String]
+
+    /// Seconds an assertion is good for.
+    package static let lifetime: Int64 = 120
+
+    /// Makes an assertion.
+    package init(issuer: String, subject: String, audience: String, scope: [String] = []) {
+        self.issuer = issuer
+        self.subject = subject
+        self.audience = audience
+        self.scope = scope
+    }
+
+    /// Signs it with a private key, a JWK or PEM; a JWK's `kid` goes into the header.
+    ///
+    /// - Throws: ``ErrorCode/configuration`` when the key cannot be read or serves for no algorithm.
+    package func signed(with key: Secret, in context: AdapterContext) throws(CredentialError) -> Secret {
+        let jwk = (try? JSONValue.parse(key.reveal()))?.object
+        var claims: JSONObject = JSONObject()
+        claims["iss"] = .string(issuer)
+        claims["sub"] = .string(subject)
+        claims["aud"] = .string(audience)
+        claims["jti"] = .string(context.random.urlSafeToken())
+        claims["iat"] = .integer(context.clock.now.epochSeconds)
+        claims["exp"] = .integer(context.clock.now.adding(Self.lifetime).epochSeconds)
+        if !scope.isEmpty { claims["scope"] = .string(Scope.text(scope)) }
+        let payload = Base64URL.encode(JSONValue.object(claims).bytes())
+
+        var failure: CredentialError?
+        for algorithm in Self.algorithms(for: jwk) {
+            var header: JSONObject = JSONObject()
+            header["alg"] = .string(algorithm.rawValue)
+            header["typ"] = "JWT"
+            header["kid"] = jwk?["kid"]
+            let input = Base64URL.encode(JSONValue.object(header).bytes()) + "." + payload
+            do {
+                let signature = try context.cryptography.sign(
+                    Array(input.utf8), algorithm: algorithm, privateKey: key)
+                return Secret(input + "." + Base64URL.encode(signature))
+            } catch {
+                guard error.code == .configuration else { throw error }
+                failure = failure ?? error
+            }
+        }
+        throw failure ?? CredentialError(.configuration, "private_key is of a kind that cannot sign")
+    }
+
+    /// The algorithms to try: what a JWK says, else by its kind; a PEM does not say, so the usual ones in turn.
+    private static func algorithms(for jwk: JSONObject?) -> [SignatureAlgorithm] {
+        guard let jwk else { return [.es256, .rs256, .edDSA, .es384, .es512] }
+        if let named = jwk["alg"]?.string { return SignatureAlgorithm(rawValue: named).map { [$0] } ?? [] }
+        return switch (jwk["kty"]?.string, jwk["crv"]?.string) {
+        case ("RSA", _): [.rs256]
+        case ("EC", "P-256"): [.es256]
+        case ("EC", "P-384"): [.es384]
+        case ("EC", "P-521"): [.es512]
+        case ("OKP", _): [.edDSA]
+        default: []
+        }
+    }
+}

@@ -1,0 +1,165 @@
+package import CredentialCore
+package import StrictJSON
+
+/// Checks an id token (OpenID Connect Core §3.1.3.7, §12.2) before anything of it is believed or stored.
+///
+/// The signature is always checked, though the code flow would allow to skip it: a token pasted or imported has no
+/// channel that vouches for it.
+package struct IDTokenValidator: Sendable {
+    /// The issuer it must be from, byte for byte.
+    package var issuer: String
+    /// The client it must be for.
+    package var clientID: String
+    /// The algorithms allowed.
+    package var algorithms: [SignatureAlgorithm]
+    /// The time now.
+    package var now: Instant
+    /// The nonce sent; `nil` where none was (refresh).
+    package var nonce: String?
+    /// The access token that came with it, for `at_hash`.
+    package var accessToken: String?
+    /// The code it was had for, for `c_hash`.
+    package var code: String?
+    /// The subject it must have (refresh).
+    package var subject: String?
+    /// The greatest age of the person's sign-in in seconds, where one was asked for.
+    package var maximumAge: Int64?
+
+    /// How far two clocks may differ, in seconds.
+    package static let leeway: Int64 = 300
+
+    /// Makes a validator with the checks that every token must pass.
+    package init(issuer: String, clientID: String, algorithms: [SignatureAlgorithm], now: Instant) {
+        self.issuer = issuer
+        self.clientID = clientID
+        self.algorithms = algorithms
+        self.now = now
+    }
+
+    /// Checks a token and gives its claims.
+    ///
+    /// - Parameters:
+    ///   - text: the token.
+    ///   - cryptography: verifies and hashes.
+    ///   - key: finds the key for an algorithm and a `kid`; `nil` when there is none.
+    /// - Throws: ``ErrorCode/validationFailed``, saying what does not hold; what `key` throws.
+    package func validate(
+        _ text: String, cryptography: any Cryptography,
+        key: (SignatureAlgorithm, String?) throws(CredentialError) -> JSONObject?
+    ) throws(CredentialError) -> IDTokenClaims {
+        let token = try CompactToken(text)
+        let algorithm = try algorithm(of: token.header)
+        let kid = try string("kid", of: token.header)
+        guard let key = try key(algorithm, kid) else {
+            throw CompactToken.refused("the provider has no key that it could be signed with")
+        }
+        guard
+            try cryptography.verify(
+                token.signature, of: token.signingInput, algorithm: algorithm, key: key)
+        else { throw CompactToken.refused("its signature is wrong") }
+
+        let claims = token.claims
+        guard let issuer = try string("iss", of: claims), ConstantTime.equal(issuer, self.issuer) else {
+            throw CompactToken.refused("it is from another issuer than '\(ForeignText.shown(self.issuer))'")
+        }
+        try checkAudience(claims)
+        let expiresAt = try checkTimes(claims)
+        if let nonce {
+            guard let received = try string("nonce", of: claims), ConstantTime.equal(received, nonce) else {
+                throw CompactToken.refused("its nonce is not that of this sign-in")
+            }
+        }
+        guard let subject = try string("sub", of: claims), !subject.isEmpty, subject.utf8.count <= 255 else {
+            throw CompactToken.refused("it names no subject")
+        }
+        if let expected = self.subject, !ConstantTime.equal(subject, expected) {
+            throw CompactToken.refused("it is for another subject than before")
+        }
+        try checkHash("at_hash", of: accessToken, claims, algorithm, cryptography)
+        try checkHash("c_hash", of: code, claims, algorithm, cryptography)
+        return IDTokenClaims(members: claims, issuer: issuer, subject: subject, expiresAt: expiresAt)
+    }
+
+    private func algorithm(of header: JSONObject) throws(CredentialError) -> SignatureAlgorithm {
+        if header["crit"] != nil { throw CompactToken.refused("it has critical header members") }
+        guard header["b64"] == nil else { throw CompactToken.refused("its claims are not encoded (RFC 7797)") }
+        guard let name = try string("alg", of: header), let algorithm = SignatureAlgorithm(rawValue: name),
+            algorithms.contains(algorithm)
+        else {
+            let name = header["alg"]?.string.map { ForeignText.shown($0, limit: 20) } ?? "none"
+            throw CompactToken.refused("its algorithm '\(name)' is not allowed")
+        }
+        return algorithm
+    }
+
+    private func checkAudience(_ claims: JSONObject) throws(CredentialError) {
+        let audience: [String]
+        switch claims["aud"] {
+        case .string(let one)?: audience = [one]
+        case .array(let several)?:
+            audience = several.compactMap(\.string)
+            guard audience.count == several.count else { throw CompactToken.refused("its audience is malformed") }
+        default: throw CompactToken.refused("it has no audience")
+        }
+        guard audience.contains(where: { ConstantTime.equal($0, clientID) }) else {
+            throw CompactToken.refused("it is for another client")
+        }
+        let party = try string("azp", of: claims)
+        if audience.count > 1, party == nil {
+            throw CompactToken.refused("it has several audiences and no authorized party")
+        }
+        if let party, !ConstantTime.equal(party, clientID) {
+            throw CompactToken.refused("its authorized party is another client")
+        }
+    }
+
+    private func checkTimes(_ claims: JSONObject) throws(CredentialError) -> Instant {
+        guard let expiry = try time("exp", of: claims) else { throw CompactToken.refused("it has no end (exp)") }
+        guard let issued = try time("iat", of: claims) else {
+            throw CompactToken.refused("it does not say when it was issued (iat)")
+        }
+        guard now < expiry.adding(Self.leeway) else { throw CompactToken.refused("it has expired") }
+        let latest = now.adding(Self.leeway)
+        guard issued <= latest else { throw CompactToken.refused("it was issued in the future; check the clock") }
+        if let begin = try time("nbf", of: claims), begin > latest {
+            throw CompactToken.refused("it is not valid yet; check the clock")
+        }
+        if let maximumAge {
+            guard let signedIn = try time("auth_time", of: claims),
+                now.seconds(since: signedIn) <= maximumAge.addingReportingOverflow(Self.leeway).partialValue
+            else { throw CompactToken.refused("the person signed in too long ago") }
+        }
+        return expiry
+    }
+
+    private func checkHash(
+        _ name: String, of value: String?, _ claims: JSONObject, _ algorithm: SignatureAlgorithm,
+        _ cryptography: any Cryptography
+    ) throws(CredentialError) {
+        guard let value, let claimed = try string(name, of: claims) else { return }
+        let hash = try TokenHash.of(value, algorithm: algorithm, cryptography: cryptography)
+        guard ConstantTime.equal(hash, claimed) else {
+            throw CompactToken.refused("its \(name) does not fit what came with it")
+        }
+    }
+
+    private func string(_ name: String, of object: JSONObject) throws(CredentialError) -> String? {
+        switch object[name] {
+        case nil, .null?: return nil
+        case .string(let text)?: return text
+        case let other?: throw CompactToken.refused("its \(name) is \(other.kindDescription), not a string")
+        }
+    }
+
+    /// A NumericDate (RFC 7519 §2), cut to whole seconds.
+    private func time(_ name: String, of claims: JSONObject) throws(CredentialError) -> Instant? {
+        switch claims[name] {
+        case nil, .null?: return nil
+        case let value?:
+            guard value.string == nil, let seconds = LenientNumber.read(value, in: 0...Int64.max) else {
+                throw CompactToken.refused("its \(name) is not a time")
+            }
+            return Instant(epochSeconds: seconds)
+        }
+    }
+}
