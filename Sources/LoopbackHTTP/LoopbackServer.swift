@@ -1,0 +1,51 @@
+package import CredentialCore
+
+/// A small HTTP/1.1 server on the loopback addresses, for this machine's own programs only.
+///
+/// Handlers run on threads of their own and may block. Malformed requests are answered by libmicrohttpd and never
+/// reach the handler.
+package final class LoopbackServer: Sendable {
+    /// The port it listens on.
+    package let port: UInt16
+    private let daemons: [MicroHTTPD]
+
+    /// Starts listening on `127.0.0.1` and, if `ipv6` and the machine has it, on `::1` with the same port.
+    ///
+    /// - Parameters:
+    ///   - ports: tried in order; 0 is any free port.
+    ///   - handler: answers a request; called from many threads at a time.
+    /// - Throws: ``ErrorCode/temporary`` when every port is taken; ``ErrorCode/internalFault`` when libmicrohttpd is
+    ///   not installed.
+    package init(
+        ports: [UInt16] = [0], ipv6: Bool = true, limits: ServerLimits = ServerLimits(),
+        handler: @escaping @Sendable (ServerRequest) -> ServerResponse
+    ) throws(CredentialError) {
+        let (port, sockets) = try Self.listen(ports, ipv6: ipv6)
+        self.port = port
+        var daemons: [MicroHTTPD] = []
+        for socket in sockets {
+            daemons.append(try MicroHTTPD(listener: socket, limits: limits, handler: handler))
+        }
+        self.daemons = daemons
+    }
+
+    private static func listen(
+        _ ports: [UInt16], ipv6: Bool
+    ) throws(CredentialError) -> (port: UInt16, sockets: [Int32]) {
+        var failure = CredentialError(.configuration, "no port to listen on")
+        for port in ports {
+            do {
+                return try LoopbackSocket.pair(port: port, ipv6: ipv6)
+            } catch {
+                failure = error
+            }
+        }
+        throw failure
+    }
+
+    /// Stops listening, ends the connections and waits for the handlers that still run. Not to be called from a
+    /// handler. The server also stops when the last reference to it goes.
+    package func stop() {
+        for daemon in daemons { daemon.stop() }
+    }
+}

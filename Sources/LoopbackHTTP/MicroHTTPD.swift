@@ -1,0 +1,219 @@
+import CMicroHTTPD
+import CredentialCore
+import Glibc
+import LinuxPlatform
+import Synchronization
+
+/// The functions of libmicrohttpd that are used, looked up when the first server starts.
+@safe private struct Library: @unchecked Sendable {
+    // Immutable after `init`, and the library is never closed.
+    let start: UnsafeMutableRawPointer
+    let connectionInfo: UnsafeMutableRawPointer
+    let stop: credmgr_mhd_stop
+    let queue: credmgr_mhd_queue_response
+    let create: credmgr_mhd_create_response
+    let destroy: credmgr_mhd_destroy_response
+    let addHeader: credmgr_mhd_add_response_header
+    let values: credmgr_mhd_get_connection_values
+
+    init() throws(CredentialError) {
+        let library = try DynamicLibrary("libmicrohttpd.so.12", package: "libmicrohttpd12")
+        unsafe start = try library.symbol("MHD_start_daemon")
+        unsafe connectionInfo = try library.symbol("MHD_get_connection_info")
+        unsafe stop = unsafeBitCast(try library.symbol("MHD_stop_daemon"), to: credmgr_mhd_stop.self)
+        unsafe queue = unsafeBitCast(
+            try library.symbol("MHD_queue_response"), to: credmgr_mhd_queue_response.self)
+        unsafe create = unsafeBitCast(
+            try library.symbol("MHD_create_response_from_buffer"), to: credmgr_mhd_create_response.self)
+        unsafe destroy = unsafeBitCast(
+            try library.symbol("MHD_destroy_response"), to: credmgr_mhd_destroy_response.self)
+        unsafe addHeader = unsafeBitCast(
+            try library.symbol("MHD_add_response_header"), to: credmgr_mhd_add_response_header.self)
+        unsafe values = unsafeBitCast(
+            try library.symbol("MHD_get_connection_values"), to: credmgr_mhd_get_connection_values.self)
+    }
+}
+
+/// What a request has brought so far. Only its connection's thread touches it.
+private final class PendingRequest {
+    let target: String
+    var body: [UInt8] = []
+    var headersSeen = false
+    var afterSent: (@Sendable () -> Void)?
+
+    init(target: String) { self.target = target }
+}
+
+/// One listening socket served by libmicrohttpd, a thread per connection, so that a handler may block.
+@safe final class MicroHTTPD: @unchecked Sendable {
+    // `daemon` is guarded by `running`; the rest does not change after `init`.
+    private let library: Library
+    private let limits: ServerLimits
+    private let handler: @Sendable (ServerRequest) -> ServerResponse
+    private var daemon: OpaquePointer?
+    private let running = Mutex(true)
+    /// The open connections, oldest first. A socket is in here only while it is open.
+    private let connections = Mutex<[(connection: UInt, socket: Int32)]>([])
+
+    /// Serves `listener`, which belongs to the daemon from then on, also when this throws.
+    ///
+    /// - Throws: ``ErrorCode/internalFault`` when the library is missing or will not start.
+    init(
+        listener: Int32, limits: ServerLimits, handler: @escaping @Sendable (ServerRequest) -> ServerResponse
+    ) throws(CredentialError) {
+        do {
+            library = try Library()
+        } catch {
+            close(listener)
+            throw error
+        }
+        self.limits = limits
+        self.handler = handler
+        let context = unsafe Unmanaged.passUnretained(self).toOpaque()
+        let started = unsafe credmgr_mhd_start(
+            library.start, listener, limits.connectionBytes, UInt32(clamping: limits.connections) &* 2,
+            UInt32(clamping: limits.idleSeconds),
+            { unsafe MicroHTTPD.answer($0, $1, $3, $5, $6, $7) },
+            { context, uri, _ in unsafe MicroHTTPD.begin(context, uri) },
+            { _, _, pending, _ in unsafe MicroHTTPD.finish(pending) },
+            { context, connection, _, event in unsafe MicroHTTPD.notice(context, connection, event) },
+            context)
+        guard let started = unsafe started else {
+            close(listener)
+            throw CredentialError(.internalFault, "libmicrohttpd did not start: \(String(errorNumber: errno))")
+        }
+        unsafe daemon = started
+    }
+
+    /// Stops listening, ends the connections and waits for their handlers. Must not be called from a handler.
+    func stop() {
+        running.withLock { running in
+            guard running, let daemon = unsafe daemon else { return }
+            running = false
+            unsafe library.stop(daemon)
+        }
+    }
+
+    deinit { stop() }
+}
+
+// MARK: - What libmicrohttpd calls
+
+extension MicroHTTPD {
+    private static func server(_ context: UnsafeMutableRawPointer?) -> MicroHTTPD? {
+        guard let context = unsafe context else { return nil }
+        return unsafe Unmanaged<MicroHTTPD>.fromOpaque(context).takeUnretainedValue()
+    }
+
+    /// The request line is there: keeps the target as sent, before the library decodes it.
+    private static func begin(
+        _ context: UnsafeMutableRawPointer?, _ uri: UnsafePointer<CChar>?
+    ) -> UnsafeMutableRawPointer? {
+        guard let uri = unsafe uri else { return nil }
+        return unsafe Unmanaged.passRetained(PendingRequest(target: String(cString: uri))).toOpaque()
+    }
+
+    /// The reply was sent, or the connection is gone.
+    private static func finish(_ slot: UnsafeMutablePointer<UnsafeMutableRawPointer?>?) {
+        guard let slot = unsafe slot, let pointer = unsafe slot.pointee else { return }
+        unsafe slot.pointee = nil
+        let pending = unsafe Unmanaged<PendingRequest>.fromOpaque(pointer).takeRetainedValue()
+        pending.afterSent?()
+    }
+
+    /// A connection came or went: when there are too many, the oldest makes room, so that clients which send
+    /// nothing, or send slowly for ever, keep nobody out.
+    private static func notice(
+        _ context: UnsafeMutableRawPointer?, _ connection: OpaquePointer?, _ event: MHD_ConnectionNotificationCode
+    ) {
+        guard let server = unsafe server(context), let connection = unsafe connection else { return }
+        let name = UInt(bitPattern: connection)
+        let socket = unsafe credmgr_mhd_connection_socket(server.library.connectionInfo, connection)
+        server.connections.withLock { open in
+            guard event == .CONNECTION_NOTIFY_STARTED else {
+                open.removeAll { $0.connection == name }
+                return
+            }
+            if open.count >= server.limits.connections, let oldest = open.first {
+                shutdown(oldest.socket, Int32(SHUT_RDWR))
+                open.removeFirst()
+            }
+            if socket >= 0 { open.append((name, socket)) }
+        }
+    }
+
+    /// Called with the header, then with each piece of the body, then once more without one.
+    private static func answer(
+        _ context: UnsafeMutableRawPointer?, _ connection: OpaquePointer?, _ method: UnsafePointer<CChar>?,
+        _ data: UnsafePointer<CChar>?, _ size: UnsafeMutablePointer<Int>?,
+        _ slot: UnsafeMutablePointer<UnsafeMutableRawPointer?>?
+    ) -> MHD_Result {
+        guard let server = unsafe server(context), let connection = unsafe connection,
+            let method = unsafe method, let size = unsafe size, let slot = unsafe slot,
+            let pointer = unsafe slot.pointee
+        else { return .NO }
+        let pending = unsafe Unmanaged<PendingRequest>.fromOpaque(pointer).takeUnretainedValue()
+        if !pending.headersSeen {
+            pending.headersSeen = true
+            let length = unsafe server.headers(of: connection).first { $0.name == "content-length" }?.value
+            guard let length, let number = Int(length), number > server.limits.bodyBytes else { return .YES }
+            return unsafe server.send(.text(413, "the request is too large"), on: connection)
+        }
+        let count = unsafe size.pointee
+        if count > 0, let data = unsafe data {
+            guard pending.body.count + count <= server.limits.bodyBytes else { return .NO }
+            let bytes = unsafe UnsafeRawBufferPointer(start: data, count: count)
+            unsafe pending.body.append(contentsOf: bytes)
+            unsafe size.pointee = 0
+            return .YES
+        }
+        let parts = pending.target.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
+        let request = unsafe ServerRequest(
+            method: String(cString: method), path: parts.first.map(String.init) ?? "",
+            query: parts.count > 1 ? String(parts[1]) : nil, headers: server.headers(of: connection),
+            body: pending.body)
+        let response = server.handler(request)
+        pending.afterSent = response.afterSent
+        return unsafe server.send(response, on: connection)
+    }
+
+    private func headers(of connection: OpaquePointer) -> [(name: String, value: String)] {
+        var headers: [(name: String, value: String)] = []
+        _ = unsafe withUnsafeMutablePointer(to: &headers) { list in
+            unsafe library.values(
+                connection, .HEADER_KIND,
+                { list, _, name, value in
+                    guard let list = unsafe list, let name = unsafe name else { return .YES }
+                    let field = unsafe (
+                        name: String(cString: name).lowercased(), value: value.map { unsafe String(cString: $0) } ?? ""
+                    )
+                    unsafe list.assumingMemoryBound(to: [(name: String, value: String)].self).pointee.append(field)
+                    return .YES
+                }, list)
+        }
+        return headers
+    }
+
+    private func send(_ response: ServerResponse, on connection: OpaquePointer) -> MHD_Result {
+        var body = response.body
+        let size = body.count
+        let made = unsafe body.withUnsafeMutableBytes { bytes in
+            unsafe library.create(size, bytes.baseAddress, .RESPMEM_MUST_COPY)
+        }
+        guard let reply = unsafe made else { return .NO }
+        defer { unsafe library.destroy(reply) }
+        for header in response.headers { _ = unsafe library.addHeader(reply, header.name, header.value) }
+        return unsafe library.queue(connection, UInt32(clamping: response.status), reply)
+    }
+}
+
+extension String {
+    /// The text of an error number.
+    init(errorNumber: Int32) {
+        guard let text = unsafe strerror(errorNumber) else {
+            self = "error \(errorNumber)"
+            return
+        }
+        unsafe self.init(cString: text)
+    }
+}
