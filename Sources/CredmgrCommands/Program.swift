@@ -1,4 +1,5 @@
-package import CredentialCore
+import CredentialCore
+import StrictJSON
 
 /// The program: words in, exit status out.
 package struct Program: Sendable {
@@ -6,15 +7,10 @@ package struct Program: Sendable {
     package static let version = "0.1.0"
 
     private let context: CommandContext
-    private let demo: @Sendable (ParsedArguments, Session) throws(CredentialError) -> Void
+    private let demo: any Demonstration
 
-    /// Makes the program.
-    ///
-    /// - Parameter demo: runs `credmgr demo`, which brings a provider of its own.
-    package init(
-        context: CommandContext,
-        demo: @escaping @Sendable (ParsedArguments, Session) throws(CredentialError) -> Void
-    ) {
+    /// Makes the program; `demo` runs `credmgr demo`.
+    package init(context: CommandContext, demo: any Demonstration) {
         self.context = context
         self.demo = demo
     }
@@ -59,7 +55,7 @@ package struct Program: Sendable {
             notices: Notices(
                 console: context.console, environment: context.environment, isQuiet: options.isQuiet,
                 isVerbose: options.isVerbose))
-        if arguments.command.path == ["demo"] { return try demo(arguments, session) }
+        if arguments.command.path == ["demo"] { return try demo.run(arguments, session) }
         guard let command = Self.commands[arguments.command.path] else {
             throw CredentialError(.internalFault, "the command '\(arguments.command.name)' is not assembled")
         }
@@ -69,24 +65,26 @@ package struct Program: Sendable {
     private func write(_ text: String) throws(CredentialError) { try context.console.writeResult(Array(text.utf8)) }
 
     /// The commands by their words. ``CommandTable/standard`` says how each is called; a test holds both together.
-    static let commands: [[String]: any Command.Type] = [
-        ["login"]: LoginCommand.self,
-        ["logout"]: LogoutCommand.self,
-        ["token"]: TokenCommand.self,
-        ["claims"]: ClaimsCommand.self,
-        ["request"]: RequestCommand.self,
-        ["accounts"]: AccountsCommand.self,
-        ["use"]: UseCommand.self,
-        ["label"]: LabelCommand.self,
-        ["which"]: WhichCommand.self,
-        ["types"]: TypesCommand.self,
-        ["types", "show"]: TypesShowCommand.self,
-        ["types", "add"]: TypesAddCommand.self,
-        ["types", "import"]: TypesImportCommand.self,
-        ["types", "remove"]: TypesRemoveCommand.self,
-        ["store", "status"]: StoreStatusCommand.self,
-        ["completion"]: CompletionCommand.self,
-        ["help"]: HelpCommand.self,
-        ["__complete"]: CompleteCommand.self,
-    ]
+    static var commands: [[String]: any Command.Type] {
+        [
+            ["login"]: LoginCommand.self,
+            ["logout"]: LogoutCommand.self,
+            ["token"]: TokenCommand.self,
+            ["claims"]: ClaimsCommand.self,
+            ["request"]: RequestCommand.self,
+            ["accounts"]: AccountsCommand.self,
+            ["use"]: UseCommand.self,
+            ["label"]: LabelCommand.self,
+            ["which"]: WhichCommand.self,
+            ["types"]: TypesCommand.self,
+            ["types", "show"]: TypesShowCommand.self,
+            ["types", "add"]: TypesAddCommand.self,
+            ["types", "import"]: TypesImportCommand.self,
+            ["types", "remove"]: TypesRemoveCommand.self,
+            ["store", "status"]: StoreStatusCommand.self,
+            ["completion"]: CompletionCommand.self,
+            ["help"]: HelpCommand.self,
+            ["__complete"]: CompleteCommand.self,
+        ]
+    }
 }

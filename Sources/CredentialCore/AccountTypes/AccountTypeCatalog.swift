@@ -151,6 +151,17 @@ public struct AccountTypeCatalog: Sendable {
 
     private static let suffixes = [".json", ".plist"]
 
+    /// The files that decide what `name` means: each in turn until the one that is there. While none of them
+    /// changes, appears or goes, the definition is the same.
+    package func candidates(of name: String) -> [String] {
+        var candidates: [String] = []
+        for path in paths(of: name) {
+            candidates.append(path)
+            if (try? files.read(path)) != nil { break }
+        }
+        return candidates
+    }
+
     private func paths(of name: String) -> [String] {
         folders.flatMap { folder in Self.suffixes.map { "\(folder)/\(name)\($0)" } }
     }

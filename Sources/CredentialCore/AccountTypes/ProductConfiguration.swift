@@ -75,6 +75,25 @@ public struct AccountRule: Sendable, Hashable {
 
     static let keys = ["directory", "host", "type", "account"]
 
+    /// Whether the rule is for this place: each of ``directory`` and ``host`` that it names must fit.
+    ///
+    /// - Parameters:
+    ///   - workingDirectory: the folder the command was called in.
+    ///   - home: what `~` stands for.
+    package func fits(workingDirectory: String, host wantedHost: String?, home: String) -> Bool {
+        if let host, host.lowercased() != wantedHost?.lowercased() { return false }
+        guard let directory else { return true }
+        var folder = directory == "~" || directory.hasPrefix("~/") ? home + directory.dropFirst() : directory
+        var includesBelow = false
+        if folder.hasSuffix("/**") {
+            folder.removeLast(3)
+            includesBelow = true
+        }
+        while folder.count > 1, folder.hasSuffix("/") { folder.removeLast() }
+        return workingDirectory == folder
+            || includesBelow && workingDirectory.hasPrefix(folder.hasSuffix("/") ? folder : folder + "/")
+    }
+
     init(_ reader: DefinitionReader) throws(CredentialError) {
         directory = try reader.string("directory") { text in
             text == "~" || text.hasPrefix("~/") || text.hasPrefix("/")

@@ -54,7 +54,8 @@ package struct AccountSelection: Sendable {
             }
             if fitting.count > 1 {
                 throw ambiguous(
-                    "'\(ForeignText.shown(wish.name, limit: 80))' fits \(fitting.count) accounts of \(place)", fitting)
+                    "'\(ForeignText.shown(wish.name, limit: 80))' fits \(fitting.count) accounts of \(place)",
+                    fitting)
             }
             return AccountSelection(account: account, rule: wish.rule)
         }
@@ -79,7 +80,8 @@ package struct AccountSelection: Sendable {
 
     private static func ambiguous(_ message: String, _ accounts: [Account]) -> CredentialError {
         CredentialError(
-            .ambiguousAccount, message, hint: "name one with --account, or make it the default: credmgr use ACCOUNT",
+            .ambiguousAccount, message,
+            hint: "name one with --account, or make it the default: credmgr use ACCOUNT",
             details: accounts.map(line))
     }
 

@@ -18,7 +18,8 @@ public struct AdapterRegistry: Sendable {
                 .configuration,
                 "account type \(type.name) names the adapter '\(ForeignText.shown(type.adapter, limit: 60))', "
                     + "which is not installed",
-                hint: NearestWord.to(type.adapter, among: known).map { "did you mean '\($0)'?" } ?? "credmgr providers")
+                hint: NearestWord.to(type.adapter, among: known).map { "did you mean '\($0)'?" }
+                    ?? "credmgr providers")
         }
         return adapter
     }

@@ -11,6 +11,9 @@ public protocol CredentialAdapter: Sendable {
     /// One line for `credmgr providers`.
     var summary: String { get }
 
+    /// The redirect URI of types that name none: a loopback one, its port chosen at sign-in (RFC 8252 §7.3).
+    var defaultRedirectURI: String { get }
+
     /// Checks the definition of a type without any network call.
     ///
     /// - Throws: ``ErrorCode/configuration``, naming the key.

@@ -35,6 +35,9 @@ public protocol SecretStore: Sendable {
     /// Which store this is.
     var kind: StoreKind { get }
 
+    /// What the store protects its secrets from, and what not, in plain words for `store status`.
+    var protection: String { get }
+
     /// Whether the store can be used now.
     ///
     /// - Throws: ``ErrorCode/storeLocked``, ``ErrorCode/storeUnavailable``.

@@ -55,9 +55,10 @@ package struct SignInService: Sendable {
             ? Account(
                 id: random.accountID(), type: type.name, adapter: type.adapter, registration: registration,
                 subject: result.identity.subject, store: store, now: now)
-            : known ?? Account(
-                id: random.accountID(), type: type.name, adapter: type.adapter, registration: registration,
-                subject: result.identity.subject, store: store, now: now)
+            : known
+                ?? Account(
+                    id: random.accountID(), type: type.name, adapter: type.adapter, registration: registration,
+                    subject: result.identity.subject, store: store, now: now)
         let lock = try locks.lock(account.id, in: group, seconds: lockWait)
         defer { lock.release() }
 

@@ -66,6 +66,14 @@ package struct TokenService: Sendable {
         package var refreshed: Bool
         /// What the user should know.
         package var warnings: [String]
+
+        /// Makes an answer.
+        package init(token: AccessToken, idToken: Secret?, refreshed: Bool, warnings: [String] = []) {
+            self.token = token
+            self.idToken = idToken
+            self.refreshed = refreshed
+            self.warnings = warnings
+        }
     }
 
     /// Gives a token.
@@ -84,7 +92,8 @@ package struct TokenService: Sendable {
             do throws(CredentialError) {
                 lock = try locks.lock(request.account.id, in: request.group, seconds: lockWait)
             } catch {
-                guard error.isTransient, !request.forceRefresh, let answer = stillValid(in: set, request, because: error)
+                guard error.isTransient, !request.forceRefresh,
+                    let answer = stillValid(in: set, request, because: error)
                 else { throw error }
                 return answer
             }
@@ -114,7 +123,9 @@ package struct TokenService: Sendable {
                     group: request.group, type: request.type, key: request.key, scope: request.scope, tokenSet: set),
                 holding: lock)
             var warnings = outcome.warnings
-            if let wanted = request.freshness.minimumValidity, outcome.token.expiresAt.seconds(since: clock.now) < wanted {
+            if let wanted = request.freshness.minimumValidity,
+                outcome.token.expiresAt.seconds(since: clock.now) < wanted
+            {
                 warnings.append("the provider's tokens live shorter than the \(wanted) s asked for")
             }
             return Answer(token: outcome.token, idToken: outcome.idToken, refreshed: true, warnings: warnings)

@@ -9,9 +9,7 @@ struct AccountsCommand: Command {
         let typeName = arguments.string("type")
         let type = try typeName.map { (name) throws(CredentialError) in try resolver.type(named: name) }
         var rows: [AccountPresentation] = []
-        let groups =
-            try type.map { [resolver.group(of: $0)] } ?? session.options.group.map { [$0] }
-            ?? session.context.registry.groups()
+        let groups = if let type { [resolver.group(of: type)] } else { try session.groups() }
         let registration = try type.map { (type) throws(CredentialError) in try resolver.registration(of: type) }
         for group in groups {
             let registry = try session.context.registry.read(group)
@@ -42,7 +40,8 @@ struct UseCommand: Command {
         }
         session.context.events.append(
             AccountEvent(
-                kind: .accountUpdated, time: session.context.clock.now, group: group, type: type, account: account.id))
+                kind: .accountUpdated, time: session.context.clock.now, group: group, type: type,
+                account: account.id))
         session.notices.note("\(account.id) (\(ForeignText.shown(account.shownName))) is the default of \(type)")
     }
 }

@@ -21,7 +21,8 @@ struct ClaimsCommand: Command {
         }
         guard let idToken = grant.idToken else {
             throw CredentialError(
-                .unsupported, "account \(target.account.id) has no id token", hint: "the type's scope needs 'openid'")
+                .unsupported, "account \(target.account.id) has no id token",
+                hint: "the type's scope needs 'openid'")
         }
         let claims = try CompactToken(idToken.reveal()).claims
         if arguments.wantsJSON {

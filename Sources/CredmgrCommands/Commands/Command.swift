@@ -42,7 +42,9 @@ extension Session {
         guard !text.isEmpty else {
             throw CredentialError(.usage, "the file \(ForeignText.shown(path)) with the \(what) is empty")
         }
-        if !file.isPrivate { notices.warning("others can read \(ForeignText.shown(path)), which holds the \(what)") }
+        if !file.isPrivate {
+            notices.warning("others can read \(ForeignText.shown(path)), which holds the \(what)")
+        }
         return Secret(String(text))
     }
 

@@ -21,7 +21,7 @@ struct CompletionCommand: Command {
         guard let shell: Shell = try arguments.choice("shell") else {
             throw CredentialError(.usage, "name the shell: bash, zsh or fish")
         }
-        try session.print(shell.script)
+        try session.print(shell.completionScript)
     }
 }
 
@@ -38,7 +38,7 @@ struct CompleteCommand: Command {
     private static func names(_ kind: ValueSpec.Completion, _ session: Session) -> [String] {
         let registry = session.context.registry
         switch kind {
-        case .type: return (try? session.catalog.entries().map(\.name)) ?? []
+        case .accountType: return (try? session.catalog.entries().map(\.name)) ?? []
         case .group: return (try? registry.groups().map(\.name)) ?? []
         case .account:
             let groups = (try? registry.groups()) ?? []

@@ -93,7 +93,8 @@ struct LoginCommand: Command {
         }
         throw failure
             ?? CredentialError(
-                .denied, "no sign-in is waiting for this redirect: it was used already, is older than 15 minutes, or "
+                .denied,
+                "no sign-in is waiting for this redirect: it was used already, is older than 15 minutes, or "
                     + "was not begun here", hint: "credmgr login --print-url")
     }
 
@@ -131,7 +132,8 @@ struct LoginCommand: Command {
         request.resource = type.resource
         request.audience = type.audience
         request.prompt = arguments.string("prompt")
-        request.loginHint = try arguments.string("login-hint") ?? knownUser(of: type, group, resolver, session)
+        request.loginHint = arguments.string("login-hint")
+        if request.loginHint == nil { request.loginHint = try knownUser(of: type, group, resolver, session) }
         if flow == .password { try addPassword(to: &request, session) }
         let store = try StoreChoice(session: session).choose(stores)
         return Plan(adapter: adapter, request: request, group: group, store: store)

@@ -30,7 +30,8 @@ struct LogoutCommand: Command {
                 }
             }
             session.notices.note(
-                "forgot \(account.id) (\(ForeignText.shown(account.shownName)))" + (policy.map { ", policy \($0)" } ?? ""))
+                "forgot \(account.id) (\(ForeignText.shown(account.shownName)))"
+                    + (policy.map { ", policy \($0)" } ?? ""))
             for address in endSession { openInBrowser(address, session) }
         }
     }
@@ -41,7 +42,7 @@ struct LogoutCommand: Command {
                 throw CredentialError(.usage, "--all forgets every account; it needs --yes")
             }
             var all: [(KeychainGroup, Account)] = []
-            for group in try session.options.group.map({ [$0] }) ?? session.context.registry.groups() {
+            for group in try session.groups() {
                 all += try session.context.registry.read(group).accounts.map { (group, $0) }
             }
             return all

@@ -28,7 +28,8 @@ struct TokenCommand: Command {
             username: cached.memo.account.username, refreshed: false)
         try context.console.writeResult(
             try presentation.bytes(
-                as: try arguments.choice("format") ?? .token, execInfo: context.environment["KUBERNETES_EXEC_INFO"]))
+                as: try arguments.choice("format") ?? .token, execInfo: context.environment["KUBERNETES_EXEC_INFO"])
+        )
         return true
     }
 

@@ -48,7 +48,8 @@ package struct ClientSecretResolver: ClientSecrets {
             let result = try context.programs.run(words, seconds: 10)
             guard result.exitStatus == 0 else {
                 throw missing(
-                    type, key, "the command \(ForeignText.shown(words.first ?? "")) ended with \(result.exitStatus)")
+                    type, key, "the command \(ForeignText.shown(words.first ?? "")) ended with \(result.exitStatus)"
+                )
             }
             text = String(decoding: result.output, as: UTF8.self)
         }
@@ -66,7 +67,9 @@ package struct ClientSecretResolver: ClientSecrets {
         var failure: CredentialError?
         for store in StoreKind.allCases {
             do throws(CredentialError) {
-                if let bytes = try stores.store(store).read(item) { return Secret(String(decoding: bytes, as: UTF8.self)) }
+                if let bytes = try stores.store(store).read(item) {
+                    return Secret(String(decoding: bytes, as: UTF8.self))
+                }
             } catch { failure = failure ?? error }
         }
         throw failure

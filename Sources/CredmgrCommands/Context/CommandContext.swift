@@ -55,7 +55,8 @@ package struct CommandContext: Sendable {
         cryptography: any Cryptography, transport: any HTTPTransport, registry: any RegistryStore,
         locks: any AccountLocks, journal: any GenerationJournal, events: any EventLog,
         tokenCache: any AccessTokenCache, stores: @escaping @Sendable (StoreOptions) -> any SecretStores,
-        typeFiles: any TypeFiles, settings: any SettingsImporter, fileStates: any FileStates, adapters: AdapterRegistry, programs: any Programs,
+        typeFiles: any TypeFiles, settings: any SettingsImporter, fileStates: any FileStates,
+        adapters: AdapterRegistry, programs: any Programs,
         redirects: any RedirectReceivers
     ) {
         self.environment = environment

@@ -1,4 +1,5 @@
 package import CredentialCore
+import StrictJSON
 
 /// One call of the program: the context, the options of every command, and what is built from both.
 package struct Session: Sendable {
@@ -20,7 +21,28 @@ package struct Session: Sendable {
         self.context = context
         self.options = options
         self.notices = notices
-        configuration = try ProductConfiguration.load(from: context)
+        configuration = try Self.configuration(context)
+    }
+
+    private static func configuration(_ context: CommandContext) throws(CredentialError) -> ProductConfiguration {
+        let path = context.configurationFile
+        guard let file = try context.typeFiles.read(path) else { return ProductConfiguration() }
+        let members: JSONObject?
+        do {
+            members = try JSONValue.parse(file.bytes, dialect: .commented).object
+        } catch {
+            throw CredentialError(.configuration, "\(path) is not JSON: \(error)")
+        }
+        guard let members else { throw CredentialError(.configuration, "\(path) must hold an object") }
+        return try ProductConfiguration(json: members, place: path)
+    }
+
+    /// The groups to look at: the one asked for, else all that have a registry.
+    ///
+    /// - Throws: ``ErrorCode/inputOutput``.
+    package func groups() throws(CredentialError) -> [KeychainGroup] {
+        if let group = options.group { return [group] }
+        return try context.registry.groups()
     }
 
     /// The definitions of types.

@@ -30,7 +30,7 @@ enum CachedToken {
             TokenMemo(
                 entry: entry, group: target.group.name,
                 account: (target.account.id, target.type.name, target.account.username), policy: token.key.policy),
-            files: session.catalog.paths(deciding: target.type.name)
+            files: session.catalog.candidates(of: target.type.name)
                 + [context.configurationFile, "\(context.dataHome)/groups/\(target.group.name)/accounts.json"],
             context)
     }

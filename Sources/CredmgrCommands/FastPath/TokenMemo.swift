@@ -52,11 +52,13 @@ struct TokenMemo: Sendable {
         var parts: [String] = [context.dataHome, "memo"]
         parts += context.typeFolders + [context.configurationFile]
         let environment = context.environment
-        for part in [
-            group ?? environment["CREDMGR_GROUP"], query.target.type ?? environment["CREDMGR_TYPE"],
-            query.target.account ?? environment["CREDMGR_ACCOUNT"], query.policy,
-            query.scope.joined(separator: " "), query.resource, query.audience,
-        ] { parts.append(part ?? "") }
+        parts.append(group ?? environment["CREDMGR_GROUP"] ?? "")
+        parts.append(query.target.type ?? environment["CREDMGR_TYPE"] ?? "")
+        parts.append(query.target.account ?? environment["CREDMGR_ACCOUNT"] ?? "")
+        parts.append(query.policy ?? "")
+        parts.append(query.scope.joined(separator: " "))
+        parts.append(query.resource ?? "")
+        parts.append(query.audience ?? "")
         let name = parts.joined(separator: "\n")
         // A kernel key's description holds 4,095 bytes.
         return name.utf8.count < 3_500 ? name : nil

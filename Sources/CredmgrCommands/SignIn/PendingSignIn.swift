@@ -51,7 +51,8 @@ struct PendingSignIn: Sendable {
         /// Named by a digest: the store keeps names in clear.
         private func item(_ state: String) throws(CredentialError) -> SecretItem {
             let digest = try context.cryptography.sha256(Array(state.utf8))
-            return SecretItem(group: .standard, owner: Base64URL.encode(Array(digest.prefix(16))), kind: .pendingSignIn)
+            return SecretItem(
+                group: .standard, owner: Base64URL.encode(Array(digest.prefix(16))), kind: .pendingSignIn)
         }
     }
 

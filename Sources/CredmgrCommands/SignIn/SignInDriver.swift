@@ -93,7 +93,8 @@ struct SignInDriver: Sendable {
                 "Then paste the address the browser ended at, or the code: ", isSecret: false)
             return .redirect(answer.reveal())
         }
-        session.notices.say("Then give the address the browser ended at, or the code, as one line of standard input.")
+        session.notices.say(
+            "Then give the address the browser ended at, or the code, as one line of standard input.")
         guard let line = try console.readInputLine(), !line.isEmpty else {
             throw CredentialError(
                 .signInRequired, "no redirected address on standard input",
@@ -126,7 +127,8 @@ enum Browser {
         let first = command.split(separator: ":").first.map(String.init) ?? command
         var words = first.split(separator: " ").map(String.init)
         if let place = words.firstIndex(where: { $0.contains("%s") }) {
-            words[place] = words[place].split(separator: "%s", omittingEmptySubsequences: false).joined(separator: address)
+            words[place] = words[place].split(separator: "%s", omittingEmptySubsequences: false).joined(
+                separator: address)
         } else {
             words.append(address)
         }

@@ -20,7 +20,7 @@ struct AccountFinder: Sendable {
             return (target.group, target.account)
         }
         var found: [(group: KeychainGroup, account: Account)] = []
-        let groups = try session.options.group.map { [$0] } ?? session.context.registry.groups()
+        let groups = try session.groups()
         for group in groups { found += try session.context.registry.read(group).accounts.map { (group, $0) } }
         let selection = try AccountSelection.choose(
             among: found.map(\.account), wish: .init(name, rule: .option), defaultID: nil,

@@ -44,8 +44,9 @@ package struct TargetResolver: Sendable {
 
     /// The type named by option, environment or rule; `nil` when none is.
     package func typeName(_ options: TargetOptions) throws(CredentialError) -> String? {
-        try (options.type ?? GlobalOptions.set("CREDMGR_TYPE", session.context.environment) ?? rule(options)?.type)
-            .map { (name) throws(CredentialError) in try Name.checked(name, kind: "account type") }
+        let named = options.type ?? GlobalOptions.set("CREDMGR_TYPE", session.context.environment)
+        let name = if let named { named } else { try rule(options)?.type }
+        return try name.map { (name) throws(CredentialError) in try Name.checked(name, kind: "account type") }
     }
 
     /// A type's definition, checked by its adapter.
@@ -117,7 +118,7 @@ package struct TargetResolver: Sendable {
     /// The first rule of `config.json` that fits the folder and the host.
     private func rule(_ options: TargetOptions) throws(CredentialError) -> AccountRule? {
         session.configuration.rules.first {
-            $0.fits(directory: session.context.workingDirectory, host: options.host, home: home)
+            $0.fits(workingDirectory: session.context.workingDirectory, host: options.host, home: home)
         }
     }
 

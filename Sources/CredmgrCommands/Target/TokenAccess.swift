@@ -1,5 +1,6 @@
 import CredentialCore
 import OAuth
+import StrictJSON
 
 /// A token for a target: from the cache, else from the store, else by a refresh.
 struct TokenAccess: Sendable {

@@ -57,16 +57,17 @@ final class RequestOutput {
             if !bytes.isEmpty { try session.context.console.writeResult(bytes) }
             return
         }
-        let file = try self.file ?? session.context.programs.createFile(path)
-        self.file = file
-        try file.write(bytes)
+        if file == nil { file = try session.context.programs.createFile(path) }
+        try file?.write(bytes)
     }
 
     private func show(_ progress: TransferProgress) {
         let now = session.context.clock.now
         guard lastShown != now else { return }
         lastShown = now
-        func amount(_ done: Int64, of all: Int64) -> String { all > 0 ? "\(done) of \(all) bytes" : "\(done) bytes" }
+        func amount(_ done: Int64, of all: Int64) -> String {
+            all > 0 ? "\(done) of \(all) bytes" : "\(done) bytes"
+        }
         session.context.console.writeNotice(
             "\rsent \(amount(progress.sent, of: progress.toSend)), "
                 + "received \(amount(progress.received, of: progress.toReceive))")
