@@ -65,7 +65,8 @@ import Testing
 
     @Test func `The proxies of the environment are not used for the loopback`() async throws {
         let server = try CurlTestServer(Self.ok), proxy = try CurlTestServer(Self.ok)
-        await #expect(processExitsWith: .success) { [port = server.port as UInt16, proxyPort = proxy.port as UInt16] in
+        await #expect(processExitsWith: .success) {
+            [port = server.port as UInt16, proxyPort = proxy.port as UInt16] in
             for name in ["http_proxy", "https_proxy", "all_proxy"] {
                 setenv(name, "http://127.0.0.1:\(proxyPort)", 1)
             }
@@ -78,7 +79,9 @@ import Testing
         #expect(try server.stop().count == 2)
     }
 
-    @Test func `The proxy of the environment gets a tunnel request for other hosts, without credentials`() async throws {
+    @Test func `The proxy of the environment gets a tunnel request for other hosts, without credentials`()
+        async throws
+    {
         let proxy = try CurlTestServer(.text("HTTP/1.1 403 Forbidden\nX-Proxy: 1\nContent-Length: 0\n\n"))
         await #expect(processExitsWith: .success) { [port = proxy.port as UInt16] in
             setenv("https_proxy", "http://127.0.0.1:\(port)", 1)

@@ -112,7 +112,8 @@ final class TestAuthority {
         folder = try TemporaryFolder()
         file = folder.path + "/ca.pem"
         try run(
-            "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", path("ca.key"),
+            "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout",
+            path("ca.key"),
             "-out", file, "-days", "2", "-subj", "/CN=test authority", "-addext",
             "basicConstraints=critical,CA:TRUE", "-addext", "keyUsage=critical,keyCertSign,cRLSign")
     }
@@ -120,7 +121,8 @@ final class TestAuthority {
     /// A certificate for a server with this alternative name, valid for so many days from now.
     func certificate(for name: String = "IP:127.0.0.1", isExpired: Bool = false) throws -> Certificate {
         let extensions = path("extensions"), request = path("request.pem")
-        let certificate = Certificate(certificateFile: path("server.pem"), keyFile: path("server.key"), authority: self)
+        let certificate = Certificate(
+            certificateFile: path("server.pem"), keyFile: path("server.key"), authority: self)
         try Data("subjectAltName=\(name)\nextendedKeyUsage=serverAuth\n".utf8).write(
             to: URL(fileURLWithPath: extensions))
         try run(
