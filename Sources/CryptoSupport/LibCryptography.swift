@@ -1,0 +1,104 @@
+package import CredentialCore
+package import StrictJSON
+import Synchronization
+
+/// Cryptography by OpenSSL's libcrypto, opened when the first function is called.
+package struct LibCryptography: Cryptography {
+    private let library = LazyLibrary()
+
+    /// Costs nothing: the library is opened later.
+    package init() {}
+
+    /// The library, opened now if it was not.
+    ///
+    /// - Throws: ``ErrorCode/internalFault`` when it is not installed.
+    var libCrypto: LibCrypto {
+        get throws(CredentialError) { try library.open() }
+    }
+
+    package func sha256(_ bytes: [UInt8]) throws(CredentialError) -> [UInt8] {
+        try libCrypto.digest(bytes, algorithm: "SHA256")
+    }
+
+    package func sha384(_ bytes: [UInt8]) throws(CredentialError) -> [UInt8] {
+        try libCrypto.digest(bytes, algorithm: "SHA384")
+    }
+
+    package func sha512(_ bytes: [UInt8]) throws(CredentialError) -> [UInt8] {
+        try libCrypto.digest(bytes, algorithm: "SHA512")
+    }
+
+    package func verify(
+        _ signature: [UInt8], of message: [UInt8], algorithm: SignatureAlgorithm, key: JSONObject
+    ) throws(CredentialError) -> Bool {
+        try JWSSigner(try libCrypto, algorithm).verify(signature, of: message, key: key)
+    }
+
+    package func sign(
+        _ message: [UInt8], algorithm: SignatureAlgorithm, privateKey: Secret
+    ) throws(CredentialError) -> [UInt8] {
+        try JWSSigner(try libCrypto, algorithm).sign(message, privateKey: privateKey)
+    }
+
+    package func seal(
+        _ plaintext: [UInt8], key: [UInt8], nonce: [UInt8], authenticating header: [UInt8]
+    ) throws(CredentialError) -> [UInt8] {
+        try libCrypto.seal(plaintext, key: key, nonce: nonce, header: header)
+    }
+
+    package func open(
+        _ sealed: [UInt8], key: [UInt8], nonce: [UInt8], authenticating header: [UInt8]
+    ) throws(CredentialError) -> [UInt8]? {
+        try libCrypto.open(sealed, key: key, nonce: nonce, header: header)
+    }
+
+    package func deriveKey(
+        from secret: [UInt8], salt: [UInt8], info: String, length: Int
+    ) throws(CredentialError) -> [UInt8] {
+        // RFC 5869 §2.3: at most 255 digests.
+        guard (1...255 * 32).contains(length) else {
+            throw CredentialError(.internalFault, "a derived key of \(length) bytes")
+        }
+        let parameters: [CryptoParameter] = [
+            .text("digest", "SHA256"), .octets("key", secret), .octets("salt", salt),
+            .octets("info", Array(info.utf8)),
+        ]
+        return try libCrypto.derive("HKDF", parameters, length: length)
+    }
+
+    package func scrypt(
+        _ password: [UInt8], salt: [UInt8], cost: UInt64, blockSize: UInt64, parallelism: UInt64, length: Int
+    ) throws(CredentialError) -> [UInt8] {
+        let memory: UInt64 = 1 << 30
+        // The single bounds keep the products from overflowing; parallel lanes cost time, not memory.
+        guard (2...1 << 24).contains(cost), cost & (cost - 1) == 0, (1...1 << 10).contains(blockSize),
+            (1...1 << 10).contains(parallelism), (1...1 << 10).contains(length),
+            128 * cost * blockSize <= memory, 128 * cost * blockSize * parallelism <= 4 * memory
+        else {
+            throw CredentialError(
+                .configuration,
+                "scrypt parameters beyond the limits: cost \(cost), block size \(blockSize), "
+                    + "parallelism \(parallelism)")
+        }
+        let parameters: [CryptoParameter] = [
+            .octets("pass", password), .octets("salt", salt), .integer("n", cost), .integer("r", blockSize),
+            // What the lanes themselves hold comes on top of the table.
+            .integer("p", parallelism), .integer("maxmem_bytes", memory + memory / 4),
+        ]
+        return try libCrypto.derive("SCRYPT", parameters, length: length)
+    }
+}
+
+/// The library, opened once.
+private final class LazyLibrary: Sendable {
+    private let opened = Mutex<LibCrypto?>(nil)
+
+    func open() throws(CredentialError) -> LibCrypto {
+        try opened.withLock { library throws(CredentialError) in
+            if let library { return library }
+            let new = try LibCrypto()
+            library = new
+            return new
+        }
+    }
+}

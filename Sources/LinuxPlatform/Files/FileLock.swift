@@ -1,0 +1,92 @@
+package import CredentialCore
+import Glibc
+import Synchronization
+
+/// An exclusive `flock(2)` on a file that is never removed.
+///
+/// The lock belongs to the open file: a child that inherits ``descriptor`` holds it, too, and it is free when the
+/// last of them has closed it or died. That is why releasing closes and does not unlock.
+package final class FileLock: HeldLock {
+    /// How long to sleep between two tries, in milliseconds: grows from the first to the second.
+    ///
+    /// Asking again and again has no elegance, but `flock` knows no deadline, and a signal or a thread to break
+    /// it off would reach into the whole process.
+    private static let pause: (first: Int64, longest: Int64) = (1, 25)
+
+    private let open: Atomic<Int32>
+
+    /// The descriptor that holds the lock; -1 once it is released.
+    package var descriptor: Int32 { open.load(ordering: .acquiring) }
+
+    private init(_ descriptor: consuming FileDescriptor) { open = Atomic(descriptor.release()) }
+
+    /// Takes over the lock that the parent process handed down at `descriptor`.
+    package init(inherited descriptor: Int32) {
+        _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
+        open = Atomic(descriptor)
+    }
+
+    deinit { release() }
+
+    /// Gives the lock back; a second call does nothing.
+    package func release() {
+        let number = open.exchange(-1, ordering: .acquiringAndReleasing)
+        if number >= 0 { close(number) }
+    }
+
+    /// Locks the file called `name`, which is made where it is missing.
+    ///
+    /// - Parameter seconds: how long to wait at most; 0 tries once.
+    /// - Returns: `nil` when somebody else has held it all the time.
+    /// - Throws: ``ErrorCode/storeUnavailable`` when the file cannot be made or locks do not work there.
+    package static func take(
+        _ name: String, in folder: borrowing PrivateDirectory, seconds: Int
+    ) throws(CredentialError) -> FileLock? {
+        let file: FileDescriptor
+        do {
+            file = try folder.openShared(name, appending: false)
+        } catch {
+            throw unusable(error)
+        }
+        let failure = wait(file, milliseconds: Int64(clamping: seconds).multipliedClamping(by: 1000))
+        if failure == EWOULDBLOCK { return nil }
+        if failure != 0 { throw unusable(.system("cannot lock", folder.path(of: name), number: failure)) }
+        return FileLock(file)
+    }
+
+    /// Locks an open file, waiting at most `milliseconds`.
+    ///
+    /// - Returns: 0, `EWOULDBLOCK`, or the number of another error.
+    package static func wait(_ file: borrowing FileDescriptor, milliseconds: Int64) -> Int32 {
+        let watch = Stopwatch()
+        var pause = pause.first
+        while true {
+            if flock(file.number, LOCK_EX | LOCK_NB) == 0 { return 0 }
+            if errno == EINTR { continue }
+            let remaining = milliseconds - watch.elapsed
+            if errno != EWOULDBLOCK || remaining <= 0 { return errno }
+            sleep(min(pause, remaining))
+            pause = min(pause * 2, Self.pause.longest)
+        }
+    }
+
+    /// The error for a lock that cannot be had for want of a working lock file.
+    package static func unusable(_ cause: CredentialError) -> CredentialError {
+        CredentialError(
+            .storeUnavailable, "locks do not work, so nothing is refreshed: \(cause.message)",
+            hint: cause.hint ?? "put XDG_DATA_HOME on a writable file system that supports flock",
+            details: cause.details)
+    }
+
+    private static func sleep(_ milliseconds: Int64) {
+        var time = timespec(tv_sec: Int(milliseconds / 1000), tv_nsec: Int(milliseconds % 1000) * 1_000_000)
+        _ = unsafe nanosleep(&time, nil)
+    }
+}
+
+extension Int64 {
+    fileprivate func multipliedClamping(by factor: Int64) -> Int64 {
+        let (product, overflow) = multipliedReportingOverflow(by: factor)
+        return overflow ? (self > 0 ? .max : .min) : product
+    }
+}

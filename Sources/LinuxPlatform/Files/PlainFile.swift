@@ -1,0 +1,58 @@
+package import CredentialCore
+import Glibc
+
+/// A file that people write, such as a configuration: it may be a link, but it must be in trusted hands.
+package struct PlainFile: Sendable {
+    /// The content.
+    package let content: [UInt8]
+    /// The permission bits: `0o600`.
+    package let mode: UInt32
+    /// Who owns it: the user, or root.
+    package let owner: UInt32
+
+    /// Whether only its owner can read and write it.
+    package var isPrivate: Bool { mode & 0o077 == 0 }
+
+    /// Reads a file.
+    ///
+    /// Symbolic links are followed. A file that somebody else than the user and root could have written is
+    /// refused. Its group may write where the group has the number of the owner: the user's private group.
+    ///
+    /// - Parameter limit: the largest size accepted, in bytes.
+    /// - Returns: `nil` where there is no such file.
+    /// - Throws: ``ErrorCode/inputOutput``.
+    package static func read(_ path: String, limit: Int) throws(CredentialError) -> PlainFile? {
+        let number = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
+        if number < 0 {
+            if errno == ENOENT || errno == ENOTDIR { return nil }
+            throw .system("cannot read", path, number: errno)
+        }
+        let file = FileDescriptor(owning: number)
+        guard let status = file.status() else { throw .system("cannot read", path, number: errno) }
+        try check(status, path)
+        guard let content = file.readAll(limit: limit, expected: Int(status.st_size)) else {
+            throw .system("cannot read", path, number: errno)
+        }
+        if content.count > limit {
+            throw CredentialError(
+                .inputOutput, "\(CredentialError.shownPath(path)) is larger than \(limit) bytes")
+        }
+        return PlainFile(content: content, mode: status.st_mode & 0o7777, owner: status.st_uid)
+    }
+
+    private static func check(_ status: stat, _ path: String) throws(CredentialError) {
+        let shown = CredentialError.shownPath(path)
+        if status.st_mode & S_IFMT != S_IFREG {
+            throw CredentialError(.inputOutput, "\(shown) is not a regular file")
+        }
+        if status.st_uid != geteuid() && status.st_uid != 0 {
+            throw CredentialError(
+                .inputOutput, "\(shown) belongs to another user (uid \(status.st_uid))",
+                hint: "make a copy of your own")
+        }
+        let writers: mode_t = status.st_gid == status.st_uid ? 0o002 : 0o022
+        if status.st_mode & writers != 0 {
+            throw CredentialError(.inputOutput, "others can write \(shown)", hint: "chmod go-w '\(shown)'")
+        }
+    }
+}

@@ -1,0 +1,27 @@
+import CLinux
+import Glibc
+
+/// What a process that holds tokens does before anything else.
+package enum ProcessHygiene {
+    /// Makes the process keep its memory to itself. Call it first in `main`.
+    ///
+    /// - Crash signals get their default action: the reporter of the Swift runtime prints registers, and a token
+    ///   may be in one.
+    /// - No core file, and no process of the same user may read this one's memory or environment.
+    /// - New files belong to the user alone.
+    /// - Writing to a closed pipe is an error to handle, not the end.
+    /// - Descriptors 0 to 2 are open, so that no file opened later becomes standard output. One that was closed
+    ///   still fails when it is used: nobody is told that a token was printed when it was not.
+    package static func harden() {
+        for number in [SIGSEGV, SIGBUS, SIGILL, SIGTRAP, SIGABRT, SIGFPE] { signal(number, SIG_DFL) }
+        signal(SIGPIPE, SIG_IGN)
+        var limit = rlimit(rlim_cur: 0, rlim_max: 0)
+        _ = unsafe setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &limit)
+        _ = linux_set_dumpable(0)
+        umask(0o077)
+        for descriptor in STDIN_FILENO...STDERR_FILENO where fcntl(descriptor, F_GETFD) == -1 {
+            // The lowest free number is this one. The access mode is the one that is of no use on it.
+            _ = unsafe open("/dev/null", descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY)
+        }
+    }
+}
