@@ -1,0 +1,158 @@
+public import StrictJSON
+
+extension AccountType {
+    /// Every key that a definition may have, in the order they are documented and written.
+    public static let keys: [String] =
+        ["adapter", "issuer"] + Endpoint.allCases.map(\.rawValue) + [
+            "client_id", "client_secret", "token_endpoint_auth_method", "private_key", "scope", "redirect_uri",
+            "resource", "audience", "flow", "extra_parameters", "headers", "bearer", "keychain_group", "api_base",
+            "api_origins", "tenant", "authority", "policies", "default_policy", "password_reset_policy",
+            "show_claims",
+        ]
+
+    /// Reads a definition.
+    ///
+    /// - Parameters:
+    ///   - name: the type's name, which its file gives.
+    ///   - json: the members of the definition.
+    ///   - isPrivateFile: whether only the user can read the file (mode 0600): only there may a secret be written
+    ///     out.
+    ///   - place: the file, for messages.
+    /// - Throws: ``ErrorCode/usage`` for a bad name; ``ErrorCode/configuration``, naming key and file, for an
+    ///   unknown key, or a value of the wrong kind or form.
+    public init(
+        name: String, json: JSONObject, isPrivateFile: Bool, place: String
+    ) throws(CredentialError) {
+        let name = try Name.checked(name, kind: "account type")
+        let reader = try DefinitionReader(json, known: Self.keys, place: place)
+        guard let clientID = try reader.string("client_id", DefinitionRule.clientID) else {
+            throw reader.fault("client_id", "is missing")
+        }
+        self.init(name: name, adapter: try Self.adapter(reader, place: place), clientID: clientID)
+        try readProvider(reader)
+        try readClient(reader, isPrivateFile: isPrivateFile)
+        try readRequests(reader)
+        try readB2C(reader)
+    }
+
+    private static func adapter(_ reader: DefinitionReader, place: String) throws(CredentialError) -> String {
+        if let adapter = try reader.string("adapter", DefinitionRule.name) { return adapter }
+        if ["tenant", "authority", "policies"].contains(where: reader.has) { return "azure-b2c" }
+        if reader.has("issuer") || Endpoint.allCases.contains(where: { reader.has($0.rawValue) }) { return "oauth2" }
+        throw CredentialError(
+            .configuration, "no provider in \(place)",
+            hint: "give 'issuer' or the endpoints, or 'tenant' or 'authority' for Azure AD B2C, or 'adapter'")
+    }
+
+    private mutating func readProvider(_ reader: DefinitionReader) throws(CredentialError) {
+        issuer = try reader.string("issuer", DefinitionRule.issuer)
+        for endpoint in Endpoint.allCases {
+            endpoints[endpoint] = try reader.string(endpoint.rawValue, DefinitionRule.webAddress)
+        }
+        if let group = try reader.string("keychain_group", DefinitionRule.name) {
+            keychainGroup = try KeychainGroup(group)
+        }
+        apiBase = try reader.string("api_base", DefinitionRule.webAddress)
+        apiOrigins = try reader.strings("api_origins", DefinitionRule.origin)
+            .compactMap { WebAddress($0)?.origin }
+    }
+
+    private mutating func readClient(_ reader: DefinitionReader, isPrivateFile: Bool) throws(CredentialError) {
+        clientSecret = try Self.secret("client_secret", reader, isPrivateFile: isPrivateFile)
+        privateKey = try Self.secret("private_key", reader, isPrivateFile: isPrivateFile)
+        tokenEndpointAuthMethod = try reader.string("token_endpoint_auth_method", DefinitionRule.name)
+        redirectURI = try reader.string("redirect_uri", DefinitionRule.redirectURI)
+    }
+
+    private static func secret(
+        _ key: String, _ reader: DefinitionReader, isPrivateFile: Bool
+    ) throws(CredentialError) -> ClientSecretSource? {
+        guard let value = reader.value(key) else { return nil }
+        guard let source = ClientSecretSource(value) else {
+            throw reader.fault(
+                key, "has none of the forms of a secret",
+                hint: #"{"store":true}, {"env":"NAME"}, {"file":"PATH"} or {"command":["PROGRAM","ARGUMENT"]}"#)
+        }
+        guard case .literal(let secret) = source else { return source }
+        if secret.isEmpty { return nil }
+        guard isPrivateFile else {
+            throw reader.fault(
+                key, "holds a secret that others may read",
+                hint: #"chmod 600 the file, or put the secret elsewhere and write {"file":"PATH"}"#)
+        }
+        return source
+    }
+
+    private mutating func readRequests(_ reader: DefinitionReader) throws(CredentialError) {
+        scope = try reader.scope("scope")
+        resource = try reader.string("resource", DefinitionRule.resource)
+        audience = try reader.string("audience")
+        flow = try reader.choice("flow", of: SignInFlow.self)
+        bearer = try reader.choice("bearer", of: BearerKind.self) ?? .accessToken
+        let extra = try reader.object("extra_parameters", known: ["authorize", "token"])
+        authorizeParameters = try extra.map("authorize", DefinitionRule.parameter)
+        tokenParameters = try extra.map("token", DefinitionRule.parameter)
+        headers = try reader.map("headers", DefinitionRule.header)
+        if Set(headers.keys.map { $0.lowercased() }).count < headers.count {
+            throw reader.fault("headers", "has a header field twice")
+        }
+        showClaims = try reader.flag("show_claims") ?? false
+    }
+
+    private mutating func readB2C(_ reader: DefinitionReader) throws(CredentialError) {
+        tenant = try reader.string("tenant", DefinitionRule.tenant)
+        authority = try reader.string("authority", DefinitionRule.webAddress)
+        policies = try reader.map("policies") { alias, policy in
+            if let problem = DefinitionRule.name(alias) { return problem }
+            return DefinitionRule.name(policy).map { "names a policy that \($0)" }
+        }
+        defaultPolicy = try reader.string("default_policy", DefinitionRule.name)
+        passwordResetPolicy = try reader.string("password_reset_policy", DefinitionRule.name)
+    }
+
+    // MARK: Writing
+
+    /// The definition as a file holds it: the adapter, the client id and whatever differs from its default.
+    ///
+    /// A secret written out is among it: the file must be private.
+    public var json: JSONObject {
+        var json = JSONObject()
+        func put(_ key: String, _ text: String?) { json[key] = text.map(JSONValue.string) }
+        func put(_ key: String, _ list: [String]) { if !list.isEmpty { json[key] = JSONValue(list) } }
+        put("adapter", adapter)
+        put("issuer", issuer)
+        for endpoint in Endpoint.allCases { put(endpoint.rawValue, endpoints[endpoint]) }
+        put("client_id", clientID)
+        json["client_secret"] = clientSecret?.json
+        put("token_endpoint_auth_method", tokenEndpointAuthMethod)
+        json["private_key"] = privateKey?.json
+        if !scope.isEmpty { put("scope", scope.joined(separator: " ")) }
+        put("redirect_uri", redirectURI)
+        put("resource", resource)
+        put("audience", audience)
+        put("flow", flow?.rawValue)
+        var extra = JSONObject()
+        extra["authorize"] = Self.object(authorizeParameters)
+        extra["token"] = Self.object(tokenParameters)
+        if !extra.isEmpty { json["extra_parameters"] = .object(extra) }
+        json["headers"] = Self.object(headers)
+        if bearer != .accessToken { put("bearer", bearer.rawValue) }
+        if keychainGroup != .standard { put("keychain_group", keychainGroup.name) }
+        put("api_base", apiBase)
+        put("api_origins", apiOrigins)
+        put("tenant", tenant)
+        put("authority", authority)
+        json["policies"] = Self.object(policies)
+        put("default_policy", defaultPolicy)
+        put("password_reset_policy", passwordResetPolicy)
+        if showClaims { json["show_claims"] = true }
+        return json
+    }
+
+    private static func object(_ map: [String: String]) -> JSONValue? {
+        if map.isEmpty { return nil }
+        var object = JSONObject()
+        for (name, value) in map.sorted(by: { $0.key < $1.key }) { object[name] = .string(value) }
+        return .object(object)
+    }
+}

@@ -1,0 +1,185 @@
+internal import StrictJSON
+
+/// The account types that are defined: `NAME.json` or `NAME.plist` in each of the search folders, the first wins.
+public struct AccountTypeCatalog: Sendable {
+    /// Reads the settings of an iOS app as a definition: bytes, the type's name, whether the file is private, and
+    /// the file's path for messages.
+    public typealias SettingsReader =
+        @Sendable (_ bytes: [UInt8], _ name: String, _ isPrivate: Bool, _ place: String) throws(CredentialError)
+        -> AccountType
+
+    private let folders: [String]
+    private let files: any TypeFiles
+    private let readSettings: SettingsReader
+
+    /// Makes a catalog.
+    ///
+    /// - Parameters:
+    ///   - folders: where definitions are looked up, in order; the first is the user's own, the only one written.
+    ///   - files: reads and writes.
+    ///   - readSettings: reads `NAME.plist`.
+    public init(folders: [String], files: any TypeFiles, readSettings: @escaping SettingsReader) {
+        self.folders = folders
+        self.files = files
+        self.readSettings = readSettings
+    }
+
+    /// A type and where it is defined.
+    public struct Definition: Sendable {
+        /// The type.
+        public let type: AccountType
+        /// The file that defines it.
+        public let path: String
+    }
+
+    /// A name that files define.
+    public struct Entry: Sendable {
+        /// The name.
+        public let name: String
+        /// The file that counts.
+        public let path: String
+        /// Files of the same name further down the search path, which do not count.
+        public let shadowed: [String]
+        /// The type, or why the file cannot be used.
+        public let type: Result<AccountType, CredentialError>
+    }
+
+    // MARK: Reading
+
+    /// The definition of `name`.
+    ///
+    /// - Throws: ``ErrorCode/unknownType`` when nothing defines it; ``ErrorCode/usage`` for a bad name;
+    ///   ``ErrorCode/configuration`` when its file cannot be used; ``ErrorCode/inputOutput``.
+    public func definition(of name: String) throws(CredentialError) -> Definition {
+        let name = try Name.checked(name, kind: "account type")
+        for path in paths(of: name) {
+            guard let file = try files.read(path) else { continue }
+            return Definition(type: try type(name, in: file, at: path), path: path)
+        }
+        throw try unknown(name)
+    }
+
+    /// Everything defined, sorted by name; a file that cannot be used is listed with the reason.
+    ///
+    /// - Throws: ``ErrorCode/inputOutput`` when a folder cannot be read.
+    public func entries() throws(CredentialError) -> [Entry] {
+        var paths: [String: [String]] = [:]
+        for folder in folders {
+            let names = Set(try files.names(in: folder))
+            for name in Set(names.compactMap(Self.typeName)) {
+                let present = Self.suffixes.filter { names.contains(name + $0) }
+                paths[name, default: []] += present.map { "\(folder)/\(name)\($0)" }
+            }
+        }
+        return paths.sorted { $0.key < $1.key }.compactMap { name, paths in
+            guard let path = paths.first else { return nil }
+            return Entry(name: name, path: path, shadowed: Array(paths.dropFirst()), type: type(name, at: path))
+        }
+    }
+
+    /// Reads a definition that stands in a file of either form: settings of an iOS app when `path` ends in
+    /// `.plist`, else JSON with comments and trailing commas allowed.
+    ///
+    /// - Throws: ``ErrorCode/configuration``.
+    public func type(_ name: String, in file: TypeFile, at path: String) throws(CredentialError) -> AccountType {
+        if path.hasSuffix(".plist") { return try readSettings(file.bytes, name, file.isPrivate, path) }
+        let value: JSONValue
+        do {
+            value = try JSONValue.parse(file.bytes, dialect: .commented)
+        } catch {
+            throw CredentialError(.configuration, "\(path) is not JSON: \(error)")
+        }
+        guard let members = value.object else {
+            throw CredentialError(.configuration, "\(path) must hold an object, not \(value.kindDescription)")
+        }
+        return try AccountType(name: name, json: members, isPrivateFile: file.isPrivate, place: path)
+    }
+
+    private func type(_ name: String, at path: String) -> Result<AccountType, CredentialError> {
+        do throws(CredentialError) {
+            guard let file = try files.read(path) else {
+                return .failure(CredentialError(.inputOutput, "\(path) has gone"))
+            }
+            return .success(try type(name, in: file, at: path))
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    // MARK: Writing
+
+    /// Writes a definition into the user's folder, as JSON in a private file.
+    ///
+    /// A definition of that name in another folder is shadowed by it.
+    ///
+    /// - Returns: the file written.
+    /// - Throws: ``ErrorCode/usage`` when the user's folder defines the name and `force` is not given;
+    ///   ``ErrorCode/inputOutput``.
+    public func add(_ type: AccountType, force: Bool = false) throws(CredentialError) -> String {
+        let name = try Name.checked(type.name, kind: "account type")
+        if !force, let path = try userFiles(of: name).first {
+            throw CredentialError(
+                .usage, "account type '\(name)' is already defined in \(path)",
+                hint: "--force overwrites it, another name keeps both")
+        }
+        let path = "\(try userFolder())/\(name).json"
+        try files.write(JSONValue.object(type.json).bytes(.indented) + [UInt8(ascii: "\n")], to: path)
+        return path
+    }
+
+    /// Removes the definition of `name` from the user's folder.
+    ///
+    /// - Returns: the files removed.
+    /// - Throws: ``ErrorCode/usage`` when it is defined elsewhere, which the message names;
+    ///   ``ErrorCode/unknownType``; ``ErrorCode/inputOutput``.
+    public func remove(_ name: String) throws(CredentialError) -> [String] {
+        let name = try Name.checked(name, kind: "account type")
+        let own = try userFiles(of: name)
+        if own.isEmpty {
+            for path in paths(of: name) where try files.read(path) != nil {
+                throw CredentialError(
+                    .usage, "account type '\(name)' is defined in \(path), which is not yours to remove",
+                    hint: "a definition of your own with that name takes its place: credmgr types add \(name) …")
+            }
+            throw try unknown(name)
+        }
+        for path in own { try files.remove(path) }
+        return own
+    }
+
+    // MARK: Places
+
+    private static let suffixes = [".json", ".plist"]
+
+    private func paths(of name: String) -> [String] {
+        folders.flatMap { folder in Self.suffixes.map { "\(folder)/\(name)\($0)" } }
+    }
+
+    private func userFolder() throws(CredentialError) -> String {
+        guard let folder = folders.first else {
+            throw CredentialError(.configuration, "no folder for account types", hint: "set HOME")
+        }
+        return folder
+    }
+
+    private func userFiles(of name: String) throws(CredentialError) -> [String] {
+        let folder = try userFolder()
+        let names = Set(try files.names(in: folder))
+        return Self.suffixes.filter { names.contains(name + $0) }.map { "\(folder)/\(name)\($0)" }
+    }
+
+    private static func typeName(_ file: String) -> String? {
+        guard let suffix = suffixes.first(where: file.hasSuffix) else { return nil }
+        let name = String(file.dropLast(suffix.count))
+        return Name.isValid(name) ? name : nil
+    }
+
+    private func unknown(_ name: String) throws(CredentialError) -> CredentialError {
+        var names: [String] = []
+        for folder in folders { names += try files.names(in: folder).compactMap(Self.typeName) }
+        let hint =
+            NearestWord.to(name, among: names).map { "did you mean '\($0)'?" }
+            ?? "define it: credmgr types add \(name) … or credmgr types import FILE --name \(name)"
+        return CredentialError(.unknownType, "no account type '\(name)'", hint: hint)
+    }
+}

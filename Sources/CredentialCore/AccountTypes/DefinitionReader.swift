@@ -1,0 +1,158 @@
+internal import StrictJSON
+
+/// Reads the members of a configuration file; each error names the key, the file and what was expected.
+struct DefinitionReader {
+    private let members: JSONObject
+    private let place: String
+    private let path: String
+
+    /// Takes an object to read.
+    ///
+    /// - Parameters:
+    ///   - known: the keys it may have.
+    ///   - place: the file, for messages.
+    ///   - path: the key that the object stands at, with a dot at its end; empty for the whole file.
+    /// - Throws: ``ErrorCode/configuration`` for a key that is not known, naming the nearest one.
+    init(_ members: JSONObject, known: [String], place: String, at path: String = "") throws(CredentialError) {
+        self.members = members
+        self.place = place
+        self.path = path
+        for key in members.keys where !known.contains(key) {
+            throw CredentialError(
+                .configuration, "unknown key '\(path)\(ForeignText.shown(key, limit: 60))' in \(place)",
+                hint: NearestWord.to(key, among: known).map { "did you mean '\(path)\($0)'?" }
+                    ?? "known keys: \(known.joined(separator: ", "))")
+        }
+    }
+
+    /// Whether `key` is there.
+    func has(_ key: String) -> Bool { members[key] != nil }
+
+    /// The value of `key` as it stands.
+    func value(_ key: String) -> JSONValue? { members[key] }
+
+    /// A string that is not empty and obeys `rule`, one of ``DefinitionRule``.
+    func string(_ key: String, _ rule: (String) -> String? = DefinitionRule.plainText) throws(CredentialError)
+        -> String?
+    {
+        guard let value = members[key] else { return nil }
+        guard let text = value.string else { throw wrongKind(key, expected: "a string") }
+        try check(text, at: key, rule)
+        return text
+    }
+
+    /// An array of strings of which each obeys `rule`; empty when it is not there.
+    func strings(_ key: String, _ rule: (String) -> String?) throws(CredentialError) -> [String] {
+        guard let value = members[key] else { return [] }
+        guard let elements = value.array else { throw wrongKind(key, expected: "an array of strings") }
+        var strings: [String] = []
+        for element in elements {
+            guard let text = element.string else { throw wrongKind(key, expected: "an array of strings") }
+            try check(text, at: key, rule)
+            strings.append(text)
+        }
+        return strings
+    }
+
+    /// A list of scopes: a string with spaces between them (RFC 6749 §3.3), or an array; each once, in order.
+    func scope(_ key: String) throws(CredentialError) -> [String] {
+        var scopes: [String]
+        switch members[key] {
+        case nil: return []
+        case .string(let text)?: scopes = text.split(separator: " ").map(String.init)
+        case .array?: scopes = try strings(key, DefinitionRule.scopeToken)
+        default: throw wrongKind(key, expected: "a string or an array of strings")
+        }
+        for scope in scopes { try check(scope, at: key, DefinitionRule.scopeToken) }
+        var seen: Set<String> = []
+        scopes = scopes.filter { seen.insert($0).inserted }
+        return scopes
+    }
+
+    /// An object of strings of which each name and value obey `rule`; empty when it is not there.
+    func map(_ key: String, _ rule: (String, String) -> String?) throws(CredentialError) -> [String: String] {
+        guard let value = members[key] else { return [:] }
+        guard let object = value.object else { throw wrongKind(key, expected: "an object of strings") }
+        var map: [String: String] = [:]
+        for (name, value) in object.members {
+            let key = "\(key).\(ForeignText.shown(name, limit: 60))"
+            guard let text = value.string else { throw wrongKind(key, value, expected: "a string") }
+            if let problem = rule(name, text) { throw fault(key, problem) }
+            map[name] = text
+        }
+        return map
+    }
+
+    /// An object with the keys of `known`, to be read in its turn; an empty one when it is not there.
+    func object(_ key: String, known: [String]) throws(CredentialError) -> DefinitionReader {
+        guard let value = members[key] else {
+            return try DefinitionReader(JSONObject(), known: known, place: place, at: "\(path)\(key).")
+        }
+        guard let object = value.object else { throw wrongKind(key, expected: "an object") }
+        return try DefinitionReader(object, known: known, place: place, at: "\(path)\(key).")
+    }
+
+    /// An array of objects with the keys of `known`, each to be read in its turn.
+    func objects(_ key: String, known: [String]) throws(CredentialError) -> [DefinitionReader] {
+        guard let value = members[key] else { return [] }
+        guard let elements = value.array else { throw wrongKind(key, expected: "an array of objects") }
+        var readers: [DefinitionReader] = []
+        for (index, element) in elements.enumerated() {
+            guard let object = element.object else { throw wrongKind(key, expected: "an array of objects") }
+            readers.append(
+                try DefinitionReader(object, known: known, place: place, at: "\(path)\(key)[\(index)]."))
+        }
+        return readers
+    }
+
+    /// A boolean.
+    func flag(_ key: String) throws(CredentialError) -> Bool? {
+        guard let value = members[key] else { return nil }
+        guard let flag = value.bool else { throw wrongKind(key, expected: "true or false") }
+        return flag
+    }
+
+    /// A whole number within `range`.
+    func integer(_ key: String, in range: ClosedRange<Int64>) throws(CredentialError) -> Int64? {
+        guard let value = members[key] else { return nil }
+        guard let number = value.integer else { throw wrongKind(key, expected: "a whole number") }
+        guard range.contains(number) else {
+            throw fault(key, "must be between \(range.lowerBound) and \(range.upperBound)")
+        }
+        return number
+    }
+
+    /// One of the words of `type`.
+    func choice<Choice: CaseIterable & RawRepresentable<String>>(
+        _ key: String, of type: Choice.Type
+    ) throws(CredentialError) -> Choice? {
+        guard let word = try string(key) else { return nil }
+        guard let choice = Choice(rawValue: word) else {
+            let words = Choice.allCases.map(\.rawValue)
+            throw fault(
+                key, "must be one of \(words.joined(separator: ", "))",
+                hint: NearestWord.to(word, among: words).map { "did you mean '\($0)'?" })
+        }
+        return choice
+    }
+
+    /// The error for a value that does not do.
+    func fault(_ key: String, _ problem: String, hint: String? = nil) -> CredentialError {
+        CredentialError(.configuration, "key '\(path)\(key)' \(problem) in \(place)", hint: hint)
+    }
+
+    /// The error for a value of the wrong kind.
+    func wrongKind(_ key: String, expected: String) -> CredentialError {
+        wrongKind(key, members[key] ?? .null, expected: expected)
+    }
+
+    private func wrongKind(_ key: String, _ value: JSONValue, expected: String) -> CredentialError {
+        fault(key, "must be \(expected), not \(value.kindDescription),")
+    }
+
+    private func check(_ text: String, at key: String, _ rule: (String) -> String?) throws(CredentialError) {
+        if text.isEmpty { throw fault(key, "is empty") }
+        if text.first == "<", text.last == ">" { throw fault(key, "has a placeholder that is not filled in") }
+        if let problem = rule(text) { throw fault(key, problem) }
+    }
+}
