@@ -12,11 +12,17 @@ package enum RedirectURI {
     }
 
     /// Whether `received` came to the redirect `expected`: scheme and host in any case, path and port exactly, the
-    /// query of `expected` first; the port is free for a loopback redirect (RFC 8252 §7.3).
+    /// query of `expected` first. For a loopback redirect the port is free (RFC 8252 §7.3), and `localhost`,
+    /// `127.0.0.1` and `::1` are the same machine.
     package static func matches(_ received: WebAddress, _ expected: WebAddress) -> Bool {
-        guard received.scheme == expected.scheme, received.host == expected.host else { return false }
-        let isLoopback = expected.scheme == "http" && expected.isLoopback
-        guard isLoopback || received.effectivePort == expected.effectivePort else { return false }
+        guard received.scheme == expected.scheme else { return false }
+        if expected.scheme == "http", expected.isLoopback {
+            guard received.isLoopback else { return false }
+        } else {
+            guard received.host == expected.host, received.effectivePort == expected.effectivePort else {
+                return false
+            }
+        }
         guard ConstantTime.equal(path(of: received), path(of: expected)) else { return false }
         guard let query = expected.query, !query.isEmpty else { return true }
         guard let own = received.query?.utf8 else { return false }

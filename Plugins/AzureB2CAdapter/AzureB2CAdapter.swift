@@ -1,0 +1,115 @@
+package import CredentialCore
+import OAuth
+package import StrictJSON
+
+/// Azure AD B2C: one tenant, several policies, a grant of its own for each.
+///
+/// B2C is OAuth with differences: metadata per policy whose issuer is not its URL, tokens only for scopes that name a
+/// resource, reasons as `AADB2C` numbers, and neither device flow nor revocation.
+package struct AzureB2CAdapter: CredentialAdapter {
+    package let name = "azure-b2c"
+    package let summary = "Azure AD B2C, by tenant and policies"
+    private let source = MetadataSource()
+
+    /// Makes the adapter; metadata it fetches is kept as long as it lives.
+    package init() {}
+
+    package func check(_ type: AccountType) throws(CredentialError) { try B2CConfiguration.check(type) }
+
+    package func provider(of type: AccountType) throws(CredentialError) -> String {
+        try B2CAuthority(of: type).provider
+    }
+
+    package func policy(_ name: String?, of type: AccountType) throws(CredentialError) -> String {
+        try B2CPolicy.named(name, of: type).canonical
+    }
+
+    /// Adds `openid` and `offline_access`, and the client id where nothing names a resource: without one B2C issues
+    /// no access token. What ends in `/.default` is for client credentials and is left alone.
+    package func effectiveScope(_ scope: [String], of type: AccountType) -> [String] {
+        B2CConfiguration.effectiveScope(scope, of: type)
+    }
+
+    package func begin(
+        _ request: SignInRequest, in context: AdapterContext
+    ) throws(CredentialError) -> SignInStep {
+        try B2CConfiguration.check(request.type)
+        try B2CConfiguration.check(request.flow, of: request.type)
+        switch request.flow {
+        case .code:
+            let request = B2CConfiguration.withLocalhost(request)
+            let client = try client(of: request.type, policy: request.policy, in: context)
+            return try CodeFlow(client).begin(request, scope: effectiveScope(request.scope, of: request.type))
+        case .password:
+            let client = try client(of: request.type, policy: request.policy, in: context)
+            return try DirectFlow(client).password(
+                request, scope: effectiveScope(request.scope, of: request.type),
+                extra: ["response_type": "token id_token"])
+        case .clientCredentials:
+            let scope = try B2CConfiguration.clientCredentialsScope(request.scope, of: request.type)
+            let client = try client(
+                of: request.type, policy: request.policy, needsIssuer: false, in: context)
+            return try DirectFlow(client).clientCredentials(request, scope: scope)
+        case .device, .jwtBearer:
+            throw B2CConfiguration.lacks("the \(request.flow.rawValue) flow")
+        }
+    }
+
+    package func resume(
+        _ request: SignInRequest, pending: JSONObject, with reply: InteractionReply, in context: AdapterContext
+    ) throws(CredentialError) -> SignInStep {
+        let answer: String
+        switch reply {
+        case .redirect(let url): answer = url
+        case .text(let text): answer = text.reveal()
+        case .poll: throw B2CConfiguration.lacks("the device flow")
+        }
+        let request = B2CConfiguration.withLocalhost(request)
+        let client = try client(of: request.type, policy: request.policy, in: context)
+        return try CodeFlow(client).resume(request, pending: pending, answer: answer)
+    }
+
+    package func refresh(
+        _ request: RefreshRequest, in context: AdapterContext
+    ) throws(CredentialError) -> IssuedTokens {
+        let isMachine = request.grant.flow == .clientCredentials
+        let client = try client(
+            of: request.type, policy: request.key.policy, grant: request.grant, needsIssuer: !isMachine, in: context)
+        let scope =
+            isMachine
+            ? try B2CConfiguration.clientCredentialsScope(request.scope, of: request.type)
+            : effectiveScope(request.scope, of: request.type)
+        return try RefreshFlow(client).run(request, scope: scope)
+    }
+
+    package func revoke(
+        _ grant: Grant, of type: AccountType, in context: AdapterContext
+    ) throws(CredentialError) {
+        throw B2CConfiguration.lacks(
+            "revocation", hint: "an administrator can end all sessions of a user (Graph: revokeSignInSessions)")
+    }
+
+    package func endSessionAddress(
+        _ grant: Grant?, policy: String, of type: AccountType, in context: AdapterContext
+    ) throws(CredentialError) -> WebAddress? {
+        try SignOut(client(of: type, policy: policy, needsIssuer: false, in: context)).endSessionAddress(grant)
+    }
+
+    /// The client of a policy. Only an id token needs the issuer, and only the issuer needs discovery.
+    private func client(
+        of type: AccountType, policy: String, grant: Grant? = nil, needsIssuer: Bool = true,
+        in context: AdapterContext
+    ) throws(CredentialError) -> OAuthClient {
+        let provider = try B2CProvider(type, policy: policy.isEmpty ? nil : policy)
+        var metadata = provider.endpoints
+        var tenantID: String?
+        if needsIssuer {
+            let kept = grant.flatMap { GrantState.metadata(in: $0.adapterState, now: context.clock.now) }
+            metadata = try provider.metadata(kept: kept, source: source, in: context)
+            tenantID = metadata.issuer.flatMap(B2CProvider.tenantID)
+        }
+        let dialect = B2CDialect(
+            type: type, policy: provider.policy, tenantID: tenantID, requestID: B2CDialect.newRequestID(context.random))
+        return OAuthClient(type: type, metadata: metadata, dialect: dialect, source: source, context: context)
+    }
+}

@@ -1,0 +1,116 @@
+import CredentialCore
+import OAuth
+
+/// What a definition, a flow and a scope must be like for B2C.
+enum B2CConfiguration {
+    /// Checks a definition without the network.
+    ///
+    /// - Throws: ``ErrorCode/configuration``, naming the key.
+    static func check(_ type: AccountType) throws(CredentialError) {
+        guard !type.clientID.isEmpty else { throw fault(type, "client_id is missing") }
+        _ = try B2CAuthority(of: type)
+        if type.issuer != nil {
+            throw fault(type, "issuer is found by discovery for each policy", hint: "leave issuer out")
+        }
+        for endpoint in AccountType.Endpoint.allCases where type.endpoints[endpoint] != nil {
+            guard [.authorization, .token].contains(endpoint) else {
+                throw fault(type, "\(endpoint.rawValue) is none that can be set for B2C", hint: "leave it out")
+            }
+        }
+        for (alias, policy) in type.policies.sorted(by: { $0.key < $1.key }) where B2CPolicy(policy) == nil {
+            throw fault(type, "policies.\(alias) is no name of a policy")
+        }
+        for name in [type.defaultPolicy, type.passwordResetPolicy] {
+            if let name { try checkPolicy(name, of: type) }
+        }
+        if let flow = type.flow, [.device, .jwtBearer].contains(flow) {
+            throw fault(type, "flow '\(flow.rawValue)' is one that Azure AD B2C does not have")
+        }
+        for (part, extra) in [("authorize", type.authorizeParameters), ("token", type.tokenParameters)]
+        where extra["p"] != nil {
+            throw fault(
+                type, "extra_parameters.\(part) must not set 'p'", hint: "set default_policy, or use --policy")
+        }
+        if let word = type.tokenEndpointAuthMethod, ClientAuthentication.Method(rawValue: word) == nil {
+            throw fault(
+                type, "token_endpoint_auth_method '\(ForeignText.shown(word, limit: 40))' is not known",
+                hint: "one of " + ClientAuthentication.Method.allCases.map(\.rawValue).joined(separator: ", "))
+        }
+        try ReservedNames.check(type)
+    }
+
+    /// Checks that B2C has a flow, and that the type allows it.
+    ///
+    /// - Throws: ``ErrorCode/unsupported``.
+    static func check(_ flow: SignInFlow, of type: AccountType) throws(CredentialError) {
+        switch flow {
+        case .code, .clientCredentials: return
+        case .device: throw lacks("the device flow")
+        case .jwtBearer: throw lacks("the jwt_bearer flow")
+        case .password where type.flow != .password:
+            throw CredentialError(
+                .unsupported, "the password flow is not allowed for account type '\(type.name)'",
+                hint: "set \"flow\": \"password\" in the type if its policy is one for ROPC")
+        case .password: return
+        }
+    }
+
+    /// The error for something that B2C does not have.
+    static func lacks(_ what: String, hint: String? = nil) -> CredentialError {
+        CredentialError(.unsupported, "Azure AD B2C does not have \(what)", hint: hint)
+    }
+
+    /// The scopes to send for a person's token.
+    static func effectiveScope(_ scope: [String], of type: AccountType) -> [String] {
+        var words = Scope.distinct(scope)
+        if type.flow == .clientCredentials || words.contains(where: { $0.hasSuffix("/.default") }) { return words }
+        let reserved = ["openid", "offline_access", "profile", "email"]
+        let namesResource = words.contains { !reserved.contains($0.lowercased()) }
+        // Where the id token is the bearer, an access token would be of no use.
+        if !namesResource, type.bearer == .accessToken { words.append(type.clientID) }
+        for word in ["openid", "offline_access"] where !words.contains(where: { $0.lowercased() == word }) {
+            words.append(word)
+        }
+        return words
+    }
+
+    /// The scope of client credentials: one, that ends in `/.default`.
+    ///
+    /// - Throws: ``ErrorCode/configuration`` for any other.
+    static func clientCredentialsScope(
+        _ scope: [String], of type: AccountType
+    ) throws(CredentialError) -> [String] {
+        let words = Scope.distinct(scope)
+        guard words.count == 1, words[0].hasSuffix("/.default") else {
+            throw fault(
+                type, "client credentials need one scope, that of an API, with /.default at its end",
+                hint: "\"scope\": \"https://TENANT.onmicrosoft.com/API/.default\"")
+        }
+        return words
+    }
+
+    /// The request with `localhost` in a loopback redirect: the portal of B2C registers no IP literals, and B2C
+    /// leaves the port free.
+    static func withLocalhost(_ request: SignInRequest) -> SignInRequest {
+        guard let address = WebAddress(request.redirectURI), address.scheme == "http", address.isLoopback,
+            address.host != "localhost", request.type.redirectURI != request.redirectURI
+        else { return request }
+        var request = request
+        let port = address.port.map { ":\($0)" } ?? ""
+        let query = address.query.map { "?" + $0 } ?? ""
+        request.redirectURI = "http://localhost" + port + address.path + query
+        return request
+    }
+
+    private static func checkPolicy(_ name: String, of type: AccountType) throws(CredentialError) {
+        do throws(CredentialError) {
+            _ = try B2CPolicy.named(name, of: type)
+        } catch {
+            throw CredentialError(.configuration, error.message, hint: error.hint)
+        }
+    }
+
+    private static func fault(_ type: AccountType, _ reason: String, hint: String? = nil) -> CredentialError {
+        CredentialError(.configuration, "account type '\(type.name)': \(reason)", hint: hint)
+    }
+}

@@ -1,0 +1,102 @@
+import CredentialCore
+import OAuth
+import StrictJSON
+
+/// What B2C does differently once a request is on its way.
+struct B2CDialect: ProviderDialect {
+    let type: AccountType
+    let policy: B2CPolicy
+    /// The GUID of the tenant, by the issuer; `nil` where no id token is expected.
+    let tenantID: String?
+    /// Finds the request in the logs of B2C.
+    let requestID: String
+
+    let authorizeParameters = ["client_info": "1", "response_mode": "query"]
+    let tokenParameters = ["client_info": "1"]
+    let secretMethod = ClientAuthentication.Method.secretPost
+    let alwaysSendsScope = true
+
+    private static let tenantKey = "tid"
+    private static let personKey = "person"
+    private static let policyKey = "policy"
+
+    var headers: [(name: String, value: String)] {
+        [("client-request-id", requestID), ("return-client-request-id", "true")]
+    }
+
+    /// A random UUID (RFC 9562 §5.4).
+    static func newRequestID(_ random: any RandomSource) -> String {
+        var bytes = random.bytes(16)
+        bytes[6] = bytes[6] & 0x0F | 0x40
+        bytes[8] = bytes[8] & 0x3F | 0x80
+        var text = ""
+        for (index, byte) in bytes.enumerated() {
+            if [4, 6, 8, 10].contains(index) { text += "-" }
+            text += String(byte >> 4, radix: 16) + String(byte & 15, radix: 16)
+        }
+        return text
+    }
+
+    func error(for refusal: ProviderError, in operation: ProviderOperation) -> CredentialError {
+        var error =
+            B2CRefusal(refusal).map { $0.error(for: refusal, in: operation, type: type, policy: policy) }
+            ?? RefusalMapping.error(refusal, in: operation, type: type.name)
+        if operation != .authorize { error.details.append("client-request-id: " + requestID) }
+        return error
+    }
+
+    /// The policy (`tfp`, in older tokens `acr`), the tenant where the token names it, and on a refresh that tenant
+    /// and person are those of the sign-in.
+    func check(_ claims: IDTokenClaims, against state: JSONObject) throws(CredentialError) {
+        guard let named = claims.text("tfp") ?? claims.text("acr"), B2CPolicy(named) == policy else {
+            let named = claims.text("tfp") ?? claims.text("acr") ?? ""
+            throw Self.refused(
+                "it is of policy '\(ForeignText.shown(named, limit: 80))', not of '\(policy)'")
+        }
+        if let named = claims.text("tid"), let tenantID, !ConstantTime.equal(named.lowercased(), tenantID) {
+            throw Self.refused("it is of another tenant")
+        }
+        if let pinned = state[Self.tenantKey]?.string, let tenantID, !ConstantTime.equal(pinned, tenantID) {
+            throw Self.refused("the tenant is another than at the sign-in")
+        }
+        if let person = state[Self.personKey]?.string, let now = B2CPerson(claims: claims, profile: nil).subject,
+            !ConstantTime.equal(person, now)
+        {
+            throw Self.refused("it is for another person than before")
+        }
+    }
+
+    func state(of received: ReceivedTokens) -> JSONObject {
+        var state = JSONObject()
+        state[Self.policyKey] = .string(policy.canonical)
+        state[Self.tenantKey] = tenantID.map { .string($0) }
+        if let claims = received.claims {
+            state[Self.personKey] = B2CPerson(claims: claims, profile: nil).subject.map { .string($0) }
+        }
+        return state
+    }
+
+    func identity(
+        of received: ReceivedTokens, for request: SignInRequest, by client: OAuthClient
+    ) throws(CredentialError) -> Identity {
+        if request.flow == .clientCredentials {
+            return Identity(issuer: client.metadata.issuer, subject: type.clientID)
+        }
+        guard let claims = received.claims else {
+            throw Self.refused("there is none, so that nobody can tell who signed in")
+        }
+        let person = B2CPerson(claims: claims, profile: B2CPerson.profile(of: received.reply))
+        guard let subject = person.subject else {
+            throw CredentialError(
+                .validationFailed, "the policy '\(policy)' does not tell who signed in: neither oid nor sub",
+                hint: "add the claim \"User's Object ID\" to the application claims of the policy")
+        }
+        return Identity(
+            issuer: claims.issuer, subject: subject, username: person.username ?? request.username,
+            displayName: person.displayName)
+    }
+
+    private static func refused(_ reason: String) -> CredentialError {
+        CredentialError(.validationFailed, "the id token cannot be trusted: \(reason)")
+    }
+}

@@ -1,0 +1,97 @@
+import CredentialCore
+import OAuth
+
+/// One policy of one tenant: its endpoints, and what its metadata may say.
+struct B2CProvider {
+    /// The policy.
+    let policy: B2CPolicy
+    private let authority: B2CAuthority
+
+    /// Finds the authority of a type and the policy.
+    ///
+    /// - Throws: ``ErrorCode/configuration``, ``ErrorCode/usage``.
+    init(_ type: AccountType, policy: String?) throws(CredentialError) {
+        authority = try B2CAuthority(of: type)
+        self.policy = try B2CPolicy.named(policy, of: type)
+    }
+
+    /// The endpoints of the policy, without network.
+    var endpoints: ServerMetadata {
+        var metadata = ServerMetadata(endpoints: [
+            .authorization: authority.address(of: .authorize, policy: policy),
+            .token: authority.address(of: .token, policy: policy),
+            .endSession: authority.address(of: .logout, policy: policy),
+            .jwks: authority.address(of: .keys, policy: policy),
+        ])
+        metadata.signingAlgorithms = [.rs256]
+        return metadata
+    }
+
+    /// The endpoints with issuer and key set: as kept in a grant, else by discovery.
+    ///
+    /// - Throws: ``ErrorCode/validationFailed`` for an issuer or key set that is not the tenant's;
+    ///   ``ErrorCode/temporary``; ``ErrorCode/configuration`` when there is no such policy.
+    func metadata(
+        kept: ServerMetadata?, source: MetadataSource, in context: AdapterContext
+    ) throws(CredentialError) -> ServerMetadata {
+        var metadata = endpoints
+        if let kept, let issuer = kept.issuer, let keys = kept.endpoints[.jwks] {
+            try check(issuer: issuer)
+            metadata.issuer = issuer
+            metadata.endpoints[.jwks] = keys
+            return metadata
+        }
+        let found: ServerMetadata
+        do throws(CredentialError) {
+            found = try source.metadata(
+                at: [authority.address(of: .discovery, policy: policy)], in: context, issuerRule: check(issuer:))
+        } catch {
+            throw error.code == .configuration
+                ? CredentialError(
+                    .configuration, "the tenant has no policy '\(policy)', or there is no such tenant: \(error.message)",
+                    hint: "check authority, tenant and policies of the account type", details: error.details)
+                : error
+        }
+        metadata.issuer = found.issuer
+        if let keys = found.endpoints[.jwks] {
+            guard keys.origin == authority.base.origin else {
+                throw CredentialError(
+                    .validationFailed, "the metadata of policy '\(policy)' points to keys at another host, \(keys.origin)")
+            }
+            metadata.endpoints[.jwks] = keys
+        }
+        return metadata
+    }
+
+    /// The rule for issuers: B2C's is not the URL of its metadata, so it must be at the host of the authority, name a
+    /// tenant by its GUID (the one configured, if one is), and no other policy.
+    private func check(issuer: String) throws(CredentialError) {
+        guard let address = WebAddress(issuer), address.isSecure, address.origin == authority.base.origin else {
+            throw refused(issuer, "is at another host than the authority")
+        }
+        guard let tenant = Self.tenantID(issuer) else { throw refused(issuer, "names no tenant") }
+        if authority.isTenantGUID, !ConstantTime.equal(tenant, authority.tenant.lowercased()) {
+            throw refused(issuer, "is of another tenant")
+        }
+        var components = address.pathComponents[...]
+        if components.first?.lowercased() == "tfp" {
+            components = components.dropFirst(2)
+            guard let named = components.first.flatMap(B2CPolicy.init), named == policy else {
+                throw refused(issuer, "is of another policy")
+            }
+        }
+    }
+
+    /// The GUID of the tenant in an issuer, in lower case.
+    static func tenantID(_ issuer: String) -> String? {
+        guard let components = WebAddress(issuer)?.pathComponents else { return nil }
+        let tenant = components.first?.lowercased() == "tfp" ? components.dropFirst().first : components.first
+        return tenant.flatMap { B2CAuthority.isGUID($0) ? $0.lowercased() : nil }
+    }
+
+    private func refused(_ issuer: String, _ reason: String) -> CredentialError {
+        CredentialError(
+            .validationFailed,
+            "the issuer '\(ForeignText.shown(issuer))' in the metadata of policy '\(policy)' \(reason)")
+    }
+}

@@ -1,0 +1,104 @@
+import CredentialCore
+import OAuth
+
+/// What a type says of its provider, checked.
+struct GenericConfiguration {
+    private let type: AccountType
+
+    init(_ type: AccountType) { self.type = type }
+
+    /// Checks everything that can be checked without the network.
+    ///
+    /// - Throws: ``ErrorCode/configuration``, naming the key.
+    func check() throws(CredentialError) {
+        guard !type.clientID.isEmpty else { throw fault("client_id is missing") }
+        for (key, isSet) in [
+            ("tenant", type.tenant != nil), ("authority", type.authority != nil),
+            ("policies", !type.policies.isEmpty), ("default_policy", type.defaultPolicy != nil),
+            ("password_reset_policy", type.passwordResetPolicy != nil),
+        ] where isSet {
+            throw fault("\(key) belongs to the adapter azure-b2c", hint: "\"adapter\": \"azure-b2c\"")
+        }
+        let explicit = try explicitEndpoints()
+        if try issuer() == nil {
+            guard explicit[.token] != nil else {
+                throw fault("it has neither issuer nor token_endpoint", hint: "set issuer, or the endpoints")
+            }
+            let needsBrowser = (type.flow ?? .code) == .code
+            guard !needsBrowser || explicit[.authorization] != nil else {
+                throw fault("it has neither issuer nor authorization_endpoint")
+            }
+            if type.scope.contains("openid") { throw Self.openIDWithoutIssuer(type) }
+        }
+        for word in Scope.distinct(type.scope) where !Scope.isValid(word) {
+            throw fault("scope '\(ForeignText.shown(word, limit: 60))' holds a character that scopes must not hold")
+        }
+        if let word = type.tokenEndpointAuthMethod, ClientAuthentication.Method(rawValue: word) == nil {
+            throw fault(
+                "token_endpoint_auth_method '\(ForeignText.shown(word, limit: 40))' is not known",
+                hint: "one of " + ClientAuthentication.Method.allCases.map(\.rawValue).joined(separator: ", "))
+        }
+        try ReservedNames.check(type)
+    }
+
+    /// The issuer, else the origin of the token endpoint.
+    func provider() throws(CredentialError) -> String {
+        if let issuer = type.issuer, try self.issuer() != nil { return issuer }
+        guard let endpoint = try explicitEndpoints()[.token] else {
+            throw fault("it has neither issuer nor token_endpoint", hint: "set issuer, or the endpoints")
+        }
+        return endpoint.origin
+    }
+
+    /// What is known of the provider: what the type says, over what an earlier reply kept, over what discovery tells;
+    /// discovery only where something needed is missing.
+    func metadata(
+        needs: [AccountType.Endpoint], kept: ServerMetadata?, source: MetadataSource, in context: AdapterContext
+    ) throws(CredentialError) -> ServerMetadata {
+        let explicit = try explicitEndpoints()
+        var metadata = ServerMetadata(issuer: type.issuer, endpoints: explicit)
+        func isEnough() -> Bool { needs.allSatisfy { metadata.endpoints[$0] != nil } }
+        if isEnough() { return metadata }
+        guard let issuer = try issuer(), let name = type.issuer else { return metadata }
+        if let kept, kept.issuer.map({ ConstantTime.equal($0, name) }) ?? false {
+            metadata = kept
+            metadata.endpoints.merge(explicit) { $1 }
+            if isEnough() { return metadata }
+        }
+        metadata = try source.metadata(
+            at: ServerMetadata.locations(of: issuer), in: context, issuerRule: ServerMetadata.exactIssuer(name))
+        metadata.endpoints.merge(explicit) { $1 }
+        return metadata
+    }
+
+    /// An id token that nobody can check must not be asked for.
+    static func openIDWithoutIssuer(_ type: AccountType) -> CredentialError {
+        CredentialError(
+            .configuration, "account type '\(type.name)': scope openid needs issuer, to check id tokens against",
+            hint: "set issuer, or leave openid out of the scope")
+    }
+
+    private func issuer() throws(CredentialError) -> WebAddress? {
+        guard let text = type.issuer else { return nil }
+        guard let address = WebAddress(text), address.isWeb, address.isSecure, address.fragment == nil else {
+            throw fault("issuer is not a URL with https")
+        }
+        return address
+    }
+
+    private func explicitEndpoints() throws(CredentialError) -> [AccountType.Endpoint: WebAddress] {
+        var endpoints: [AccountType.Endpoint: WebAddress] = [:]
+        for endpoint in AccountType.Endpoint.allCases {
+            guard let text = type.endpoints[endpoint] else { continue }
+            guard let address = WebAddress(text), address.isWeb, address.isSecure, address.fragment == nil else {
+                throw fault("\(endpoint.rawValue) is not a URL with https", hint: "http is for loopback only")
+            }
+            endpoints[endpoint] = address
+        }
+        return endpoints
+    }
+
+    private func fault(_ reason: String, hint: String? = nil) -> CredentialError {
+        CredentialError(.configuration, "account type '\(type.name)': \(reason)", hint: hint)
+    }
+}

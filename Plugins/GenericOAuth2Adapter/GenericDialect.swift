@@ -1,0 +1,85 @@
+import CredentialCore
+import OAuth
+import StrictJSON
+
+/// OAuth as the RFCs have it.
+struct GenericDialect: ProviderDialect {
+    let typeName: String
+    let authorizeParameters: [String: String] = [:]
+    let tokenParameters: [String: String] = [:]
+    let headers: [(name: String, value: String)] = []
+    let secretMethod = ClientAuthentication.Method.secretBasic
+    let alwaysSendsScope = false
+
+    func error(for refusal: ProviderError, in operation: ProviderOperation) -> CredentialError {
+        RefusalMapping.error(refusal, in: operation, type: typeName)
+    }
+
+    func check(_ claims: IDTokenClaims, against state: JSONObject) throws(CredentialError) {}
+
+    func state(of received: ReceivedTokens) -> JSONObject { JSONObject() }
+
+    /// Who signed in: by the id token, else by the UserInfo endpoint, else by what the user said.
+    ///
+    /// A provider without OpenID Connect does not tell who signed in. Then `--username` or `--login-hint` names the
+    /// account, so that several can be kept apart; without either there is one account, `default`.
+    func identity(
+        of received: ReceivedTokens, for request: SignInRequest, by client: OAuthClient
+    ) throws(CredentialError) -> Identity {
+        switch request.flow {
+        case .clientCredentials:
+            return Identity(issuer: client.metadata.issuer, subject: client.type.clientID)
+        case .jwtBearer where received.claims == nil:
+            return Identity(
+                issuer: client.metadata.issuer, subject: request.username ?? client.type.clientID,
+                username: request.username)
+        case .code, .device, .password, .jwtBearer: break
+        }
+        let named = request.username ?? request.loginHint
+        if let claims = received.claims {
+            var identity = Self.identity(of: claims.members, issuer: claims.issuer, subject: claims.subject)
+            if identity.username == nil, let person = try person(received, subject: claims.subject, client) {
+                identity.username = person.username
+                identity.displayName = identity.displayName ?? person.displayName
+            }
+            identity.username = identity.username ?? named
+            return identity
+        }
+        if var person = try person(received, subject: nil, client) {
+            person.username = person.username ?? named
+            return person
+        }
+        return Identity(issuer: client.metadata.issuer, subject: named ?? "default", username: named)
+    }
+
+    /// Asks the UserInfo endpoint. That it has trouble is no reason to lose a sign-in; that it tells of somebody else
+    /// is (OpenID Connect Core §5.3.2).
+    private func person(
+        _ received: ReceivedTokens, subject: String?, _ client: OAuthClient
+    ) throws(CredentialError) -> Identity? {
+        guard let token = received.reply.accessToken else { return nil }
+        let members: JSONObject
+        do throws(CredentialError) {
+            guard let found = try UserInfo(client).members(accessToken: token) else { return nil }
+            members = found
+        } catch {
+            client.context.note("the provider did not tell who signed in: \(error.message)")
+            return nil
+        }
+        guard let told = members["sub"]?.string, !told.isEmpty, told.utf8.count <= 255 else { return nil }
+        if let subject, !ConstantTime.equal(told, subject) {
+            throw CredentialError(
+                .validationFailed, "the provider's userinfo is about somebody else than the id token")
+        }
+        return Self.identity(of: members, issuer: client.metadata.issuer, subject: told)
+    }
+
+    private static func identity(of members: JSONObject, issuer: String?, subject: String) -> Identity {
+        func text(_ names: String...) -> String? {
+            names.lazy.compactMap { members[$0]?.string }.first { !$0.isEmpty && $0.utf8.count <= 320 }
+        }
+        return Identity(
+            issuer: issuer, subject: subject, username: text("preferred_username", "email", "upn", "login"),
+            displayName: text("name", "given_name", "nickname"))
+    }
+}

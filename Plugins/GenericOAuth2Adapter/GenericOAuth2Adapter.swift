@@ -1,0 +1,132 @@
+package import CredentialCore
+import OAuth
+package import StrictJSON
+
+/// Any provider that keeps to OAuth 2.0 or OpenID Connect: by its issuer, by explicit endpoints, or both.
+///
+/// Explicit endpoints win over discovered ones. Scopes are sent as written: a type that wants refresh tokens from a
+/// provider that gives them for `offline_access` only says so itself.
+package struct GenericOAuth2Adapter: CredentialAdapter {
+    package let name = "oauth2"
+    package let summary = "any OAuth 2.0 or OpenID Connect provider, by issuer or by endpoints"
+    private let source = MetadataSource()
+
+    /// Makes the adapter; metadata it fetches is kept as long as it lives.
+    package init() {}
+
+    package func check(_ type: AccountType) throws(CredentialError) {
+        try GenericConfiguration(type).check()
+    }
+
+    package func provider(of type: AccountType) throws(CredentialError) -> String {
+        try GenericConfiguration(type).provider()
+    }
+
+    package func policy(_ name: String?, of type: AccountType) throws(CredentialError) -> String {
+        guard let name, !name.isEmpty else { return "" }
+        throw CredentialError(
+            .usage, "account type '\(type.name)' has no policies",
+            hint: "policies belong to the adapter azure-b2c; leave out --policy")
+    }
+
+    package func effectiveScope(_ scope: [String], of type: AccountType) -> [String] { Scope.distinct(scope) }
+
+    package func begin(
+        _ request: SignInRequest, in context: AdapterContext
+    ) throws(CredentialError) -> SignInStep {
+        try check(request.type)
+        let scope = effectiveScope(request.scope, of: request.type)
+        if scope.contains("openid"), request.type.issuer == nil {
+            throw GenericConfiguration.openIDWithoutIssuer(request.type)
+        }
+        switch request.flow {
+        case .code:
+            let client = try client(for: request, scope: scope, needs: [.authorization, .token], in: context)
+            return try CodeFlow(client).begin(request, scope: scope)
+        case .device:
+            let client = try client(for: request, scope: scope, needs: [.deviceAuthorization, .token], in: context)
+            return try DeviceFlow(client).begin(request, scope: scope)
+        case .password:
+            guard request.type.flow == .password else {
+                throw CredentialError(
+                    .unsupported, "the password flow is not allowed for account type '\(request.type.name)'",
+                    hint: "set \"flow\": \"password\" in the type if the provider leaves no other way")
+            }
+            let client = try client(for: request, scope: scope, needs: [.token], in: context)
+            return try DirectFlow(client).password(request, scope: scope)
+        case .clientCredentials:
+            let client = try client(for: request, scope: scope, needs: [.token], in: context)
+            return try DirectFlow(client).clientCredentials(request, scope: scope)
+        case .jwtBearer:
+            guard request.type.privateKey != nil else {
+                throw CredentialError(
+                    .unsupported, "account type '\(request.type.name)' has no private key for the jwt_bearer flow",
+                    hint: "set private_key")
+            }
+            let client = try client(for: request, scope: scope, needs: [.token], in: context)
+            return try DirectFlow(client).jwtBearer(request, scope: scope)
+        }
+    }
+
+    package func resume(
+        _ request: SignInRequest, pending: JSONObject, with reply: InteractionReply, in context: AdapterContext
+    ) throws(CredentialError) -> SignInStep {
+        let scope = pending["scope"]?.array?.compactMap(\.string) ?? []
+        switch (pending["flow"]?.string.flatMap(SignInFlow.init), reply) {
+        case (.code, .redirect(let answer)):
+            let client = try client(for: request, scope: scope, needs: [.authorization, .token], in: context)
+            return try CodeFlow(client).resume(request, pending: pending, answer: answer)
+        case (.code, .text(let answer)):
+            let client = try client(for: request, scope: scope, needs: [.authorization, .token], in: context)
+            return try CodeFlow(client).resume(request, pending: pending, answer: answer.reveal())
+        case (.device, .poll):
+            let client = try client(for: request, scope: scope, needs: [.deviceAuthorization, .token], in: context)
+            return try DeviceFlow(client).poll(request, pending: pending)
+        default:
+            throw CredentialError(.validationFailed, "the pending sign-in is damaged", hint: "begin it again")
+        }
+    }
+
+    package func refresh(
+        _ request: RefreshRequest, in context: AdapterContext
+    ) throws(CredentialError) -> IssuedTokens {
+        let scope = effectiveScope(request.scope, of: request.type)
+        var needs: [AccountType.Endpoint] = [.token]
+        if request.grant.idToken != nil || scope.contains("openid") { needs.append(.jwks) }
+        let client = try client(of: request.type, grant: request.grant, needs: needs, in: context)
+        return try RefreshFlow(client).run(request, scope: scope)
+    }
+
+    package func revoke(
+        _ grant: Grant, of type: AccountType, in context: AdapterContext
+    ) throws(CredentialError) {
+        try SignOut(client(of: type, grant: grant, needs: [.revocation], in: context)).revoke(grant)
+    }
+
+    package func endSessionAddress(
+        _ grant: Grant?, policy: String, of type: AccountType, in context: AdapterContext
+    ) throws(CredentialError) -> WebAddress? {
+        try SignOut(client(of: type, grant: grant, needs: [.endSession], in: context)).endSessionAddress(grant)
+    }
+
+    // MARK: Clients
+
+    private func client(
+        for request: SignInRequest, scope: [String], needs: [AccountType.Endpoint], in context: AdapterContext
+    ) throws(CredentialError) -> OAuthClient {
+        let needs = scope.contains("openid") ? needs + [.jwks] : needs
+        return try client(of: request.type, grant: nil, needs: needs, in: context)
+    }
+
+    private func client(
+        of type: AccountType, grant: Grant?, needs: [AccountType.Endpoint], in context: AdapterContext
+    ) throws(CredentialError) -> OAuthClient {
+        let configuration = GenericConfiguration(type)
+        let metadata = try configuration.metadata(
+            needs: needs, kept: grant.flatMap { GrantState.metadata(in: $0.adapterState, now: context.clock.now) },
+            source: source, in: context)
+        return OAuthClient(
+            type: type, metadata: metadata, dialect: GenericDialect(typeName: type.name), source: source,
+            context: context)
+    }
+}

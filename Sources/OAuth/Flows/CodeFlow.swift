@@ -1,0 +1,108 @@
+package import CredentialCore
+package import StrictJSON
+
+/// Sign-in by authorization code with PKCE (RFC 6749 §4.1, RFC 7636, OpenID Connect Core §3.1, RFC 9207).
+package struct CodeFlow: Sendable {
+    private let client: OAuthClient
+
+    /// Makes the flow for a client.
+    package init(_ client: OAuthClient) { self.client = client }
+
+    /// Makes the URL to open, with a new state, verifier and nonce.
+    ///
+    /// - Parameter scope: the scopes to send.
+    /// - Throws: ``ErrorCode/configuration`` for a redirect URI that cannot be used; ``ErrorCode/unsupported`` for a
+    ///   provider that tells it cannot do S256.
+    package func begin(_ request: SignInRequest, scope: [String]) throws(CredentialError) -> SignInStep {
+        try checkRedirect(request.redirectURI)
+        if let methods = client.metadata.challengeMethods, !methods.isEmpty, !methods.contains("S256") {
+            throw CredentialError(
+                .unsupported, "the provider does not support PKCE with S256, without which codes can be stolen")
+        }
+        let random = client.context.random
+        let state = random.urlSafeToken()
+        let nonce = scope.contains("openid") ? random.urlSafeToken() : nil
+        let proof = try PKCE(verifier: random.urlSafeToken(), cryptography: client.context.cryptography)
+        var authorization = AuthorizationRequest(
+            endpoint: try client.metadata.required(.authorization), clientID: client.type.clientID,
+            redirectURI: request.redirectURI, scope: scope, state: state, nonce: nonce, challenge: proof.challenge)
+        authorization.prompt = request.prompt
+        authorization.loginHint = request.loginHint
+        authorization.resource = request.resource ?? client.type.resource
+        authorization.audience = request.audience ?? client.type.audience
+        authorization.extra = client.dialect.authorizeParameters.merging(client.type.authorizeParameters) { $1 }
+
+        var pending = JSONObject()
+        pending["flow"] = .string(SignInFlow.code.rawValue)
+        pending["state"] = .string(state)
+        pending["verifier"] = .string(proof.verifier)
+        pending["nonce"] = nonce.map { .string($0) }
+        pending["redirect_uri"] = .string(request.redirectURI)
+        pending["policy"] = .string(request.policy)
+        pending["scope"] = JSONValue(scope)
+        pending["issuer"] = client.metadata.issuer.map { .string($0) }
+        pending["token_endpoint"] = .string(try client.metadata.required(.token).description)
+        return .interaction(.openURL(authorization.address, state: state), pending: pending)
+    }
+
+    /// Checks what the provider answered and exchanges the code.
+    ///
+    /// - Parameters:
+    ///   - pending: what ``begin(_:scope:)`` gave.
+    ///   - answer: the redirected URL, or what was pasted.
+    /// - Throws: ``ErrorCode/validationFailed`` for an answer, reply or id token that does not hold up; the error
+    ///   that a refusal means.
+    package func resume(
+        _ request: SignInRequest, pending: JSONObject, answer: String
+    ) throws(CredentialError) -> SignInStep {
+        guard let state = pending["state"]?.string, let verifier = pending["verifier"]?.string,
+            let redirectURI = pending["redirect_uri"]?.string, let scope = pending["scope"]?.array
+        else { throw CredentialError(.validationFailed, "the pending sign-in is damaged", hint: "begin it again") }
+        try checkUnchanged(pending, request)
+        let response = try AuthorizationResponse.parse(answer, redirectURI: redirectURI)
+        let code = try response.checkedCode(
+            state: state, issuer: client.metadata.issuer, requiresIssuer: client.metadata.sendsIssuer
+        ) { client.dialect.error(for: $0, in: .authorize) }
+
+        let words = scope.compactMap(\.string)
+        if pending["nonce"] != nil { try client.prepareKeys() }
+        let members = try client.requestTokens(
+            TokenRequest(
+                grant: .authorizationCode(code: code, redirectURI: redirectURI, verifier: verifier),
+                scope: client.dialect.alwaysSendsScope ? words : [],
+                resource: request.resource ?? client.type.resource,
+                audience: request.audience ?? client.type.audience),
+            .exchangeCode)
+        let nonce = pending["nonce"]?.string
+        let received = try client.receive(members, nonce: nonce, code: code)
+        if nonce != nil, received.claims == nil {
+            throw CredentialError(
+                .validationFailed, "the provider sent no id token although openid was asked for",
+                hint: "leave openid out of the scope if the provider does not speak OpenID Connect")
+        }
+        return .done(try client.signInResult(received, for: request, scope: words))
+    }
+
+    /// The code goes only where the request that it answers was made for (RFC 9207 §1).
+    private func checkUnchanged(_ pending: JSONObject, _ request: SignInRequest) throws(CredentialError) {
+        let endpoint = try client.metadata.required(.token).description
+        guard ConstantTime.equal(pending["issuer"]?.string ?? "", client.metadata.issuer ?? ""),
+            ConstantTime.equal(pending["token_endpoint"]?.string ?? "", endpoint),
+            ConstantTime.equal(pending["policy"]?.string ?? "", request.policy)
+        else {
+            throw CredentialError(
+                .validationFailed, "the provider or the account type has changed since the sign-in began",
+                hint: "begin the sign-in again")
+        }
+    }
+
+    private func checkRedirect(_ text: String) throws(CredentialError) {
+        guard let address = WebAddress(text), address.fragment == nil, address.scheme != "http" || address.isLoopback
+        else {
+            throw CredentialError(
+                .configuration,
+                "account type '\(client.type.name)': redirect_uri '\(ForeignText.shown(text))' cannot be used",
+                hint: "use http://127.0.0.1, an https URL, a private scheme or \(RedirectURI.outOfBand)")
+        }
+    }
+}

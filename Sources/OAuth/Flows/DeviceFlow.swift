@@ -1,0 +1,89 @@
+package import CredentialCore
+package import StrictJSON
+
+/// Sign-in on another device (RFC 8628).
+package struct DeviceFlow: Sendable {
+    private let client: OAuthClient
+
+    /// The longest time between two polls, in seconds.
+    private static let longestInterval: Int64 = 60
+
+    /// Makes the flow for a client.
+    package init(_ client: OAuthClient) { self.client = client }
+
+    /// Asks for a code to show.
+    ///
+    /// - Throws: ``ErrorCode/unsupported`` when the provider has no device flow; the error that a refusal means.
+    package func begin(_ request: SignInRequest, scope: [String]) throws(CredentialError) -> SignInStep {
+        let endpoint = try client.metadata.required(.deviceAuthorization)
+        var fields: [FormCoding.Field] = []
+        if !scope.isEmpty { fields.append(("scope", Scope.text(scope))) }
+        if let resource = request.resource ?? client.type.resource { fields.append(("resource", resource)) }
+        if let audience = request.audience ?? client.type.audience { fields.append(("audience", audience)) }
+        let response = try client.post(fields, to: endpoint)
+        let members: JSONObject
+        switch try EndpointReply.sort(response, from: "device authorization endpoint of \(endpoint.origin)") {
+        case .object(let object): members = object
+        case .refused(let refusal): throw client.dialect.error(for: refusal, in: .deviceAuthorization)
+        }
+        let authorization = try DeviceAuthorization(members, now: client.context.clock.now)
+        var pending = JSONObject()
+        pending["flow"] = .string(SignInFlow.device.rawValue)
+        pending["device_code"] = .string(authorization.deviceCode.reveal())
+        pending["user_code"] = .string(authorization.userCode)
+        pending["verification_uri"] = .string(authorization.verificationURI.description)
+        pending["verification_uri_complete"] = authorization.complete.map { .string($0.description) }
+        pending["expires"] = .integer(authorization.expires.epochSeconds)
+        pending["interval"] = .integer(Int64(authorization.interval))
+        pending["scope"] = JSONValue(scope)
+        return try show(pending)
+    }
+
+    /// Asks whether the code has been entered.
+    ///
+    /// Trouble of the network or the server ends nothing: the next poll comes later (RFC 8628 §3.5).
+    ///
+    /// - Throws: ``ErrorCode/denied`` when it was refused or not entered in time; the error that a refusal means.
+    package func poll(_ request: SignInRequest, pending: JSONObject) throws(CredentialError) -> SignInStep {
+        guard let code = pending["device_code"]?.string, let interval = pending["interval"]?.integer,
+            let expires = pending["expires"]?.integer
+        else { throw CredentialError(.validationFailed, "the pending sign-in is damaged", hint: "begin it again") }
+        guard client.context.clock.now < Instant(epochSeconds: expires) else {
+            throw client.dialect.error(for: ProviderError(code: "expired_token"), in: .devicePoll)
+        }
+        let reply: EndpointReply
+        do throws(CredentialError) {
+            reply = try client.sendTokenRequest(TokenRequest(grant: .deviceCode(Secret(code))))
+        } catch {
+            guard error.code == .temporary else { throw error }
+            client.context.note("asked in vain, will ask again: \(error.message)")
+            return try show(pending, interval: max(interval, 1).multipliedReportingOverflow(by: 2).partialValue)
+        }
+        switch reply {
+        case .refused(let refusal):
+            switch refusal.code {
+            case "authorization_pending": return try show(pending)
+            case "slow_down": return try show(pending, interval: interval.addingReportingOverflow(5).partialValue)
+            default: throw client.dialect.error(for: refusal, in: .devicePoll)
+            }
+        case .object(let members):
+            let scope = pending["scope"]?.array?.compactMap(\.string) ?? []
+            return .done(try client.signInResult(client.receive(members), for: request, scope: scope))
+        }
+    }
+
+    private func show(_ pending: JSONObject, interval: Int64? = nil) throws(CredentialError) -> SignInStep {
+        var pending = pending
+        if let interval { pending["interval"] = .integer(min(max(interval, 1), Self.longestInterval)) }
+        guard let code = pending["user_code"]?.string,
+            let address = pending["verification_uri"]?.string.flatMap(WebAddress.init),
+            let expires = pending["expires"]?.integer, let seconds = pending["interval"]?.integer,
+            let interval = Int(exactly: seconds)
+        else { throw CredentialError(.validationFailed, "the pending sign-in is damaged", hint: "begin it again") }
+        let interaction = Interaction.showCode(
+            userCode: code, verificationURI: address,
+            complete: pending["verification_uri_complete"]?.string.flatMap(WebAddress.init), interval: interval,
+            expires: Instant(epochSeconds: expires))
+        return .interaction(interaction, pending: pending)
+    }
+}

@@ -1,0 +1,64 @@
+package import CredentialCore
+
+/// Sign-ins without a browser: resource owner password (RFC 6749 §4.3), client credentials (§4.4) and JWT bearer
+/// (RFC 7523 §2.1).
+package struct DirectFlow: Sendable {
+    private let client: OAuthClient
+
+    /// Makes the flow for a client.
+    package init(_ client: OAuthClient) { self.client = client }
+
+    /// Signs in with a username and a password.
+    ///
+    /// - Parameter extra: fields that the adapter adds.
+    /// - Throws: ``ErrorCode/usage`` without both; the error that a refusal means.
+    package func password(
+        _ request: SignInRequest, scope: [String], extra: [String: String] = [:]
+    ) throws(CredentialError) -> SignInStep {
+        guard let username = request.username, !username.isEmpty, let password = request.password else {
+            throw CredentialError(
+                .usage, "the password flow needs a username and a password",
+                hint: "--username NAME --password-file FILE")
+        }
+        return try signIn(
+            .password(username: username, password: password), .password, request, scope: scope, extra: extra)
+    }
+
+    /// Signs the client itself in.
+    ///
+    /// - Throws: the error that a refusal means.
+    package func clientCredentials(_ request: SignInRequest, scope: [String]) throws(CredentialError) -> SignInStep {
+        try signIn(.clientCredentials, .machine, request, scope: scope)
+    }
+
+    /// Signs in with an assertion that the client's private key signs: for `request.username`, else for the client
+    /// itself.
+    ///
+    /// - Throws: ``ErrorCode/configuration`` without a private key; the error that a refusal means.
+    package func jwtBearer(_ request: SignInRequest, scope: [String]) throws(CredentialError) -> SignInStep {
+        let assertion = try client.bearerAssertion(subject: request.username, scope: scope)
+        return try signIn(.jwtBearer(assertion: assertion), .machine, request, scope: scope)
+    }
+
+    private func signIn(
+        _ grant: TokenRequest.Grant, _ operation: ProviderOperation, _ request: SignInRequest, scope: [String],
+        extra: [String: String] = [:]
+    ) throws(CredentialError) -> SignInStep {
+        let members = try client.requestTokens(
+            TokenRequest(
+                grant: grant, scope: scope, resource: request.resource ?? client.type.resource,
+                audience: request.audience ?? client.type.audience, extra: extra),
+            operation)
+        return .done(try client.signInResult(client.receive(members), for: request, scope: scope))
+    }
+}
+
+extension OAuthClient {
+    /// An assertion that serves as a grant; its audience is the token endpoint (RFC 7523 §3).
+    func bearerAssertion(subject: String?, scope: [String]) throws(CredentialError) -> Secret {
+        let assertion = ClientAssertion(
+            issuer: type.clientID, subject: subject ?? type.clientID,
+            audience: try metadata.required(.token).description, scope: scope)
+        return try assertion.signed(with: privateKey(), in: context)
+    }
+}

@@ -1,0 +1,181 @@
+package import CredentialCore
+import StrictJSON
+
+/// One client at one provider for the time of one operation: what the flows share.
+package struct OAuthClient: Sendable {
+    /// The account type.
+    package let type: AccountType
+    /// What is known of the provider.
+    package let metadata: ServerMetadata
+    /// What the provider does differently.
+    package let dialect: any ProviderDialect
+    /// The machine.
+    package let context: AdapterContext
+    /// Where keys come from.
+    let source: MetadataSource
+
+    /// Makes a client.
+    package init(
+        type: AccountType, metadata: ServerMetadata, dialect: any ProviderDialect, source: MetadataSource,
+        context: AdapterContext
+    ) {
+        self.type = type
+        self.metadata = metadata
+        self.dialect = dialect
+        self.source = source
+        self.context = context
+    }
+
+    // MARK: Requests
+
+    /// Asks the token endpoint.
+    ///
+    /// - Throws: the error that the refusal means; ``ErrorCode/temporary`` and the others of
+    ///   ``EndpointReply/sort(_:from:)``.
+    func requestTokens(
+        _ request: TokenRequest, _ operation: ProviderOperation
+    ) throws(CredentialError) -> JSONObject {
+        switch try sendTokenRequest(request) {
+        case .object(let members): return members
+        case .refused(let refusal): throw dialect.error(for: refusal, in: operation)
+        }
+    }
+
+    /// Asks the token endpoint and gives its answer as it is.
+    func sendTokenRequest(_ request: TokenRequest) throws(CredentialError) -> EndpointReply {
+        var request = request
+        request.extra.merge(type.tokenParameters) { _, theirs in theirs }
+        request.extra.merge(dialect.tokenParameters) { typed, _ in typed }
+        let endpoint = try metadata.required(.token)
+        let response = try post(request.fields, to: endpoint)
+        return try EndpointReply.sort(response, from: "token endpoint of \(endpoint.origin)")
+    }
+
+    /// Posts a form with the client's authentication.
+    func post(_ fields: [FormCoding.Field], to endpoint: WebAddress) throws(CredentialError) -> HTTPResponse {
+        guard endpoint.isSecure else {
+            throw CredentialError(.configuration, "'\(endpoint.origin)' is not https: no credentials are sent there")
+        }
+        let authentication = try authentication()
+        let body = FormCoding.encode(fields + authentication.fields(clientID: type.clientID))
+        var headers: [(name: String, value: String)] = [
+            ("accept", "application/json"), ("content-type", "application/x-www-form-urlencoded"),
+        ]
+        headers += authentication.headers(clientID: type.clientID)
+        headers += dialect.headers
+        headers += type.headers.sorted { $0.key < $1.key }.map { (name: $0.key, value: $0.value) }
+        return try context.transport.send(
+            HTTPRequest(method: "POST", address: endpoint, headers: headers, body: .bytes(Array(body.utf8))))
+    }
+
+    /// How the client authenticates: as the type says, else by what it has and what the provider takes.
+    private func authentication() throws(CredentialError) -> ClientAuthentication {
+        switch try method() {
+        case .none: return .none
+        case .secretBasic: return .secretBasic(try secret())
+        case .secretPost: return .secretPost(try secret())
+        case .privateKeyJWT:
+            let assertion = ClientAssertion(
+                issuer: type.clientID, subject: type.clientID, audience: try assertionAudience())
+            return .privateKeyJWT(assertion: try assertion.signed(with: privateKey(), in: context))
+        }
+    }
+
+    private func method() throws(CredentialError) -> ClientAuthentication.Method {
+        if let word = type.tokenEndpointAuthMethod {
+            guard let method = ClientAuthentication.Method(rawValue: word) else {
+                throw CredentialError(
+                    .configuration,
+                    "account type '\(type.name)': token_endpoint_auth_method '\(ForeignText.shown(word, limit: 40))'"
+                        + " is not known",
+                    hint: "one of " + ClientAuthentication.Method.allCases.map(\.rawValue).joined(separator: ", "))
+            }
+            return method
+        }
+        if type.privateKey != nil { return .privateKeyJWT }
+        guard type.clientSecret != nil, let secret = try context.clientSecrets.clientSecret(of: type), !secret.isEmpty
+        else { return .none }
+        guard let offered = metadata.authenticationMethods else { return dialect.secretMethod }
+        let candidates = [dialect.secretMethod, .secretBasic, .secretPost]
+        return candidates.first { offered.contains($0.rawValue) } ?? dialect.secretMethod
+    }
+
+    private func secret() throws(CredentialError) -> Secret {
+        guard let secret = try context.clientSecrets.clientSecret(of: type), !secret.isEmpty else {
+            throw CredentialError(
+                .configuration, "account type '\(type.name)' has no client secret to authenticate with",
+                hint: "set client_secret, or token_endpoint_auth_method to none")
+        }
+        return secret
+    }
+
+    /// The client's private key.
+    ///
+    /// - Throws: ``ErrorCode/configuration`` when it has none.
+    func privateKey() throws(CredentialError) -> Secret {
+        guard let key = try context.clientSecrets.privateKey(of: type), !key.isEmpty else {
+            throw CredentialError(
+                .configuration, "account type '\(type.name)' has no private key to sign with",
+                hint: "set private_key")
+        }
+        return key
+    }
+
+    /// The token endpoint, which every server tried accepts; but only the issuer where the two are not of one
+    /// origin, lest metadata that points to a foreign token endpoint has assertions made for it.
+    private func assertionAudience() throws(CredentialError) -> String {
+        let endpoint = try metadata.required(.token)
+        guard let issuer = metadata.issuer, WebAddress(issuer)?.origin != endpoint.origin else {
+            return endpoint.description
+        }
+        return issuer
+    }
+
+    // MARK: Replies
+
+    /// Fetches the provider's keys before a code or a refresh token is used up, so that trouble with them costs
+    /// nothing.
+    ///
+    /// - Throws: ``ErrorCode/temporary``, ``ErrorCode/configuration``.
+    func prepareKeys() throws(CredentialError) {
+        guard metadata.issuer != nil, let keys = metadata.endpoints[.jwks] else { return }
+        try source.prepareKeys(at: keys, in: context)
+    }
+
+    /// Reads and checks a token reply; nothing of it is given out unless all of it holds.
+    ///
+    /// - Parameters:
+    ///   - nonce: the nonce sent, if any.
+    ///   - code: the code exchanged, if any.
+    ///   - state: what the grant to renew keeps; empty at a sign-in.
+    /// - Throws: ``ErrorCode/malformedReply``, ``ErrorCode/validationFailed``.
+    func receive(
+        _ members: JSONObject, nonce: String? = nil, code: String? = nil, state: JSONObject = JSONObject()
+    ) throws(CredentialError) -> ReceivedTokens {
+        var reply = try TokenReply(
+            members, now: context.clock.now, acceptsIDTokenAlone: type.bearer == .idToken)
+        guard let idToken = reply.idToken else { return ReceivedTokens(reply: reply, claims: nil) }
+        guard let issuer = metadata.issuer else {
+            context.note("the id token is dropped: without an issuer in the account type it cannot be checked")
+            reply.idToken = nil
+            return ReceivedTokens(reply: reply, claims: nil)
+        }
+        guard let keys = metadata.endpoints[.jwks] else {
+            throw CredentialError(
+                .validationFailed, "the id token cannot be checked: the provider publishes no keys",
+                hint: "set jwks_uri in the account type")
+        }
+        var validator = IDTokenValidator(
+            issuer: issuer, clientID: type.clientID, algorithms: metadata.signingAlgorithms, now: context.clock.now)
+        validator.nonce = nonce
+        validator.code = code
+        validator.accessToken = reply.accessToken
+        validator.subject = state[GrantState.subject]?.string
+        let claims = try validator.validate(idToken, cryptography: context.cryptography) {
+            (algorithm, kid) throws(CredentialError) in
+            try source.key(for: algorithm, kid: kid, at: keys, in: context)
+        }
+        try dialect.check(claims, against: state)
+        return ReceivedTokens(reply: reply, claims: claims)
+    }
+}

@@ -1,0 +1,44 @@
+package import CredentialCore
+package import StrictJSON
+
+/// What one kind of provider does differently from the others that speak OAuth; the flows ask it, and the adapters
+/// are little more than their dialect.
+package protocol ProviderDialect: Sendable {
+    /// Fields that go into every authorization request, besides the type's.
+    var authorizeParameters: [String: String] { get }
+    /// Fields that go into every token request, besides the type's.
+    var tokenParameters: [String: String] { get }
+    /// Header fields of every token request, besides the type's.
+    var headers: [(name: String, value: String)] { get }
+    /// How a client with a secret authenticates when neither type nor metadata says.
+    var secretMethod: ClientAuthentication.Method { get }
+    /// Whether a refresh names its scopes even when they are those of the sign-in.
+    var alwaysSendsScope: Bool { get }
+
+    /// What a refusal means.
+    func error(for refusal: ProviderError, in operation: ProviderOperation) -> CredentialError
+
+    /// Checks of a validated id token that only this provider needs.
+    ///
+    /// - Parameter state: what the grant to renew keeps of earlier replies; empty at a sign-in.
+    /// - Throws: ``ErrorCode/validationFailed``.
+    func check(_ claims: IDTokenClaims, against state: JSONObject) throws(CredentialError)
+
+    /// Who signed in.
+    ///
+    /// - Throws: ``ErrorCode/validationFailed`` when the claims name nobody.
+    func identity(
+        of received: ReceivedTokens, for request: SignInRequest, by client: OAuthClient
+    ) throws(CredentialError) -> Identity
+
+    /// What the grant shall keep for the next refresh, besides what every grant keeps.
+    func state(of received: ReceivedTokens) -> JSONObject
+}
+
+/// A token reply together with the claims of its id token, checked.
+package struct ReceivedTokens: Sendable {
+    /// The reply.
+    package let reply: TokenReply
+    /// The claims; `nil` when there was no id token, or none that can be checked.
+    package let claims: IDTokenClaims?
+}

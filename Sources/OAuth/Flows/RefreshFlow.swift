@@ -1,0 +1,83 @@
+package import CredentialCore
+import StrictJSON
+
+/// Renews a grant: by its refresh token (RFC 6749 §6), or by running a flow again that needs no person.
+package struct RefreshFlow: Sendable {
+    private let client: OAuthClient
+
+    /// Makes the flow for a client.
+    package init(_ client: OAuthClient) { self.client = client }
+
+    /// Renews.
+    ///
+    /// The reply's id token is checked as at the sign-in, without nonce (OpenID Connect Core §12.2). A reply without
+    /// a refresh token keeps the old one.
+    ///
+    /// - Parameter scope: the scopes to send.
+    /// - Throws: ``ErrorCode/signInRequired`` when the grant is gone or cannot be renewed; ``ErrorCode/temporary``;
+    ///   ``ErrorCode/validationFailed``, and anything else that leaves the grant as it was.
+    package func run(_ request: RefreshRequest, scope: [String]) throws(CredentialError) -> IssuedTokens {
+        let tokenGrant = try grant(of: request, scope: scope)
+        if request.grant.idToken != nil { try client.prepareKeys() }
+        let members = try client.requestTokens(
+            TokenRequest(
+                grant: tokenGrant, scope: scopeToSend(scope, request.grant),
+                resource: request.key.resource, audience: request.key.audience),
+            request.grant.refreshToken == nil ? .machine : .refresh)
+        let received = try receive(members, request)
+        var grant = request.grant
+        grant.obtainedAt = client.context.clock.now
+        if let token = received.reply.refreshToken {
+            grant.refreshToken = Secret(token)
+            grant.refreshExpiresAt = received.reply.refreshExpiresAt
+        } else if let end = received.reply.refreshExpiresAt {
+            grant.refreshExpiresAt = end
+        }
+        if received.claims != nil, let token = received.reply.idToken { grant.idToken = Secret(token) }
+        for (name, value) in client.dialect.state(of: received).members { grant.adapterState[name] = value }
+        GrantState.repin(&grant.adapterState, metadata: client.metadata, now: grant.obtainedAt)
+        return IssuedTokens(
+            accessToken: try client.bearer(received, key: request.key, scope: scope), grant: grant)
+    }
+
+    /// Checks the reply. Where the keys for its id token cannot be had just now, the id token is dropped and the old
+    /// one stays: the reply may hold the only copy of a rotated refresh token.
+    private func receive(
+        _ members: JSONObject, _ request: RefreshRequest
+    ) throws(CredentialError) -> ReceivedTokens {
+        do throws(CredentialError) {
+            return try client.receive(members, state: request.grant.adapterState)
+        } catch {
+            guard error.code == .temporary, request.key.bearer == .accessToken, members["access_token"] != nil else {
+                throw error
+            }
+            client.context.note("the new id token is dropped: \(error.message)")
+            var rest = members
+            rest["id_token"] = nil
+            return try client.receive(rest, state: request.grant.adapterState)
+        }
+    }
+
+    private func grant(
+        of request: RefreshRequest, scope: [String]
+    ) throws(CredentialError) -> TokenRequest.Grant {
+        if let token = request.grant.refreshToken { return .refreshToken(token) }
+        switch request.grant.flow {
+        case .clientCredentials: return .clientCredentials
+        case .jwtBearer:
+            let subject = request.subject == client.type.clientID ? nil : request.subject
+            return .jwtBearer(assertion: try client.bearerAssertion(subject: subject, scope: scope))
+        case .code, .device, .password:
+            throw CredentialError(
+                .signInRequired, "the provider gave no refresh token, so the sign-in cannot be renewed",
+                hint: "credmgr login --type \(client.type.name)")
+        }
+    }
+
+    /// Without `scope` a refresh is for all that was granted (RFC 6749 §6): right where the provider granted less
+    /// than the sign-in asked for, and would refuse to be asked for more.
+    private func scopeToSend(_ scope: [String], _ grant: Grant) -> [String] {
+        if grant.refreshToken == nil || client.dialect.alwaysSendsScope { return scope }
+        return GrantState.isScope(scope, of: grant.adapterState) ? [] : scope
+    }
+}
