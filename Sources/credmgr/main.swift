@@ -1,1 +1,24 @@
-print("not yet")
+import CredentialCore
+import CredmgrCommands
+import Glibc
+import LinuxPlatform
+
+// Before anything else: what a crash or another process could read.
+ProcessHygiene.harden()
+
+let words = Array(CommandLine.arguments.dropFirst())
+let status: Int32
+do throws(CredentialError) {
+    let machine = try Machine(environment: ProcessEnvironment.variables())
+    if words == [RefreshWorker.command] {
+        WorkerProcess.detach()
+        status = RefreshWorker.run(machine.context, lock: FileLock(inherited: DetachedWorker.lockDescriptor))
+    } else {
+        status = Program(context: machine.context, demo: DemoWalkthrough(machine: machine)).run(words)
+    }
+} catch {
+    LinuxConsole().writeNotice(ErrorRenderer().error(error))
+    status = error.code.exitStatus
+}
+// Not `exit`: a library call that was given up on at its deadline may still hold locks that exit handlers want.
+_exit(status)

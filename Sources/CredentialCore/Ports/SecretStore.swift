@@ -35,8 +35,10 @@ public protocol SecretStore: Sendable {
     /// Which store this is.
     var kind: StoreKind { get }
 
-    /// What the store protects its secrets from, and what not, in plain words for `store status`.
-    var protection: String { get }
+    /// What protects the secrets of a group; `nil` where the store has nothing of that group yet.
+    ///
+    /// - Throws: as ``read(_:)``.
+    func protection(of group: KeychainGroup) throws(CredentialError) -> StoreProtection?
 
     /// Whether the store can be used now.
     ///

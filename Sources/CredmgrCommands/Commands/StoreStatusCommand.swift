@@ -5,45 +5,63 @@ import StrictJSON
 struct StoreStatusCommand: Command {
     let arguments: ParsedArguments
 
+    /// What is known of one store.
+    private struct Row {
+        let kind: StoreKind
+        var state = "usable"
+        var reason: String?
+        var protections: [(group: KeychainGroup, protection: StoreProtection)] = []
+        var accounts: Int
+    }
+
     func run(_ session: Session) throws(CredentialError) {
         let stores = session.stores(mayPrompt: false)
-        let counts = try accountCounts(session)
-        var rows: [(kind: StoreKind, state: String, reason: String?, protection: String)] = []
-        for kind in StoreKind.allCases {
-            let store = try stores.store(kind)
-            do throws(CredentialError) {
-                try store.probe()
-                rows.append((kind, "usable", nil, store.protection))
-            } catch {
-                rows.append(
-                    (kind, error.code == .storeLocked ? "locked" : "unavailable", error.message, store.protection))
-            }
-        }
-        if arguments.wantsJSON {
-            return try session.print(
-                .array(
-                    rows.map { row in
-                        [
-                            "store": .string(row.kind.rawValue), "state": .string(row.state),
-                            "reason": JSONValue(row.reason), "protection": .string(row.protection),
-                            "accounts": .integer(Int64(counts[row.kind] ?? 0)),
-                        ]
-                    }))
-        }
+        var rows: [Row] = []
+        for kind in StoreKind.allCases { rows.append(try row(kind, stores, session)) }
+        if arguments.wantsJSON { return try session.print(.array(rows.map(json))) }
         for row in rows {
-            try session.print(
-                "\(row.kind.rawValue): \(row.state)\(row.reason.map { " (\($0))" } ?? "")\n"
-                    + "  accounts: \(counts[row.kind] ?? 0)\n  protection: \(row.protection)\n")
+            let reason = row.reason.map { " (\($0))" } ?? ""
+            var lines = ["\(row.kind.rawValue): \(row.state)\(reason)", "  accounts: \(row.accounts)"]
+            for (group, protection) in row.protections {
+                lines.append("  group \(group): \(protection.summary)")
+                lines.append("    protects against \(protection.protectsAgainst)")
+                lines.append("    does not protect against \(protection.doesNotProtectAgainst)")
+            }
+            try session.print(lines.map { $0 + "\n" }.joined())
         }
     }
 
-    private func accountCounts(_ session: Session) throws(CredentialError) -> [StoreKind: Int] {
-        var counts: [StoreKind: Int] = [:]
+    private func row(_ kind: StoreKind, _ stores: any SecretStores, _ session: Session) throws(CredentialError) -> Row {
+        var counts: [KeychainGroup: Int] = [:]
         for group in try session.groups() {
-            for account in try session.context.registry.read(group).accounts {
-                counts[account.store, default: 0] += 1
-            }
+            counts[group] = try session.context.registry.read(group).accounts.count { $0.store == kind }
         }
-        return counts
+        var row = Row(kind: kind, accounts: counts.values.reduce(0, +))
+        do throws(CredentialError) {
+            let store = try stores.store(kind)
+            for group in counts.keys.sorted(by: { $0.name < $1.name }) {
+                if let protection = try store.protection(of: group) { row.protections.append((group, protection)) }
+            }
+            try store.probe()
+        } catch {
+            row.state = error.code == .storeLocked ? "locked" : "unavailable"
+            row.reason = error.message
+        }
+        return row
+    }
+
+    private func json(_ row: Row) -> JSONValue {
+        [
+            "store": .string(row.kind.rawValue), "state": .string(row.state), "reason": JSONValue(row.reason),
+            "accounts": .integer(Int64(row.accounts)),
+            "groups": .array(
+                row.protections.map { group, protection in
+                    [
+                        "group": .string(group.name), "protection": .string(protection.summary),
+                        "protects_against": .string(protection.protectsAgainst),
+                        "does_not_protect_against": .string(protection.doesNotProtectAgainst),
+                    ]
+                }),
+        ]
     }
 }

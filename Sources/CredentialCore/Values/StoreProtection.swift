@@ -1,0 +1,16 @@
+/// What protects the secrets of a store, in plain words.
+public struct StoreProtection: Sendable, Equatable {
+    /// What opens the store.
+    public let summary: String
+    /// Against whom that protects.
+    public let protectsAgainst: String
+    /// Against whom it does not.
+    public let doesNotProtectAgainst: String
+
+    /// Says it.
+    public init(summary: String, protectsAgainst: String, doesNotProtectAgainst: String) {
+        self.summary = summary
+        self.protectsAgainst = protectsAgainst
+        self.doesNotProtectAgainst = doesNotProtectAgainst
+    }
+}
