@@ -1,1 +1,126 @@
+// The part of libsecret, GIO and GLib that SecretServiceStore calls, declared here so that building needs no
+// pkg-config flags and running links nothing: the library is opened at first use.
+//
+// A test compiles this file together with the real headers and assigns each real function to the type declared
+// here. It defines the four macros below to the real types first; where they are not defined, each stands for a
+// type of the same layout that Swift reads more easily.
 #pragma once
+
+#include <stdint.h>
+
+/// GLib's error, as every version of GLib 2 lays it out.
+struct credmgr_error {
+    uint32_t domain;
+    int code;
+    char *message;
+};
+
+#ifndef CREDMGR_ERROR
+#define CREDMGR_ERROR struct credmgr_error
+#define CREDMGR_TYPE_STRING char    /* GVariantType: a type string, like "(o)" */
+#define CREDMGR_LOG_LEVEL unsigned  /* GLogLevelFlags */
+#define CREDMGR_BUS_TYPE int        /* GBusType, which has a negative member */
+#endif
+
+typedef struct _GVariant GVariant;
+typedef struct _GCancellable GCancellable;
+typedef struct _GDBusConnection GDBusConnection;
+typedef struct _GMainContext GMainContext;
+typedef struct _GSource GSource;
+typedef struct _SecretService SecretService;
+typedef struct _SecretValue SecretValue;
+
+typedef void (*credmgr_log_function)(const char *, CREDMGR_LOG_LEVEL, const char *, void *);
+typedef void (*credmgr_destroy_function)(void *);
+typedef int (*credmgr_source_function)(void *);
+typedef void (*credmgr_signal_function)(
+    GDBusConnection *, const char *sender, const char *path, const char *interface, const char *signal,
+    GVariant *parameters, void *data);
+
+/// `G_IO_ERROR_TIMED_OUT` and `G_IO_ERROR_CLOSED`.
+enum { CREDMGR_IO_ERROR_CLOSED = 18, CREDMGR_IO_ERROR_TIMED_OUT = 24 };
+/// `G_BUS_TYPE_SESSION`.
+enum { CREDMGR_BUS_SESSION = 2 };
+
+/// The functions: result, name, parameters.
+#define CREDMGR_LIBSECRET_FUNCTIONS(F) \
+    F(void, g_error_free, (CREDMGR_ERROR *)) \
+    F(void, g_free, (void *)) \
+    F(credmgr_log_function, g_log_set_default_handler, (credmgr_log_function, void *)) \
+    F(void, g_object_unref, (void *)) \
+    F(GVariant *, g_variant_new_string, (const char *)) \
+    F(GVariant *, g_variant_new_object_path, (const char *)) \
+    F(GVariant *, g_variant_new_boolean, (int)) \
+    F(GVariant *, g_variant_new_variant, (GVariant *)) \
+    F(GVariant *, g_variant_new_dict_entry, (GVariant *, GVariant *)) \
+    F(GVariant *, g_variant_new_array, (const CREDMGR_TYPE_STRING *, GVariant *const *, unsigned long)) \
+    F(GVariant *, g_variant_new_tuple, (GVariant *const *, unsigned long)) \
+    F(GVariant *, g_variant_ref_sink, (GVariant *)) \
+    F(void, g_variant_unref, (GVariant *)) \
+    F(int, g_variant_is_of_type, (GVariant *, const CREDMGR_TYPE_STRING *)) \
+    F(unsigned long, g_variant_n_children, (GVariant *)) \
+    F(GVariant *, g_variant_get_child_value, (GVariant *, unsigned long)) \
+    F(GVariant *, g_variant_get_variant, (GVariant *)) \
+    F(const char *, g_variant_get_string, (GVariant *, unsigned long *)) \
+    F(int, g_variant_get_boolean, (GVariant *)) \
+    F(uint32_t, g_variant_get_uint32, (GVariant *)) \
+    F(uint64_t, g_variant_get_uint64, (GVariant *)) \
+    F(GMainContext *, g_main_context_new, (void)) \
+    F(void, g_main_context_unref, (GMainContext *)) \
+    F(void, g_main_context_push_thread_default, (GMainContext *)) \
+    F(void, g_main_context_pop_thread_default, (GMainContext *)) \
+    F(int, g_main_context_iteration, (GMainContext *, int)) \
+    F(GSource *, g_timeout_source_new, (unsigned)) \
+    F(void, g_source_set_callback, (GSource *, credmgr_source_function, void *, credmgr_destroy_function)) \
+    F(unsigned, g_source_attach, (GSource *, GMainContext *)) \
+    F(void, g_source_destroy, (GSource *)) \
+    F(void, g_source_unref, (GSource *)) \
+    F(GDBusConnection *, g_bus_get_sync, (CREDMGR_BUS_TYPE, GCancellable *, CREDMGR_ERROR **)) \
+    F(void, g_dbus_connection_set_exit_on_close, (GDBusConnection *, int)) \
+    F(int, g_dbus_connection_is_closed, (GDBusConnection *)) \
+    F(GVariant *, g_dbus_connection_call_sync, \
+      (GDBusConnection *, const char *name, const char *path, const char *interface, const char *method, \
+       GVariant *parameters, const CREDMGR_TYPE_STRING *reply, unsigned flags, int milliseconds, \
+       GCancellable *, CREDMGR_ERROR **)) \
+    F(unsigned, g_dbus_connection_signal_subscribe, \
+      (GDBusConnection *, const char *sender, const char *interface, const char *member, const char *path, \
+       const char *argument, unsigned flags, credmgr_signal_function, void *, credmgr_destroy_function)) \
+    F(void, g_dbus_connection_signal_unsubscribe, (GDBusConnection *, unsigned)) \
+    F(char *, g_dbus_error_get_remote_error, (const CREDMGR_ERROR *)) \
+    F(int, g_dbus_error_strip_remote_error, (CREDMGR_ERROR *)) \
+    F(uint32_t, g_io_error_quark, (void)) \
+    F(unsigned long, secret_service_get_type, (void)) \
+    F(SecretService *, secret_service_open_sync, \
+      (unsigned long, const char *name, unsigned flags, GCancellable *, CREDMGR_ERROR **)) \
+    F(int, secret_service_ensure_session_sync, (SecretService *, GCancellable *, CREDMGR_ERROR **)) \
+    F(const char *, secret_service_get_session_algorithms, (SecretService *)) \
+    F(const char *, secret_service_get_session_dbus_path, (SecretService *)) \
+    F(GVariant *, secret_service_encode_dbus_secret, (SecretService *, SecretValue *)) \
+    F(SecretValue *, secret_service_decode_dbus_secret, (SecretService *, GVariant *)) \
+    F(SecretValue *, secret_value_new, (const char *, long, const char *type)) \
+    F(const char *, secret_value_get, (SecretValue *, unsigned long *)) \
+    F(void, secret_value_unref, (void *))
+
+/// The address of each function.
+struct credmgr_libsecret {
+#define F(result, name, parameters) result (*name) parameters;
+    CREDMGR_LIBSECRET_FUNCTIONS(F)
+#undef F
+};
+
+enum { CREDMGR_LIBSECRET_COUNT = sizeof(struct credmgr_libsecret) / sizeof(void *) };
+
+/// The name of function `index`, below `CREDMGR_LIBSECRET_COUNT`.
+static inline const char *credmgr_libsecret_name(long index) {
+    static const char *const names[] = {
+#define F(result, name, parameters) #name,
+        CREDMGR_LIBSECRET_FUNCTIONS(F)
+#undef F
+    };
+    return names[index];
+}
+
+/// Sets the address of function `index`, below `CREDMGR_LIBSECRET_COUNT`.
+static inline void credmgr_libsecret_set(struct credmgr_libsecret *functions, long index, void *address) {
+    ((void **)functions)[index] = address;
+}
