@@ -11,67 +11,91 @@ extension JSONValue {
     ///
     /// Control characters, DEL, the C1 controls and the line separators are escaped, so that the text is safe to
     /// show on a terminal.
-    public func text(_ layout: Layout = .compact) -> String {
-        var output = ""
-        write(to: &output, layout: layout, depth: 0)
-        return output
-    }
+    public func text(_ layout: Layout = .compact) -> String { String(decoding: bytes(layout), as: UTF8.self) }
 
     /// The value as UTF-8 JSON text.
-    public func bytes(_ layout: Layout = .compact) -> [UInt8] { Array(text(layout).utf8) }
+    public func bytes(_ layout: Layout = .compact) -> [UInt8] {
+        var writer = JSONWriter(layout: layout)
+        writer.write(self)
+        return writer.output
+    }
+}
 
-    private func write(to output: inout String, layout: Layout, depth: Int) {
-        switch self {
-        case .null: output += "null"
-        case .bool(let value): output += value ? "true" : "false"
-        case .integer(let value): output += String(value)
-        case .decimal(let text): output += text
-        case .string(let value): Self.write(value, to: &output)
+/// Builds the bytes of a text.
+private struct JSONWriter {
+    let layout: JSONValue.Layout
+    var output: [UInt8] = []
+    private var depth = 0
+
+    init(layout: JSONValue.Layout) { self.layout = layout }
+
+    mutating func write(_ value: JSONValue) {
+        switch value {
+        case .null: append("null")
+        case .bool(let value): append(value ? "true" : "false")
+        case .integer(let value): append(String(value))
+        case .decimal(let text): append(text)
+        case .string(let value): write(value)
         case .array(let elements):
-            Self.writeList(elements, brackets: ("[", "]"), to: &output, layout: layout, depth: depth) {
-                $0.write(to: &$1, layout: layout, depth: depth + 1)
-            }
+            writeList(elements, open: "[", close: "]") { $0.write($1) }
         case .object(let object):
-            Self.writeList(object.members, brackets: ("{", "}"), to: &output, layout: layout, depth: depth) {
-                Self.write($0.name, to: &$1)
-                $1 += layout == .indented ? ": " : ":"
-                $0.value.write(to: &$1, layout: layout, depth: depth + 1)
+            writeList(object.members, open: "{", close: "}") { writer, member in
+                writer.write(member.name)
+                writer.append(writer.layout == .indented ? ": " : ":")
+                writer.write(member.value)
             }
         }
     }
 
-    private static func writeList<Element>(
-        _ elements: [Element], brackets: (String, String), to output: inout String, layout: Layout, depth: Int,
-        writeElement: (Element, inout String) -> Void
+    private mutating func writeList<Element>(
+        _ elements: [Element], open: String, close: String, element: (inout JSONWriter, Element) -> Void
     ) {
-        func newLine(_ depth: Int) {
-            if layout == .indented { output += "\n" + String(repeating: "  ", count: depth) }
+        append(open)
+        depth += 1
+        for (index, member) in elements.enumerated() {
+            if index > 0 { append(",") }
+            startLine()
+            element(&self, member)
         }
-        output += brackets.0
-        for (index, element) in elements.enumerated() {
-            if index > 0 { output += "," }
-            newLine(depth + 1)
-            writeElement(element, &output)
-        }
-        if !elements.isEmpty { newLine(depth) }
-        output += brackets.1
+        depth -= 1
+        if !elements.isEmpty { startLine() }
+        append(close)
     }
 
-    private static func write(_ string: String, to output: inout String) {
-        output += "\""
-        for scalar in string.unicodeScalars {
-            switch scalar.value {
-            case 0x22: output += "\\\""
-            case 0x5C: output += "\\\\"
-            case 0x0A: output += "\\n"
-            case 0x0D: output += "\\r"
-            case 0x09: output += "\\t"
-            case 0..<0x20, 0x7F...0x9F, 0x2028, 0x2029:
-                let digits = String(scalar.value, radix: 16)
-                output += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
-            default: output.unicodeScalars.append(scalar)
-            }
-        }
-        output += "\""
+    private mutating func startLine() {
+        guard layout == .indented else { return }
+        append("\n")
+        for _ in 0..<depth { append("  ") }
     }
+
+    private mutating func write(_ string: String) {
+        append("\"")
+        if string.utf8.allSatisfy(Self.isPlain) {
+            append(string)
+        } else {
+            for scalar in string.unicodeScalars { write(scalar) }
+        }
+        append("\"")
+    }
+
+    private mutating func write(_ scalar: Unicode.Scalar) {
+        switch scalar.value {
+        case 0x22: append("\\\"")
+        case 0x5C: append("\\\\")
+        case 0x0A: append("\\n")
+        case 0x0D: append("\\r")
+        case 0x09: append("\\t")
+        case 0..<0x20, 0x7F...0x9F, 0x2028, 0x2029:
+            let digits = String(scalar.value, radix: 16)
+            append("\\u" + String(repeating: "0", count: 4 - digits.count) + digits)
+        default: output.append(contentsOf: scalar.utf8)
+        }
+    }
+
+    /// Whether a byte of a string stands for itself: visible ASCII but the quote and the backslash.
+    private static func isPlain(_ byte: UInt8) -> Bool {
+        byte >= 0x20 && byte < 0x7F && byte != UInt8(ascii: "\"") && byte != UInt8(ascii: "\\")
+    }
+
+    private mutating func append(_ text: String) { output.append(contentsOf: text.utf8) }
 }
