@@ -9,6 +9,8 @@ package import StrictJSON
 package struct AzureB2CAdapter: CredentialAdapter {
     package let name = "azure-b2c"
     package let summary = "Azure AD B2C, by tenant and policies"
+    /// B2C registers native clients as `http://localhost` and refuses the address.
+    package let defaultRedirectURI = "http://localhost"
     private let source = MetadataSource()
 
     /// Makes the adapter; metadata it fetches is kept as long as it lives.

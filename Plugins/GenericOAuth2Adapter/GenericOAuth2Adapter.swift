@@ -9,6 +9,8 @@ package import StrictJSON
 package struct GenericOAuth2Adapter: CredentialAdapter {
     package let name = "oauth2"
     package let summary = "any OAuth 2.0 or OpenID Connect provider, by issuer or by endpoints"
+    /// The address itself, which RFC 8252 §8.3 prefers to the name.
+    package let defaultRedirectURI = "http://127.0.0.1"
     private let source = MetadataSource()
 
     /// Makes the adapter; metadata it fetches is kept as long as it lives.

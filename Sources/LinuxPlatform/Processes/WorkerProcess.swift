@@ -8,7 +8,7 @@ package enum WorkerProcess {
     /// Ignores the signals of terminals, shells and `timeout`, and sets the alarm that ends it at last.
     package static func detach() {
         for signal in [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGTTOU, SIGTTIN] {
-            _ = unsafe Glibc.signal(signal, SIG_IGN)
+            _ = Glibc.signal(signal, SIG_IGN)
         }
         alarm(lifetime)
     }
