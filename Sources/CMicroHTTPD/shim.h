@@ -8,6 +8,9 @@ typedef enum MHD_Result (*credmgr_mhd_queue_response)(
     struct MHD_Connection *connection, unsigned int status, struct MHD_Response *response);
 typedef struct MHD_Response *(*credmgr_mhd_create_response)(
     size_t size, void *buffer, enum MHD_ResponseMemoryMode mode);
+typedef struct MHD_Response *(*credmgr_mhd_create_response_from_callback)(
+    uint64_t size, size_t block_size, MHD_ContentReaderCallback reader, void *context,
+    MHD_ContentReaderFreeCallback release);
 typedef void (*credmgr_mhd_destroy_response)(struct MHD_Response *response);
 typedef enum MHD_Result (*credmgr_mhd_add_response_header)(
     struct MHD_Response *response, const char *name, const char *value);

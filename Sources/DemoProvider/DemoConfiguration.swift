@@ -1,5 +1,4 @@
 package import CredentialCore
-package import StrictJSON
 
 /// What the demo provider is: its tenant, policies, clients and users. What may change while it runs is in
 /// ``DemoSwitches``.
@@ -136,21 +135,4 @@ package struct DemoUser: Sendable {
             email: "bob@example.com", password: Secret("bob's password"),
             objectID: "a1b7c3d9-0e2f-4a68-9c5d-7b8e9f0a1b2c", name: "Bob Example"),
     ]
-}
-
-/// A key that signs tokens.
-package struct DemoSigningKey: Sendable {
-    /// Its name in the headers of tokens and in the key set.
-    package var kid: String
-    /// The RSA private key, PEM or JWK, as ``CredentialCore/Cryptography`` takes it.
-    package var privateKey: Secret
-    /// The RSA public key: at least `kty`, `n` and `e`.
-    package var publicJWK: JSONObject
-
-    /// Makes a key.
-    package init(kid: String, privateKey: Secret, publicJWK: JSONObject) {
-        self.kid = kid
-        self.privateKey = privateKey
-        self.publicJWK = publicJWK
-    }
 }

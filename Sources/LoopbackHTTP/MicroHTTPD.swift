@@ -12,6 +12,7 @@ import Synchronization
     let stop: credmgr_mhd_stop
     let queue: credmgr_mhd_queue_response
     let create: credmgr_mhd_create_response
+    let createSlow: credmgr_mhd_create_response_from_callback
     let destroy: credmgr_mhd_destroy_response
     let addHeader: credmgr_mhd_add_response_header
     let values: credmgr_mhd_get_connection_values
@@ -25,6 +26,9 @@ import Synchronization
             try library.symbol("MHD_queue_response"), to: credmgr_mhd_queue_response.self)
         unsafe create = unsafeBitCast(
             try library.symbol("MHD_create_response_from_buffer"), to: credmgr_mhd_create_response.self)
+        unsafe createSlow = unsafeBitCast(
+            try library.symbol("MHD_create_response_from_callback"),
+            to: credmgr_mhd_create_response_from_callback.self)
         unsafe destroy = unsafeBitCast(
             try library.symbol("MHD_destroy_response"), to: credmgr_mhd_destroy_response.self)
         unsafe addHeader = unsafeBitCast(
@@ -42,6 +46,17 @@ private final class PendingRequest {
     var afterSent: (@Sendable () -> Void)?
 
     init(target: String) { self.target = target }
+}
+
+/// A body that trickles out in ten pieces. Only its connection's thread touches it.
+private final class SlowBody {
+    let bytes: [UInt8]
+    let pause: UInt32
+
+    init(_ response: ServerResponse) {
+        bytes = response.body
+        pause = UInt32(clamping: response.trickleMilliseconds.multipliedReportingOverflow(by: 100).partialValue)
+    }
 }
 
 /// One listening socket served by libmicrohttpd, a thread per connection, so that a handler may block.
@@ -196,15 +211,43 @@ extension MicroHTTPD {
     }
 
     private func send(_ response: ServerResponse, on connection: OpaquePointer) -> MHD_Result {
-        var body = response.body
-        let size = body.count
-        let made = unsafe body.withUnsafeMutableBytes { bytes in
-            unsafe library.create(size, bytes.baseAddress, .RESPMEM_MUST_COPY)
-        }
+        let made = unsafe response.trickleMilliseconds > 0 ? makeSlow(response) : make(response.body)
         guard let reply = unsafe made else { return .NO }
         defer { unsafe library.destroy(reply) }
         for header in response.headers { _ = unsafe library.addHeader(reply, header.name, header.value) }
         return unsafe library.queue(connection, UInt32(clamping: response.status), reply)
+    }
+}
+
+// MARK: - Bodies
+
+extension MicroHTTPD {
+    private func make(_ body: [UInt8]) -> OpaquePointer? {
+        var body = body
+        let size = body.count
+        return unsafe body.withUnsafeMutableBytes { bytes in
+            unsafe library.create(size, bytes.baseAddress, .RESPMEM_MUST_COPY)
+        }
+    }
+
+    private func makeSlow(_ response: ServerResponse) -> OpaquePointer? {
+        let body = unsafe Unmanaged.passRetained(SlowBody(response)).toOpaque()
+        return unsafe library.createSlow(
+            UInt64(response.body.count), 4096,
+            { context, position, buffer, size in
+                guard let context = unsafe context, let buffer = unsafe buffer else { return -1 }
+                let body = unsafe Unmanaged<SlowBody>.fromOpaque(context).takeUnretainedValue()
+                guard let start = Int(exactly: position), start < body.bytes.count else { return -1 }
+                usleep(body.pause)
+                let count = min(size, max(1, body.bytes.count / 10), body.bytes.count - start)
+                unsafe UnsafeMutableRawPointer(buffer).copyMemory(
+                    from: Array(body.bytes[start..<start + count]), byteCount: count)
+                return count
+            }, body,
+            { context in
+                guard let context = unsafe context else { return }
+                unsafe Unmanaged<SlowBody>.fromOpaque(context).release()
+            })
     }
 }
 

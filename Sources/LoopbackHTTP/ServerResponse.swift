@@ -8,6 +8,8 @@ package struct ServerResponse: Sendable {
     package var headers: [(name: String, value: String)]
     /// The body.
     package var body: [UInt8]
+    /// How long the body takes to trickle out in milliseconds; 0 for at once. For servers that play a slow one.
+    package var trickleMilliseconds = 0
     /// Called once the reply was sent, or the connection broke.
     package var afterSent: (@Sendable () -> Void)?
 

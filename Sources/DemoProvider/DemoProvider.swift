@@ -1,0 +1,110 @@
+package import CredentialCore
+import LoopbackHTTP
+import Synchronization
+
+/// An identity provider of Azure AD B2C's shape and a to-do API, on the loopback, for `credmgr demo` and for tests.
+///
+/// It keeps everything in memory. Its users, passwords and client secrets are no secrets.
+package final class DemoProvider: Sendable {
+    private let context: DemoContext
+    private let server = Mutex<LoopbackServer?>(nil)
+
+    /// Makes a provider that does not listen yet.
+    ///
+    /// - Parameters:
+    ///   - keys: RSA keys; the first signs until ``DemoSwitches/signingKey`` says otherwise.
+    ///   - cryptography: signs and verifies tokens.
+    ///   - clock: the time of every token.
+    ///   - random: makes codes, refresh tokens and ids.
+    /// - Throws: ``ErrorCode/configuration`` without a key.
+    package init(
+        configuration: DemoConfiguration = DemoConfiguration(), keys: [DemoSigningKey],
+        cryptography: any Cryptography, clock: any WallClock, random: any RandomSource
+    ) throws(CredentialError) {
+        guard !keys.isEmpty else { throw CredentialError(.configuration, "the demo provider has no signing key") }
+        context = DemoContext(
+            configuration: configuration, keys: keys, cryptography: cryptography, clock: clock, random: random)
+    }
+
+    /// Starts listening on `localhost`; a second call gives the same address.
+    ///
+    /// - Returns: the base URL, `http://localhost:PORT`, without a slash at its end. `http://127.0.0.1:PORT` serves
+    ///   the same.
+    /// - Throws: ``ErrorCode/temporary`` when the ports are taken.
+    package func start() throws(CredentialError) -> String {
+        let result = server.withLock { server -> Result<UInt16, CredentialError> in
+            if let server { return .success(server.port) }
+            let context = context
+            let limits = ServerLimits(bodyBytes: 1 << 20, connections: 128)
+            do {
+                let started = try LoopbackServer(ports: context.configuration.ports, limits: limits) {
+                    Self.answer($0, context)
+                }
+                server = started
+                return .success(started.port)
+            } catch let error as CredentialError {
+                return .failure(error)
+            } catch {
+                return .failure(CredentialError(.internalFault, "the demo provider did not start"))
+            }
+        }
+        return "http://localhost:\(try result.get())"
+    }
+
+    /// Stops listening and waits for the requests under way. ``start()`` may follow, on another port.
+    package func stop() {
+        let running = server.withLock { server in
+            defer { server = nil }
+            return server
+        }
+        running?.stop()
+    }
+
+    /// What was asked of the provider so far.
+    package var counters: DemoCounters { context.state.withLock { $0.counters } }
+
+    /// The switches as they are now.
+    package var switches: DemoSwitches { context.switches }
+
+    /// Changes switches; holds for every request from then on.
+    package func change(_ body: (inout DemoSwitches) -> Void) {
+        context.state.withLock { body(&$0.switches) }
+    }
+
+    /// Makes the to-do API refuse every token given out so far, as if it had expired.
+    package func expireTokens() { context.state.withLock { $0.expireTokens() } }
+
+    /// Revokes every refresh token given out so far (AADB2C90129).
+    package func revokeRefreshTokens() { context.state.withLock { $0.revokeRefreshTokens() } }
+
+    /// Removes a user (AADB2C90128 for the grants).
+    package func deleteUser(email: String) {
+        context.state.withLock { $0.users.removeAll { $0.email == email } }
+    }
+
+    private static func answer(_ request: ServerRequest, _ context: DemoContext) -> ServerResponse {
+        // Only by a name of the loopback: a web page that points its own name here learns nothing.
+        guard let host = request.value(of: "host")?.lowercased(), let address = WebAddress("http://\(host)"),
+            address.isLoopback, address.path.isEmpty
+        else { return .text(421, "this server is called localhost") }
+        let port = address.port.map { ":\($0)" } ?? ""
+        let hosts = ["localhost", "127.0.0.1", "[::1]"].map { $0 + port }
+        if request.path == "/demo/control", context.configuration.offersControl {
+            return ControlEndpoint(context: context).answer(request)
+        }
+        if let response = TaskAPI(context: context, hosts: hosts).answer(request) { return response }
+        guard let route = DemoRoute(request, context: context) else {
+            return .text(404, "The resource you are looking for has been removed or had its name changed.")
+        }
+        switch (route.endpoint, request.method) {
+        case (.token, _):
+            return TokenEndpoint(context: context).answer(request, route.policy, host: host)
+        case (.authorize, "GET"), (.authorize, "POST"):
+            return AuthorizeEndpoint(context: context).answer(request, route.policy)
+        case (.signOut, "GET"): return SignOutEndpoint(context: context).answer(request)
+        case (.discovery, "GET"): return MetadataEndpoint(context: context).discovery(route, host: host)
+        case (.keys, "GET"): return MetadataEndpoint(context: context).keys()
+        default: return .text(405, "Method Not Allowed")
+        }
+    }
+}

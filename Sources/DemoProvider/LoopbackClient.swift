@@ -1,0 +1,114 @@
+package import CredentialCore
+import Glibc
+
+/// A blocking HTTP/1.1 client for the loopback, without any library: for the robot that signs demo users in, and
+/// for tests that need to say what exactly is sent.
+package struct LoopbackClient: Sendable {
+    /// The time for one read or write in seconds.
+    package var seconds: Int
+    private static let maximumReply = 4 << 20
+
+    /// Makes a client.
+    package init(seconds: Int = 20) { self.seconds = seconds }
+
+    /// Sends a request and gives the reply, whatever its status.
+    ///
+    /// - Throws: ``ErrorCode/denied`` for an address that is not `http` on the loopback; ``ErrorCode/temporary``
+    ///   when no reply came; ``ErrorCode/malformedReply`` when it is no HTTP or beyond 4 MiB.
+    package func send(
+        _ method: String, _ url: String, headers: [(name: String, value: String)] = [], body: [UInt8] = []
+    ) throws(CredentialError) -> HTTPResponse {
+        guard let address = WebAddress(url), address.scheme == "http", address.isLoopback,
+            let port = address.effectivePort
+        else { throw CredentialError(.denied, "the demo speaks to this machine only: \(ForeignText.shown(url))") }
+        var target = address.path.isEmpty ? "/" : address.path
+        if let query = address.query { target += "?" + query }
+        var head = "\(method) \(target) HTTP/1.1\r\nHost: \(address.origin.dropFirst(7))\r\nConnection: close\r\n"
+        for header in headers { head += "\(header.name): \(header.value)\r\n" }
+        if !body.isEmpty || method == "POST" { head += "Content-Length: \(body.count)\r\n" }
+        let reply = try exchange(Array((head + "\r\n").utf8) + body, port: port, ipv6: address.host == "::1")
+        return try Self.parse(reply)
+    }
+
+    /// Sends bytes as they are and gives everything that comes back until the server ends the connection.
+    ///
+    /// - Throws: ``ErrorCode/temporary`` when the connection fails.
+    package func exchange(_ bytes: [UInt8], port: UInt16, ipv6: Bool = false) throws(CredentialError) -> [UInt8] {
+        let socket = try connect(port: port, ipv6: ipv6)
+        defer { close(socket) }
+        var sent = 0
+        while sent < bytes.count {
+            let count = unsafe bytes[sent...].withUnsafeBytes {
+                unsafe Glibc.send(socket, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
+            }
+            // A server may answer and hang up before it has read everything: its answer still counts.
+            if count <= 0 { break }
+            sent += count
+        }
+        var reply: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 64 << 10)
+        while true {
+            let count = unsafe buffer.withUnsafeMutableBytes { unsafe recv(socket, $0.baseAddress, $0.count, 0) }
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { break }
+            reply += buffer[..<count]
+            guard reply.count <= Self.maximumReply else {
+                throw CredentialError(.malformedReply, "the reply of port \(port) is too large")
+            }
+        }
+        return reply
+    }
+
+    private func connect(port: UInt16, ipv6: Bool) throws(CredentialError) -> Int32 {
+        let type = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
+        let socket = Glibc.socket(ipv6 ? AF_INET6 : AF_INET, type, 0)
+        guard socket >= 0 else { throw CredentialError(.temporary, "no socket for port \(port)") }
+        var limit = timeval(tv_sec: seconds, tv_usec: 0)
+        let size = socklen_t(MemoryLayout<timeval>.size)
+        unsafe setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &limit, size)
+        unsafe setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &limit, size)
+        var result: Int32
+        if ipv6 {
+            var address = sockaddr_in6()
+            address.sin6_family = sa_family_t(AF_INET6)
+            address.sin6_port = port.bigEndian
+            unsafe address.sin6_addr.__in6_u.__u6_addr8.15 = 1
+            result = Self.connect(socket, &address)
+        } else {
+            var address = sockaddr_in()
+            address.sin_family = sa_family_t(AF_INET)
+            address.sin_port = port.bigEndian
+            address.sin_addr.s_addr = in_addr_t(0x7F00_0001).bigEndian
+            result = Self.connect(socket, &address)
+        }
+        guard result == 0 else {
+            close(socket)
+            throw CredentialError(.temporary, "nobody listens on port \(port) of the loopback")
+        }
+        return socket
+    }
+
+    private static func connect<Address>(_ socket: Int32, _ address: inout Address) -> Int32 {
+        unsafe withUnsafePointer(to: &address) { pointer in
+            unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
+                unsafe Glibc.connect(socket, pointer, socklen_t(MemoryLayout<Address>.size))
+            }
+        }
+    }
+
+    private static func parse(_ reply: [UInt8]) throws(CredentialError) -> HTTPResponse {
+        let end = Array("\r\n\r\n".utf8)
+        let bodyStart = reply.indices.first { reply[$0...].starts(with: end) }
+        guard !reply.isEmpty else { throw CredentialError(.temporary, "the server ended without a reply") }
+        guard let bodyStart else { throw CredentialError(.malformedReply, "the reply has no header") }
+        let lines = String(decoding: reply[..<bodyStart], as: UTF8.self).split(separator: "\r\n")
+        let status = lines.first?.split(separator: " ").dropFirst().first.flatMap { Int($0) }
+        guard let status else { throw CredentialError(.malformedReply, "the reply has no status") }
+        let headers = lines.dropFirst().compactMap { line -> (name: String, value: String)? in
+            let parts = line.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+            guard parts.count == 2 else { return nil }
+            return (parts[0].lowercased(), String(parts[1].drop { $0 == " " }))
+        }
+        return HTTPResponse(status: status, headers: headers, body: Array(reply[(bodyStart + end.count)...]))
+    }
+}
