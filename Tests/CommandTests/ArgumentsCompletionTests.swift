@@ -77,17 +77,22 @@ import Testing
         #expect(words == asked + "\n")
     }
 
-    @Test func `bash adds files where the program asks for them`() throws {
+    @Test(arguments: [
+        ("types import @/cred", "@/credmgr"), ("types import a@@/cred", nil),
+        ("login --password-file=@/cred", "@/credmgr"),
+    ])
+    func `bash adds files where the program asks for them`(_ line: String, _ expected: String?) throws {
         let folder = try TemporaryFolder()
         let program = folder.path + "/credmgr"
         try "#!/bin/sh\necho :files\n".write(toFile: program, atomically: true, encoding: .utf8)
         try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: program)
+        func inFolder(_ text: String) -> String { text.replacingOccurrences(of: "@/", with: folder.path + "/") }
         let script =
             Shell.bash.completionScript
-            + "COMP_LINE='credmgr types import \(folder.path)/cred'; COMP_POINT=${#COMP_LINE}\n"
+            + "COMP_LINE='credmgr \(inFolder(line))'; COMP_POINT=${#COMP_LINE}\n"
             + "_credmgr 2>/dev/null; printf '%s\\n' \"${COMPREPLY[@]}\"\n"
         let outcome = try ChildProcess("bash", ["-s"], environment: ["PATH": folder.path + ":/usr/bin:/bin"])
             .run(input: script)
-        #expect(outcome.standardOutput == program + "\n")
+        #expect(outcome.standardOutput == (expected.map(inFolder) ?? "") + "\n")
     }
 }

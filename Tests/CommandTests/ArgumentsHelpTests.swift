@@ -42,6 +42,14 @@ import Testing
         #expect(error?.hint == "did you mean 'credmgr help types show'?")
     }
 
+    @Test func `no snapshot is of a page that is gone`() throws {
+        let pages = Self.topics.map { (["help"] + $0.split(separator: " ")).joined(separator: "-") }
+        let scripts = Shell.allCases.map { "completion-\($0.rawValue)" }
+        let expected = (pages + scripts + ["manual-page"]).map { $0 + ".txt" }
+        #expect(
+            try FileManager.default.contentsOfDirectory(atPath: Snapshot.folder.path).sorted() == expected.sorted())
+    }
+
     @Test func `hidden commands are not shown`() throws {
         #expect(try !page("").contains("__complete"))
         #expect(!ManualPage(.standard).source(version: "1").contains("__complete"))
@@ -60,9 +68,11 @@ import Testing
 
 /// Texts kept in `Snapshots/`; with `UPDATE_SNAPSHOTS=1` in the environment they are written instead of compared.
 enum Snapshot {
+    static let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent(
+        "Snapshots")
+
     static func expect(_ text: String, named name: String) throws {
-        let file = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-            .appendingPathComponent("Snapshots/\(name).txt")
+        let file = folder.appendingPathComponent(name + ".txt")
         if ProcessInfo.processInfo.environment["UPDATE_SNAPSHOTS"] == "1" {
             try text.write(to: file, atomically: true, encoding: .utf8)
             return

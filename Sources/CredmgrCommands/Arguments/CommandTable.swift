@@ -9,14 +9,19 @@ package struct CommandTable: Sendable {
     package struct Section: Sendable {
         /// The subject, as a heading.
         package let title: String
-        /// The commands, in the order help shows them.
-        package let commands: [CommandSpec]
+        private let list: @Sendable () -> [CommandSpec]
 
         /// Makes a section.
-        package init(_ title: String, _ commands: [CommandSpec]) {
+        ///
+        /// - Parameter commands: the commands, in the order help shows them; asked for only when a search gets as
+        ///   far as this section, so that `token` does not pay for describing all others.
+        package init(_ title: String, _ commands: @autoclosure @escaping @Sendable () -> [CommandSpec]) {
             self.title = title
-            self.commands = commands
+            list = commands
         }
+
+        /// The commands, in the order help shows them.
+        package var commands: [CommandSpec] { list() }
     }
 
     /// Makes a table.

@@ -19,34 +19,37 @@ package enum Shell: String, Sendable, CaseIterable {
         }
     }
 
-    /// bash parts words at the characters of `COMP_WORDBREAKS` ('=', '@', ':') too, so the line is read anew by
+    /// bash parts words at those of '=', '@' and ':' that are in `COMP_WORDBREAKS`, so the line is read anew by
     /// spaces, and of each answer only what stands behind the last such character is given back.
     private static let bashScript = #"""
         # bash completion for credmgr
         _credmgr() {
-            local line="${COMP_LINE:0:COMP_POINT}" answer value keep
+            local line="${COMP_LINE:0:COMP_POINT}" breaks="${COMP_WORDBREAKS//[^=@:]/}" keep="" answer value
             local -a words
             read -ra words <<< "$line"
             [[ "$line" == *[[:space:]] ]] && words+=("")
             local current="${words[-1]}"
-            keep="${current%"${current##*[=@:]}"}"
+            [[ -n "$breaks" ]] && keep="${current%"${current##*[$breaks]}"}"
             COMPREPLY=()
             while IFS= read -r answer; do
                 if [[ "$answer" == ":files" ]]; then
                     value="${current#--*=}"
                     compopt -o filenames
-                    while IFS= read -r answer; do COMPREPLY+=("$answer"); done < <(compgen -f -- "$value")
+                    while IFS= read -r answer; do
+                        answer="${current%"$value"}$answer"
+                        COMPREPLY+=("${answer#"$keep"}")
+                    done < <(compgen -f -- "$value")
                 else
                     answer="${answer%%$'\t'*}"
                     COMPREPLY+=("${answer#"$keep"}")
                 fi
             done < <(credmgr __complete -- "${words[@]:1}" 2>/dev/null)
-            [[ ${#COMPREPLY[@]} -eq 1 && "${COMPREPLY[0]}" == *= ]] && compopt -o nospace
         }
         complete -F _credmgr credmgr
 
         """#
 
+    /// Works both as a file of `fpath` and read by `eval`.
     private static let zshScript = #"""
         #compdef credmgr
         _credmgr() {
@@ -63,7 +66,7 @@ package enum Shell: String, Sendable, CaseIterable {
             done < <(credmgr __complete -- "${(@Q)words[2,CURRENT]}" 2>/dev/null)
             (( ${#values} )) && compadd -l -d shown -a values
         }
-        compdef _credmgr credmgr
+        if [[ "${funcstack[1]}" == _credmgr ]]; then _credmgr "$@"; else compdef _credmgr credmgr; fi
 
         """#
 
@@ -72,9 +75,12 @@ package enum Shell: String, Sendable, CaseIterable {
         function __credmgr_complete
             set -l words (commandline -opc)
             set -l current (commandline -ct)
+            set -l option (string match -r '^--[^=]*=' -- "$current")
             for answer in (credmgr __complete -- $words[2..-1] "$current" 2>/dev/null)
                 if test "$answer" = ":files"
-                    __fish_complete_path (string replace -r '^--[^=]*=' '' -- "$current")
+                    for path in (__fish_complete_path (string replace -r '^--[^=]*=' '' -- "$current"))
+                        echo "$option$path"
+                    end
                 else
                     echo $answer
                 end
