@@ -1,4 +1,4 @@
-import CredentialCore
+package import CredentialCore
 import StrictJSON
 
 /// One command: its arguments, and what it does with them.
@@ -12,7 +12,7 @@ protocol Command {
 
 extension Session {
     /// Prints the result.
-    func print(_ text: String) throws(CredentialError) { try context.console.writeResult(Array(text.utf8)) }
+    package func print(_ text: String) throws(CredentialError) { try context.console.writeResult(Array(text.utf8)) }
 
     /// Prints a result as JSON.
     func print(_ json: JSONValue) throws(CredentialError) {

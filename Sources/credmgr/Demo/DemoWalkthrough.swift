@@ -1,10 +1,42 @@
 import CredentialCore
 import CredmgrCommands
+import CryptoSupport
+import DemoProvider
+import LinuxPlatform
 
-/// `credmgr demo`.
+/// `credmgr demo`: the walkthrough of the seeds with the real commands of this program, in a throw-away home, against
+/// a provider of its own.
 struct DemoWalkthrough: Demonstration {
     let machine: Machine
 
     func run(_ arguments: ParsedArguments, _ session: Session) throws(CredentialError) {
+        let key = try machine.cryptography.generateKey(.rs256)
+        var configuration = DemoConfiguration()
+        configuration.offersControl = arguments.flag("serve")
+        let provider = try DemoProvider(
+            configuration: configuration,
+            keys: [DemoSigningKey(kid: "demo", privateKey: key.privateKey, publicJWK: key.publicJWK)],
+            cryptography: machine.cryptography, clock: machine.clock, random: machine.random)
+        let base = try provider.start()
+        defer { provider.stop() }
+        if arguments.flag("serve") { return try serve(base, configuration, session) }
+
+        let home = try TemporaryFolder(in: machine.environment["TMPDIR"] ?? "/tmp", name: "credmgr-demo")
+        var stage = DemoStage(machine: machine, session: session, home: home.path, base: base)
+        defer { stage.cleanUp() }
+        try stage.write(DemoSettings(base: base, configuration: configuration).plist, to: "settings.plist")
+        for scene in arguments.flag("browser") ? DemoScene.inBrowser : DemoScene.walkthrough {
+            try scene.play(&stage, provider)
+        }
+    }
+
+    /// Keeps the provider running for whoever wants to try by hand.
+    private func serve(
+        _ base: String, _ configuration: DemoConfiguration, _ session: Session
+    ) throws(CredentialError) {
+        try session.print(DemoSettings(base: base, configuration: configuration).plist)
+        session.notices.say("The demo provider listens at \(base) until standard input ends.")
+        session.notices.say("Its users are alice@example.com (alice's password) and bob@example.com (bob's password).")
+        while try session.context.console.readInputLine() != nil {}
     }
 }

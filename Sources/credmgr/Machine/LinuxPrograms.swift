@@ -32,8 +32,9 @@ struct LinuxPrograms: Programs {
     func createFile(_ path: String) throws(CredentialError) -> any OutputFile { try UserFile(path) }
 
     func pause(seconds: Int) {
-        var left = timespec(tv_sec: seconds, tv_nsec: 0)
-        while unsafe nanosleep(&left, &left) != 0, errno == EINTR {}
+        var wanted = timespec(tv_sec: seconds, tv_nsec: 0)
+        var left = timespec()
+        while unsafe nanosleep(&wanted, &left) != 0, errno == EINTR { wanted = left }
     }
 
     private func launch(_ words: [String]) throws(CredentialError) -> ProgramLaunch {
@@ -47,4 +48,4 @@ struct LinuxPrograms: Programs {
     private var cleaned: [String: String] { environment.filter { !$0.key.hasPrefix("CREDMGR_PASSPHRASE") } }
 }
 
-extension UserFile: @retroactive OutputFile {}
+extension UserFile: OutputFile {}

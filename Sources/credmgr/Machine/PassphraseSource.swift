@@ -11,7 +11,7 @@ struct PassphraseSource: Sendable {
     /// The passphrase; `nil` where none is configured.
     ///
     /// - Throws: ``ErrorCode/storeLocked`` when it is configured but cannot be had.
-    func callAsFunction() throws(CredentialError) -> Secret? {
+    func read() throws(CredentialError) -> Secret? {
         if let path = environment["CREDMGR_PASSPHRASE_FILE"], !path.isEmpty { return try fromFile(path) }
         if let command = environment["CREDMGR_PASSPHRASE_COMMAND"], !command.isEmpty { return try from(command) }
         return nil

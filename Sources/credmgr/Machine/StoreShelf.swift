@@ -14,9 +14,7 @@ final class StoreShelf: SecretStores {
     init(_ machine: Machine, _ options: StoreOptions) {
         file = EncryptedFileStore(
             dataHome: machine.directories.dataHome,
-            keys: KeySources(
-                passphrase: machine.passphrase(mayAsk: options.mayPrompt).callAsFunction,
-                unlockedKeys: machine.cache),
+            keys: KeySources(passphrase: machine.passphrase.read, unlockedKeys: machine.cache),
             cryptography: machine.cryptography, random: machine.random, clock: machine.clock, report: options.warn)
         secretService = SecretServiceStore(
             busAddress: SessionBus.address(environment: machine.environment), canPrompt: options.mayPrompt,

@@ -15,7 +15,10 @@ extension CommandTable {
             settings.plist, signs two users in, lists, adds and deletes tasks and shows single sign-on between two \
             tools. It ends by itself and leaves nothing behind.
             """,
-        options: [.flag("browser", "sign in through the real browser")])
+        options: [
+            .flag("browser", "sign in through the real browser"),
+            .flag("serve", "only run the provider, until standard input ends, to try things by hand"),
+        ])
 
     private static let completion = CommandSpec(
         ["completion"], "print a completion script for a shell",

@@ -1,0 +1,124 @@
+import CredentialCore
+import CredmgrCommands
+import DemoProvider
+import LinuxPlatform
+
+/// Where the walkthrough is played: runs this program's own commands as a shell would, and shows them.
+struct DemoStage {
+    private let machine: Machine
+    private let session: Session
+    private let home: String
+    /// The provider's address.
+    let base: String
+    private var sceneNumber = 0
+
+    init(machine: Machine, session: Session, home: String, base: String) {
+        self.machine = machine
+        self.session = session
+        self.home = home
+        self.base = base
+    }
+
+    /// What a command printed and how it ended.
+    struct Outcome {
+        let output: String
+        let exitStatus: Int32
+    }
+
+    /// Begins a scene.
+    mutating func title(_ text: String) throws(CredentialError) {
+        sceneNumber += 1
+        try session.print("\(sceneNumber == 1 ? "" : "\n")\(sceneNumber). \(text)\n")
+    }
+
+    /// Runs a command, shows it and what it prints, and checks how it ends.
+    ///
+    /// - Parameters:
+    ///   - input: its standard input.
+    ///   - expecting: the exit status it must end with.
+    ///   - shows: what of its result is shown; a token is not shown whole.
+    @discardableResult
+    func run(
+        _ words: [String], input: String? = nil, expecting status: Int32 = 0,
+        shows: (String) -> String = { $0 }
+    ) throws(CredentialError) -> Outcome {
+        let shown = words.map { $0.contains(where: { " \"{}'&?<>|;$".contains($0) }) ? "'\($0)'" : $0 }
+        try session.print("   $ credmgr \(shown.joined(separator: " "))\n")
+        var launch = ProgramLaunch(ExecutablePath.itself, words, environment: environment)
+        launch.directory = home
+        let outcome = try ChildProgram(launch, seconds: 60).run(input: Array((input ?? "").utf8))
+        guard case .ended(let ending) = outcome.ending else {
+            throw CredentialError(.temporary, "the step did not end within 60 s")
+        }
+        let output = String(decoding: outcome.output, as: UTF8.self)
+        let errors = String(decoding: outcome.errorOutput, as: UTF8.self)
+        for line in (shows(output) + errors).split(separator: "\n") { try session.print("     \(line)\n") }
+        if ending.exitStatus != 0 { try session.print("     (exit status \(ending.exitStatus))\n") }
+        guard ending.exitStatus == status else {
+            throw CredentialError(
+                .internalFault, "the step ended with \(ending.exitStatus) where \(status) was expected")
+        }
+        return Outcome(output: output, exitStatus: ending.exitStatus)
+    }
+
+    /// Signs a user in: the first half prints the URL, a robot plays the browser, the second half finishes.
+    func signIn(_ user: DemoUser, type: String = DemoSettings.typeName, more: [String] = []) throws(CredentialError) {
+        let url = try run(["login", "--type", type, "--print-url"] + more) { $0.prefix(88) + "…\n" }.output
+        var robot = DemoSignIn(username: user.email, password: user.password)
+        let redirect = try robot.run(String(url.prefix { !$0.isNewline }))
+        try say("   (\(user.name) signs in on the provider's page; the browser ends at \(redirect.prefix(40))…)")
+        try run(["login", "--complete", "-"], input: redirect + "\n")
+    }
+
+    /// Signs a user in through the real browser.
+    func signInByBrowser(_ type: String) throws(CredentialError) {
+        try say("   $ credmgr login --type \(type)")
+        var launch = ProgramLaunch(
+            ExecutablePath.itself, ["login", "--type", type], environment: browserEnvironment)
+        launch.standardInput = .inherit
+        launch.standardOutput = .inherit
+        launch.standardError = .inherit
+        let ending = try launch.start().wait()
+        guard ending.exitStatus == 0 else {
+            throw CredentialError(.cancelled, "the sign-in ended with \(ending.exitStatus)")
+        }
+    }
+
+    /// Adds a line of the narrator's.
+    func say(_ text: String) throws(CredentialError) { try session.print(text + "\n") }
+
+    /// Puts a file into the home.
+    func write(_ text: String, to name: String) throws(CredentialError) {
+        let file = try UserFile("\(home)/\(name)")
+        try file.write(Array(text.utf8))
+        try file.close()
+    }
+
+    /// Forgets what is kept outside the home: tokens in the kernel's keyring, items in the desktop's.
+    func cleanUp() {
+        let launch = ProgramLaunch(ExecutablePath.itself, ["logout", "--all", "--yes"], environment: environment)
+        // The walkthrough is over, one way or the other; what is left expires by itself.
+        _ = try? ChildProgram(launch, seconds: 60).run()
+    }
+
+    /// A home of its own. The secrets go to the encrypted file there, so that the user's keyring stays as it is,
+    /// unless another store was asked for.
+    private var environment: [String: String] {
+        var environment = machine.environment.filter { name, _ in
+            !name.hasPrefix("XDG_DATA") && !name.hasPrefix("XDG_CONFIG") && !name.hasPrefix("CREDMGR_")
+        }
+        environment["HOME"] = home
+        environment["NO_COLOR"] = "1"
+        environment["CREDMGR_STORE"] = session.options.store?.rawValue ?? StoreKind.file.rawValue
+        return environment
+    }
+
+    /// The browser runs in the user's own home, or it would not find its profile.
+    private var browserEnvironment: [String: String] {
+        var environment = environment
+        environment["XDG_DATA_HOME"] = home + "/.local/share"
+        environment["XDG_CONFIG_HOME"] = home + "/.config"
+        environment["HOME"] = machine.directories.home
+        return environment
+    }
+}
