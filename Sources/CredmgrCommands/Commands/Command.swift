@@ -47,9 +47,4 @@ extension Session {
         }
         return Secret(String(text))
     }
-
-    /// What the encrypted file protects against, in one sentence.
-    func fileProtection(_ stores: any SecretStores) -> String {
-        "the encrypted file is explained by: credmgr store status"
-    }
 }

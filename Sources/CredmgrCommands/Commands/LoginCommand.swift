@@ -176,7 +176,6 @@ struct LoginCommand: Command {
             result, of: request.type, registration: registration, policy: request.policy, in: group, store: store,
             forceNew: forceNew)
         for warning in outcome.warnings { session.notices.warning(warning) }
-        if outcome.account.store == .file, outcome.isNew { session.notices.note(session.fileProtection(stores)) }
         try session.print("\(outcome.account.id)\t\(ForeignText.shown(outcome.account.shownName))\n")
         if arguments.flag("show-claims") || request.type.showClaims, let idToken = result.tokens.grant.idToken {
             for line in ClaimsPresentation.lines(of: try CompactToken(idToken.reveal()).claims) {

@@ -57,7 +57,7 @@ package struct AccountPresentation: Sendable {
                 account.shownName,
                 account.type,
                 presentation.group.name,
-                status.word + (status.reason.map { " (\($0))" } ?? ""),
+                status.word,
                 account.expiresAt.map { RelativeTime.until($0, now: now) } ?? "",
                 account.store.rawValue,
                 account.id,

@@ -27,7 +27,10 @@ package struct ErrorRenderer: Sendable {
     /// An error with its hint, and its details when verbose.
     package func error(_ error: CredentialError) -> String {
         var text = line("error", colour: 31, error.message)
-        if isVerbose {
+        if error.code == .ambiguousAccount || error.code == .noSuchAccount {
+            // The accounts to choose from are part of the answer.
+            for account in error.details { text += "  " + ForeignText.shown(account, limit: 400) + "\n" }
+        } else if isVerbose {
             for detail in ["code: \(error.code.rawValue)"] + error.details {
                 text += line("detail", colour: 2, detail)
             }

@@ -66,5 +66,6 @@ extension CommandTable {
             .value("name", .any("NAME"), "the name of the new type, in place of the one in the file"),
             .flag("fix", "mend what is known to be wrong in such files"),
             .flag("exact", "change nothing of what the file says"),
+            .flag("force", "replace an existing definition"),
         ])
 }
