@@ -30,7 +30,8 @@ package struct EventLogFile: EventLog {
             // locks do not work, a line at such a moment may go unseen.
             let isLocked = FileLock.wait(file, milliseconds: Self.patience) == 0
             if isLocked, !folder.isCurrent(file, Self.name) { continue }
-            if isLocked, file.size > Self.rotationSize, (try? folder.rename(Self.name, to: Self.rotatedName)) != nil {
+            if isLocked, file.size > Self.rotationSize, (try? folder.rename(Self.name, to: Self.rotatedName)) != nil
+            {
                 continue
             }
             _ = file.write(line)
