@@ -120,6 +120,19 @@ import Testing
         #expect(ProgramEnding.killed(signal: SIGUSR1).exitStatus == 128 + SIGUSR1)
     }
 
+    @Test func `a name is found in absolute folders only, and only if it can be run`() throws {
+        let folder = try TemporaryFolder()
+        let path = folder.path + "/tool"
+        try "#!/bin/sh\n".write(toFile: path, atomically: false, encoding: .utf8)
+        #expect(ProgramLaunch.locate("tool", searchPath: folder.path) == nil)
+        chmod(path, 0o700)
+        #expect(ProgramLaunch.locate("tool", searchPath: "/none:.:\(folder.path)") == path)
+        #expect(ProgramLaunch.locate("sh", searchPath: "usr/bin:.:") == nil)
+        #expect(ProgramLaunch.locate("tool", searchPath: nil) == nil)
+        #expect(ProgramLaunch.locate("./tool", searchPath: nil) == "./tool")
+        #expect(ProgramLaunch.locate("..", searchPath: "/usr/bin") == nil)
+    }
+
     @Test func `a program that is not there is named with the reason`() throws {
         let error = #expect(throws: CredentialError.self) {
             _ = try ProgramLaunch("/no/such/program", environment: [:]).start()

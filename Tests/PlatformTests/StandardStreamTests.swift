@@ -80,6 +80,21 @@ import Testing
         close(slave)
     }
 
+    @Test func `a line that the terminal has cut is refused`() throws {
+        var master: Int32 = 0, slave: Int32 = 0
+        #expect(openpty(&master, &slave, nil, nil, nil) == 0)
+        var settings = termios()
+        tcgetattr(slave, &settings)
+        settings.c_lflag &= ~tcflag_t(ECHO)
+        tcsetattr(slave, TCSANOW, &settings)
+        let line = [UInt8](repeating: 65, count: 5000) + [10]
+        #expect(write(master, line, line.count) == line.count)
+        let prompt = TerminalPrompt(FileDescriptor(owning: slave), prompt: "URL: ", isSecret: false)
+        let error = #expect(throws: CredentialError.self) { try prompt.ask() }
+        #expect(error?.message == "a terminal passes on only 4095 bytes of a line")
+        close(master)
+    }
+
     @Test func `a signal during a secret restores the echo before it acts`() async {
         await #expect(processExitsWith: .exitCode(3)) {
             signal(SIGINT) { _ in }
