@@ -19,14 +19,14 @@ package enum Terminal {
 
     /// Asks for a line on the terminal of the session, whatever standard input is.
     ///
-    /// A terminal passes on at most 4,095 bytes of a line. While a secret is typed it is not echoed; the signals
+    /// While a secret is typed it is not echoed; the signals
     /// that end or stop the program restore the terminal before they act.
     ///
     /// - Parameters:
     ///   - prompt: shown before the cursor, as it is.
     ///   - isSecret: whether what is typed stays hidden.
-    /// - Throws: ``ErrorCode/inputOutput`` without a terminal; ``ErrorCode/cancelled`` at its end of file;
-    ///   ``ErrorCode/interrupted`` when a signal came that the program handles.
+    /// - Throws: ``ErrorCode/inputOutput`` without a terminal, and for a line of more than 4,094 bytes, which a
+    ///   terminal would cut; ``ErrorCode/cancelled`` at its end of file; ``ErrorCode/interrupted`` when a signal came that the program handles.
     package static func ask(_ prompt: String, isSecret: Bool) throws(CredentialError) -> Secret {
         let number = unsafe open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY)
         if number < 0 {

@@ -7,6 +7,9 @@ struct TerminalPrompt: ~Copyable {
     /// The signals that would leave the terminal without echo.
     private static let watched = [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP]
 
+    /// The most bytes of a line that a terminal passes on; it throws the rest away and does not say so.
+    private static let lineCapacity = 4095
+
     private let terminal: FileDescriptor
     private let prompt: String
     private let isSecret: Bool
@@ -82,6 +85,11 @@ struct TerminalPrompt: ~Copyable {
             if got == 0 { return line.isEmpty ? .end : .line(line) }
             if byte == UInt8(ascii: "\n") { return .line(line) }
             line.append(byte)
+            if line.count >= Self.lineCapacity {
+                throw CredentialError(
+                    .inputOutput, "a terminal passes on only \(Self.lineCapacity) bytes of a line",
+                    hint: "pass it on standard input from a file or a pipe")
+            }
         }
     }
 

@@ -13,15 +13,14 @@ final class LogFollower {
     /// A log of which nothing has been read.
     init(_ group: KeychainGroup) { self.group = group }
 
-    /// Passes over what is in the log now.
+    /// Passes over what is in the log now. A log that is not there yet is made: held open, it is read to its end
+    /// even if it is put away first.
     ///
     /// - Throws: ``ErrorCode/inputOutput``.
     func skip(_ folder: borrowing PrivateDirectory) throws(CredentialError) {
-        try open(folder)
-        switch file {
-        case .some(let file): offset = file.size
-        case .none: break
-        }
+        let log = try folder.openShared(EventLogFile.name, appending: true)
+        offset = log.size
+        file = consume log
     }
 
     /// The events that have been added since the last call.
