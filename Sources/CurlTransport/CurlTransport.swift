@@ -12,7 +12,7 @@ import Synchronization
 package final class CurlTransport: HTTPTransport {
     private let userAgent: String
     private let certificateFile: String?
-    private let systemCertificates: CertificateStore?
+    private let system: CertificateStore
     private let library = Mutex<LibCurl?>(nil)
 
     /// Makes a transport; nothing is opened yet.
@@ -25,7 +25,7 @@ package final class CurlTransport: HTTPTransport {
     package init(userAgent: String, certificateFile: String? = nil, system: CertificateStore = .debian) {
         self.userAgent = userAgent
         self.certificateFile = certificateFile
-        systemCertificates = certificateFile == nil && system.exists ? system : nil
+        self.system = system
     }
 
     /// Sends a request and gives the reply, whatever its status; blocks until then.
@@ -78,6 +78,10 @@ package final class CurlTransport: HTTPTransport {
         }
     }
 
+    private func usesSystemFolder(for address: WebAddress) -> Bool {
+        address.scheme == "https" && certificateFile == nil && system.exists
+    }
+
     private func configure(_ transfer: CurlTransfer, for request: HTTPRequest) throws(CredentialError) {
         let address = request.address
         try transfer.set(.url, address.replacing(path: address.path, query: address.query).description)
@@ -99,8 +103,8 @@ package final class CurlTransport: HTTPTransport {
         if let certificateFile {
             try transfer.set(.certificateFile, certificateFile)
             try transfer.set(.proxyCertificateFile, certificateFile)
-        } else if let systemCertificates {
-            try transfer.set(.certificateFolder, systemCertificates.folder)
+        } else if usesSystemFolder(for: address) {
+            try transfer.set(.certificateFolder, system.folder)
             try transfer.set(.certificateFile, nil)
         }
         if address.isLoopback { try transfer.set(.proxy, "") }
@@ -130,13 +134,13 @@ package final class CurlTransport: HTTPTransport {
         file: consuming BodyFile? = nil
     ) throws(CredentialError) -> HTTPResponse {
         let address = request.address
-        let host = address.port.map { "\(address.host):\($0)" } ?? address.host
+        let host = String(address.origin.dropFirst("\(address.scheme)://".count))
         let exchange = CurlExchange(
             host: host, maximumReplySize: request.maximumReplySize, observer: observer, file: file)
         try exchange.attach(to: transfer)
         var failure = perform(transfer, exchange)
-        if let systemCertificates, failure?.isUntrusted == true {
-            try transfer.set(.certificateFile, systemCertificates.file)
+        if failure?.isUntrusted == true, usesSystemFolder(for: address) {
+            try transfer.set(.certificateFile, system.file)
             failure = perform(transfer, exchange)
         }
         if let error = exchange.failure { throw error }
