@@ -10,6 +10,9 @@ struct CurlFailure {
     /// libcurl's own words. They name hosts, never a query.
     let text: String
 
+    /// Whether the server's certificate leads to no trusted authority, or does not hold otherwise.
+    var isUntrusted: Bool { code == 60 }
+
     /// The error of a request to `host`.
     ///
     /// - Parameters:

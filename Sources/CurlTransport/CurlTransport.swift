@@ -12,6 +12,7 @@ import Synchronization
 package final class CurlTransport: HTTPTransport {
     private let userAgent: String
     private let certificateFile: String?
+    private let system: CertificateStore
     private let library = Mutex<LibCurl?>(nil)
 
     /// Makes a transport; nothing is opened yet.
@@ -20,9 +21,11 @@ package final class CurlTransport: HTTPTransport {
     ///   - userAgent: `credmgr/VERSION`.
     ///   - certificateFile: a PEM file of certificate authorities to trust in place of the system's file: what
     ///     `CURL_CA_BUNDLE` or else `SSL_CERT_FILE` names.
-    package init(userAgent: String, certificateFile: String? = nil) {
+    ///   - system: the system's own authorities, used when no file is named.
+    package init(userAgent: String, certificateFile: String? = nil, system: CertificateStore = .debian) {
         self.userAgent = userAgent
         self.certificateFile = certificateFile
+        self.system = system
     }
 
     /// Sends a request and gives the reply, whatever its status; blocks until then.
@@ -75,6 +78,10 @@ package final class CurlTransport: HTTPTransport {
         }
     }
 
+    private func usesSystemFolder(for address: WebAddress) -> Bool {
+        address.scheme == "https" && certificateFile == nil && system.exists
+    }
+
     private func configure(_ transfer: CurlTransfer, for request: HTTPRequest) throws(CredentialError) {
         let address = request.address
         try transfer.set(.url, address.replacing(path: address.path, query: address.query).description)
@@ -96,6 +103,9 @@ package final class CurlTransport: HTTPTransport {
         if let certificateFile {
             try transfer.set(.certificateFile, certificateFile)
             try transfer.set(.proxyCertificateFile, certificateFile)
+        } else if usesSystemFolder(for: address) {
+            try transfer.set(.certificateFolder, system.folder)
+            try transfer.set(.certificateFile, nil)
         }
         if address.isLoopback { try transfer.set(.proxy, "") }
         if let limit = request.maximumReplySize, request.method != "HEAD" {
@@ -124,16 +134,24 @@ package final class CurlTransport: HTTPTransport {
         file: consuming BodyFile? = nil
     ) throws(CredentialError) -> HTTPResponse {
         let address = request.address
-        let host = address.port.map { "\(address.host):\($0)" } ?? address.host
+        let host = String(address.origin.dropFirst("\(address.scheme)://".count))
         let exchange = CurlExchange(
             host: host, maximumReplySize: request.maximumReplySize, observer: observer, file: file)
         try exchange.attach(to: transfer)
-        let failure = withExtendedLifetime(exchange) { BrokenPipeSignal.held { transfer.perform() } }
+        var failure = perform(transfer, exchange)
+        if failure?.isUntrusted == true, usesSystemFolder(for: address) {
+            try transfer.set(.certificateFile, system.file)
+            failure = perform(transfer, exchange)
+        }
         if let error = exchange.failure { throw error }
         if let failure {
             throw failure.error(host: host, request: request, certificateFile: certificateFile)
         }
         exchange.reportEnd()
         return try exchange.reply()
+    }
+
+    private func perform(_ transfer: CurlTransfer, _ exchange: CurlExchange) -> CurlFailure? {
+        withExtendedLifetime(exchange) { BrokenPipeSignal.held { transfer.perform() } }
     }
 }

@@ -85,6 +85,7 @@ extension CurlOption where Value == Int64 {
 
 extension CurlOption where Value == String {
     static var certificateFile: Self { Self(code: CURLOPT_CAINFO) }
+    static var certificateFolder: Self { Self(code: CURLOPT_CAPATH) }
     static var method: Self { Self(code: CURLOPT_CUSTOMREQUEST) }
     static var protocols: Self { Self(code: CURLOPT_PROTOCOLS_STR) }
     static var proxy: Self { Self(code: CURLOPT_PROXY) }
@@ -153,8 +154,8 @@ typealias CurlProgressCallback = @convention(c) (UnsafeMutableRawPointer?, Int, 
         try check(unsafe credmgr_curl_set_offset(curl.setOption, handle, option.code, Int(value)))
     }
 
-    /// Sets a text, which libcurl copies.
-    func set(_ option: CurlOption<String>, _ value: String) throws(CredentialError) {
+    /// Sets a text, which libcurl copies, or takes it away.
+    func set(_ option: CurlOption<String>, _ value: String?) throws(CredentialError) {
         try check(unsafe credmgr_curl_set_string(curl.setOption, handle, option.code, value))
     }
 

@@ -83,6 +83,33 @@ import Testing
         #expect(request.body == content)
     }
 
+    @Test func `A pipe is uploaded in chunks until it ends`() throws {
+        let folder = try TemporaryFolder(), path = folder.path + "/pipe"
+        try #require(mkfifo(path, 0o600) == 0)
+        let content = Data((0..<200_000).map { UInt8(truncatingIfNeeded: $0 &* 17) })
+        Thread.detachNewThread { try? content.write(to: URL(fileURLWithPath: path)) }
+        let request = try sent {
+            $0.method = "POST"
+            $0.body = .file(path: path)
+        }
+        #expect(request.head.hasPrefix("POST "))
+        #expect(request.values(of: "transfer-encoding") == ["chunked"])
+        #expect(request.body == [UInt8](content))
+    }
+
+    @Test func `The observer is told how much of an upload was sent`() throws {
+        let folder = try TemporaryFolder()
+        try Data(count: 2 << 20).write(to: URL(fileURLWithPath: folder.path + "/zeros"))
+        let server = try CurlTestServer(Self.empty)
+        let request = HTTPRequest(
+            method: "PUT", address: try server.address(), body: .file(path: folder.path + "/zeros"), timeout: nil)
+        var states: [TransferProgress] = []
+        _ = try transport.send(request, observer: TransferObserver(progress: { states.append($0) }))
+        #expect(states.last?.sent == 2 << 20)
+        #expect(states.last?.toSend == 2 << 20)
+        #expect(states.map(\.sent) == states.map(\.sent).sorted())
+    }
+
     @Test func `A multipart body carries fields and a file that reads back exactly`() throws {
         let folder = try TemporaryFolder()
         let content = (0..<70_000).map { UInt8(truncatingIfNeeded: $0 &* 13) }

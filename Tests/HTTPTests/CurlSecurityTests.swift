@@ -15,6 +15,35 @@ import Testing
         #expect(response.body == Array("ok".utf8))
     }
 
+    @Test(arguments: [true, false])
+    func `The system's authorities are found in their folder and, failing that, in their file`(
+        isInFolder: Bool
+    ) throws {
+        let authority = try TestAuthority(), other = try TestAuthority(), folder = try TemporaryFolder()
+        try FileManager.default.copyItem(
+            atPath: (isInFolder ? authority : other).file, toPath: folder.path + "/authority.pem")
+        #expect(try ChildProcess("openssl", ["rehash", folder.path]).run().exitStatus == 0)
+        let server = try CurlTestServer(Self.ok, certificate: try authority.certificate())
+        let transport = CurlTransport(
+            userAgent: "credmgr/test",
+            system: CertificateStore(folder: folder.path, file: (isInFolder ? other : authority).file))
+        let request = HTTPRequest(
+            method: "POST", address: try server.address(scheme: "https"), body: .bytes(Array("a=1".utf8)))
+        #expect(try transport.send(request).body == Array("ok".utf8))
+        #expect(try server.stop().map(\.body) == [Array("a=1".utf8)])
+        withExtendedLifetime(other) {}
+    }
+
+    @Test func `The system does not trust an authority of anybody's own`() throws {
+        let server = try CurlTestServer(Self.ok, certificate: try TestAuthority().certificate())
+        let request = HTTPRequest(address: try server.address(scheme: "https"))
+        let error = #expect(throws: CredentialError.self) {
+            _ = try CurlTransport(userAgent: "credmgr/test").send(request)
+        }
+        #expect(error?.code == .denied)
+        #expect(try server.stop().isEmpty)
+    }
+
     @Test(arguments: ["unknown authority", "expired", "wrong host"])
     func `A certificate that does not hold is refused before the request leaves`(fault: String) throws {
         let authority = try TestAuthority(), other = try TestAuthority()
