@@ -1,0 +1,131 @@
+import CredentialCore
+import OAuth
+import Testing
+
+@Suite struct AuthorizationResponseTests {
+    private static let loopback = "http://localhost:51873/"
+    private static let outOfBand = "urn:ietf:wg:oauth:2.0:oob"
+
+    @Test(arguments: [
+        (loopback, "http://localhost:51873/?state=s&code=abc", "abc"),
+        (loopback, "HTTP://LOCALHOST:51873/?code=abc&state=s", "abc"),
+        (loopback, "http://localhost:9/?code=abc&state=s", "abc"),
+        (loopback, "http://127.0.0.1:51873/?code=abc&state=s", "abc"),
+        (loopback, "http://localhost:51873?code=abc&state=s", "abc"),
+        (loopback, "http://localhost:51873/#code=abc&state=s", "abc"),
+        (loopback, "http://localhost:51873/?code=abc==&x=1&state=s", "abc=="),
+        (loopback, "http://localhost:51873/?code=a%2Bb%2F+c&state=s#", "a+b/ c"),
+        (loopback, "http://localhost:51873/?scope=a+b&code=abc&state=s&session_state=1#_=_", "abc"),
+        (loopback, "code=abc&state=s", "abc"),
+        (loopback, "?code=abc&state=s", "abc"),
+        (loopback, "  #state=s&code=abc\r\n", "abc"),
+        (outOfBand, "urn:ietf:wg:oauth:2.0:oob?code=abc&state=s", "abc"),
+        (outOfBand, "URN:ietf:wg:oauth:2.0:oob?code=abc&state=s", "abc"),
+        (outOfBand, "code=abc&state=s", "abc"),
+        (outOfBand, " 4/0AX4-abc= \n", "4/0AX4-abc="),
+        (
+            "com.example.apps.1234-tepulg5joaks7:/",
+            "com.example.apps.1234-tepulg5joaks7:/?state=s&code=4/WQAstm4iiN_0Qi-n4mEo-jL-85CvQ&scope=https://x/a+b#",
+            "4/WQAstm4iiN_0Qi-n4mEo-jL-85CvQ"
+        ),
+        ("https://app.example/cb?tenant=1", "https://app.example/cb?tenant=1&code=abc&state=s", "abc"),
+    ]) func `takes the code`(redirectURI: String, text: String, code: String) throws {
+        let response = try AuthorizationResponse.parse(text, redirectURI: redirectURI)
+        let checked = try response.checkedCode(state: "s", issuer: nil, requiresIssuer: false) { _ in
+            CredentialError(.internalFault, "no refusal was expected")
+        }
+        #expect(checked == code)
+    }
+
+    @Test(arguments: [
+        (loopback, ""),
+        (loopback, "   "),
+        (loopback, "abc"),
+        (loopback, "http://localhost:51873/"),
+        (loopback, "http://localhost:51873/?state=s"),
+        (loopback, "http://localhost:51873/other?code=abc&state=s"),
+        (loopback, "http://LOCALHOST:51873/%2F?code=abc&state=s"),
+        (loopback, "https://localhost:51873/?code=abc&state=s"),
+        (loopback, "http://localhost.example:51873/?code=abc&state=s"),
+        (loopback, "http://evil@localhost:51873/?code=abc&state=s"),
+        (loopback, "http://localhost:51873/?code=abc"),
+        (loopback, "http://localhost:51873/?code=abc&state=S"),
+        (loopback, "http://localhost:51873/?code=abc&state="),
+        (loopback, "http://localhost:51873/?code=abc&code=def&state=s"),
+        (loopback, "http://localhost:51873/?code=abc&code=abc&state=s"),
+        (loopback, "http://localhost:51873/?code=abc&state=s&state=s"),
+        (loopback, "http://localhost:51873/?code=abc&state=s&error=access_denied"),
+        (loopback, "http://localhost:51873/?code=a%00b&state=s"),
+        (loopback, "http://localhost:51873/?code=a%0db&state=s"),
+        (loopback, "http://localhost:51873/?code=a%zz&state=s"),
+        (loopback, "http://localhost:51873/?code=&state=s"),
+        (loopback, "http://localhost:51873/?Code=abc&state=s"),
+        (outOfBand, "code=abc&state=t"),
+        (outOfBand, "code=abc"),
+        (outOfBand, "two words"),
+        (outOfBand, "https://evil.example/?code=abc&state=t"),
+        ("https://app.example/cb", "https://app.example:444/cb?code=abc&state=s"),
+        ("https://app.example/cb", "https://app.example/CB?code=abc&state=s"),
+        ("https://app.example/cb?tenant=1", "https://app.example/cb?tenant=10&code=abc&state=s"),
+        ("com.example:/cb", "com.example.evil:/cb?code=abc&state=s"),
+    ]) func `refuses`(redirectURI: String, text: String) {
+        let error = #expect(throws: CredentialError.self) {
+            let response = try AuthorizationResponse.parse(text, redirectURI: redirectURI)
+            _ = try response.checkedCode(state: "s", issuer: nil, requiresIssuer: false) { _ in
+                CredentialError(.denied, "refused")
+            }
+        }
+        #expect(error?.code == .validationFailed)
+        #expect(error.map { !$0.message.contains("abc") } ?? false)
+    }
+
+    @Test(arguments: [
+        ("&iss=https%3A%2F%2Fgood", "https://good", false, true),
+        ("&iss=https%3A%2F%2Fgood", "https://good", true, true),
+        ("", "https://good", false, true),
+        ("&iss=https%3A%2F%2Fgood", nil, false, true),
+        ("", "https://good", true, false),
+        ("&iss=https%3A%2F%2Fevil", "https://good", false, false),
+        ("&iss=https%3A%2F%2Fgood%2F", "https://good", false, false),
+        ("&iss=", "https://good", false, false),
+    ] as [(String, String?, Bool, Bool)])
+    func `checks the issuer`(items: String, issuer: String?, requires: Bool, isAccepted: Bool) throws {
+        let response = try AuthorizationResponse.parse(
+            Self.loopback + "?code=c&state=s" + items, redirectURI: Self.loopback)
+        let code = try? response.checkedCode(state: "s", issuer: issuer, requiresIssuer: requires) { _ in
+            CredentialError(.denied, "refused")
+        }
+        #expect((code != nil) == isAccepted)
+    }
+
+    @Test func `keeps what a refusal says, and checks its state first`() throws {
+        let text =
+            Self.loopback
+            + "?error=access_denied&error_description=AADB2C90118%3a+The+user%0d%0aCorrelation+ID%3a+1%0d%0a"
+            + "&error_uri=https%3A%2F%2Fx&state=s"
+        let response = try AuthorizationResponse.parse(text, redirectURI: Self.loopback)
+        #expect(
+            response.error
+                == ProviderError(
+                    code: "access_denied", description: "AADB2C90118: The user\r\nCorrelation ID: 1\r\n", uri: "https://x"))
+        let refusal = #expect(throws: CredentialError.self) {
+            _ = try response.checkedCode(state: "s", issuer: nil, requiresIssuer: false) {
+                RefusalMapping.error($0, in: .authorize, type: "T")
+            }
+        }
+        #expect(refusal?.code == .denied)
+        let stray = #expect(throws: CredentialError.self) {
+            _ = try response.checkedCode(state: "other", issuer: nil, requiresIssuer: false) {
+                RefusalMapping.error($0, in: .authorize, type: "T")
+            }
+        }
+        #expect(stray?.code == .validationFailed)
+    }
+
+    @Test func `takes a code of 64 KiB`() throws {
+        let code = String(repeating: "x", count: 1 << 16)
+        let response = try AuthorizationResponse.parse(
+            Self.loopback + "?state=s&code=" + code, redirectURI: Self.loopback)
+        #expect(response.code == code)
+    }
+}
