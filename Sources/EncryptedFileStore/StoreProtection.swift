@@ -15,7 +15,8 @@ extension StoreProtection {
         guard !hasKeyFile else {
             self.init(
                 summary: summary,
-                protectsAgainst: "whoever gets the store's file without the key file, and other users of this machine",
+                protectsAgainst:
+                    "whoever gets the store's file without the key file, and other users of this machine",
                 doesNotProtectAgainst: "whoever gets both files, as from a stolen disk that is not encrypted or a "
                     + "backup of the whole data folder, nor programs that run as you, nor the administrator")
             return
@@ -24,7 +25,8 @@ extension StoreProtection {
             summary: summary,
             protectsAgainst: "whoever gets the files, as from a stolen disk or a backup, and does not guess the "
                 + "passphrase",
-            doesNotProtectAgainst: "programs that run as you while the store is unlocked or the passphrase lies in a "
+            doesNotProtectAgainst:
+                "programs that run as you while the store is unlocked or the passphrase lies in a "
                 + "file, nor the administrator")
     }
 }

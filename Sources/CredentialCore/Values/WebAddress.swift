@@ -108,7 +108,10 @@ public struct WebAddress: Sendable, Hashable, CustomStringConvertible {
     public var isLoopback: Bool {
         if host == "localhost" || host == "::1" { return true }
         let parts = host.split(separator: ".", omittingEmptySubsequences: false)
-        return parts.count == 4 && parts[0] == "127" && parts.allSatisfy { UInt8($0) != nil }
+        return parts.count == 4 && parts[0] == "127"
+            && parts.allSatisfy { part in
+                UInt8(part) != nil && part.utf8.allSatisfy { $0 >= 0x30 && $0 <= 0x39 }
+            }
     }
 
     /// Whether credentials may be sent there: `https`, or `http` to the loopback (RFC 8252 §8.3).

@@ -31,7 +31,9 @@ struct StoreStatusCommand: Command {
         }
     }
 
-    private func row(_ kind: StoreKind, _ stores: any SecretStores, _ session: Session) throws(CredentialError) -> Row {
+    private func row(_ kind: StoreKind, _ stores: any SecretStores, _ session: Session) throws(CredentialError)
+        -> Row
+    {
         var counts: [KeychainGroup: Int] = [:]
         for group in try session.groups() {
             counts[group] = try session.context.registry.read(group).accounts.count { $0.store == kind }

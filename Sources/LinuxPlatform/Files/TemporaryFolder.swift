@@ -1,5 +1,4 @@
 package import CredentialCore
-
 import Glibc
 
 /// A private folder that goes with everything in it when it is closed.

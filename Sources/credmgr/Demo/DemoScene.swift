@@ -3,12 +3,14 @@ import DemoProvider
 
 /// The scenes of the walkthrough, in order.
 enum DemoScene: CaseIterable {
-    case importSettings, firstUser, secondUser, chooseAccount, secondTool, deleteTask, silentRefresh, lostGrant, signOut
+    case importSettings, firstUser, secondUser, chooseAccount, secondTool, deleteTask, silentRefresh, lostGrant,
+        signOut
     case browserSignIn
 
     /// The whole walkthrough, without a person.
     static let walkthrough: [DemoScene] = [
-        .importSettings, .firstUser, .secondUser, .chooseAccount, .secondTool, .deleteTask, .silentRefresh, .lostGrant,
+        .importSettings, .firstUser, .secondUser, .chooseAccount, .secondTool, .deleteTask, .silentRefresh,
+        .lostGrant,
         .signOut,
     ]
     /// The walkthrough for a person at a browser.

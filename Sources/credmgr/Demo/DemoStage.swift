@@ -62,7 +62,8 @@ struct DemoStage {
     }
 
     /// Signs a user in: the first half prints the URL, a robot plays the browser, the second half finishes.
-    func signIn(_ user: DemoUser, type: String = DemoSettings.typeName, more: [String] = []) throws(CredentialError) {
+    func signIn(_ user: DemoUser, type: String = DemoSettings.typeName, more: [String] = []) throws(CredentialError)
+    {
         let url = try run(["login", "--type", type, "--print-url"] + more) { $0.prefix(88) + "…\n" }.output
         var robot = DemoSignIn(username: user.email, password: user.password)
         let redirect = try robot.run(String(url.prefix { !$0.isNewline }))

@@ -36,7 +36,8 @@ struct DemoWalkthrough: Demonstration {
     ) throws(CredentialError) {
         try session.print(DemoSettings(base: base, configuration: configuration).plist)
         session.notices.say("The demo provider listens at \(base) until standard input ends.")
-        session.notices.say("Its users are alice@example.com (alice's password) and bob@example.com (bob's password).")
+        session.notices.say(
+            "Its users are alice@example.com (alice's password) and bob@example.com (bob's password).")
         while try session.context.console.readInputLine() != nil {}
     }
 }

@@ -22,9 +22,12 @@ struct PassphraseSource: Sendable {
         do throws(CredentialError) { file = try files.read(path) } catch {
             throw locked("CREDMGR_PASSPHRASE_FILE cannot be read: \(error.message)", hint: error.hint)
         }
-        guard let file else { throw locked("there is no file \(ForeignText.shown(path)), which CREDMGR_PASSPHRASE_FILE names") }
+        guard let file else {
+            throw locked("there is no file \(ForeignText.shown(path)), which CREDMGR_PASSPHRASE_FILE names")
+        }
         guard file.isPrivate else {
-            throw locked("others can read \(ForeignText.shown(path)), which holds the passphrase", hint: "chmod 600 \(path)")
+            throw locked(
+                "others can read \(ForeignText.shown(path)), which holds the passphrase", hint: "chmod 600 \(path)")
         }
         return try passphrase(file.bytes, "CREDMGR_PASSPHRASE_FILE")
     }
