@@ -88,7 +88,8 @@ struct ADALSettings {
         draft.setAuthority(inQuery, defaultPolicy: policy)
         if authority.isLegacy {
             draft.change(
-                "authority", "legacy form: into the v2.0 endpoints of the same tenant"
+                "authority",
+                "legacy form: into the v2.0 endpoints of the same tenant"
                     + SettingsDraft.remarks(on: authority))
         } else if authority.otherQuery.isEmpty {
             draft.use("authority", "as authority and tenant" + SettingsDraft.remarks(on: authority))

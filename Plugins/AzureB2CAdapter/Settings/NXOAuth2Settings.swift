@@ -105,7 +105,8 @@ struct NXOAuth2Settings {
             if item.contains("%") || item.contains("+") {
                 draft.refuse("authURL", "has an escaped parameter in its query: put it into extra_parameters")
             } else if let problem = DefinitionRule.parameter(parts[0], value) {
-                draft.refuse("authURL", "has the parameter '\(ForeignText.shown(parts[0], limit: 40))', which \(problem)")
+                draft.refuse(
+                    "authURL", "has the parameter '\(ForeignText.shown(parts[0], limit: 40))', which \(problem)")
             } else {
                 draft.type.authorizeParameters[parts[0]] = value
                 draft.change("authURL", "into extra_parameters.authorize.\(parts[0]) too")

@@ -79,8 +79,10 @@ extension SettingsDraft {
         type.scope = scope.filter { seen.insert($0).inserted }
         if !exact, seen.insert("offline_access").inserted {
             type.scope.append("offline_access")
-            change(key, "into scope \"\(type.scope.joined(separator: " "))\": offline_access added, without it"
-                + " nothing can be refreshed (--exact leaves it out)")
+            change(
+                key,
+                "into scope \"\(type.scope.joined(separator: " "))\": offline_access added, without it"
+                    + " nothing can be refreshed (--exact leaves it out)")
         } else {
             use(key, "as scope \"\(type.scope.joined(separator: " "))\"")
         }
