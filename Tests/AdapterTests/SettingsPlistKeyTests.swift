@@ -21,6 +21,12 @@ import Testing
         Row("580e250c-8f26-49d0-bee8-1c078add1609", "", "key clientID, line 7, is empty"),
         Row("<key>clientID</key>", "<key>clientid</key>", "key clientID is missing"),
         Row(
+            "580e250c-8f26", "580e250c 8f26",
+            "key clientID, line 7, has characters that a client id which is a scope"),
+        Row(
+            "http://localhost/tasks:3000", "http://localhost/tasks:3000#x",
+            "key taskWebAPI, line 15, must not have a fragment", form: "form-b"),
+        Row(
             "<string>580e250c-8f26-49d0-bee8-1c078add1609</string>", "<true/>",
             "key clientID, line 7, must be a string, not a boolean"),
         Row("authorize?p=b2c_1_sign_in", "authorize", "key authURL, line 11, names no policy"),
@@ -119,8 +125,8 @@ import Testing
             Row("/oauth2/v2.0/token?p=b2c_1_sign_in", "/oauth2/v2.0/token", "the policy of authURL is added"),
             "tokenURL", .used
         ),
-        (Row("token?p=b2c_1_sign_in", "token?p=B2C_1_Sign_In", "agrees"), "tokenURL", .used),
-        (Row("<key>tokenURL</key>", "<key>tokenUrl</key>", "made from authURL"), "tokenURL", .changed),
+        (Row("token?p=b2c_1_sign_in", "token?p=B2C_1_Sign_In", "they agree"), "tokenURL", .used),
+        (Row("<key>tokenURL</key>", "<key>tokenUrl</key>", "what authURL gives"), "tokenURL", .changed),
         (Row("<key>tokenURL</key>", "<key>tokenUrl</key>", "did you mean 'tokenURL'?"), "tokenUrl", .ignored),
         (
             Row(

@@ -58,6 +58,7 @@ import Testing
         ("<plist><dict></dict>", "expected an element"),
         ("<dict></dict></dict>", "expected </plist>"),
         ("<dict></dict>text", "expected an element"),
+        ("<dict></dict></plist>text", "text after the end"),
         ("<dict></array>", "expected <key> or </dict>"),
         ("<dict><string>a</string></dict>", "expected <key> or </dict>"),
         ("<dict><key>a</key></dict>", "an end tag where a value is expected"),
@@ -177,14 +178,15 @@ import Testing
         #expect(throws: CredentialError.self) { try parse(#"{"a":1,"a":2}"#) }
     }
 
-    @Test func `binary property lists of Foundation are read`() throws {
+    @Test(arguments: [PropertyListSerialization.PropertyListFormat.binary, .xml])
+    func `property lists of Foundation are read`(_ format: PropertyListSerialization.PropertyListFormat) throws {
         let long = String(repeating: "long ", count: 100)
         let source: [String: Any] = [
             "ascii": "text", "unicode": "é😀", "long": long, "yes": true, "no": false, "small": 7, "large": 1 << 40,
             "negative": -5, "real": 1.5, "date": Date(timeIntervalSince1970: 1_469_181_600),
             "data": Data([1, 2, 3]), "list": ["a", ["b"]], "empty": [String: Any](),
         ]
-        let bytes = Array(try PropertyListSerialization.data(fromPropertyList: source, format: .binary, options: 0))
+        let bytes = Array(try PropertyListSerialization.data(fromPropertyList: source, format: format, options: 0))
         let dictionary = try #require(try PropertyList.parse(bytes, place: "x").dictionary)
         #expect(dictionary.entries.count == source.count)
         #expect(dictionary["ascii"]?.value == .string("text"))
