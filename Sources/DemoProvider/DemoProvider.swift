@@ -35,7 +35,7 @@ package final class DemoProvider: Sendable {
         let result = server.withLock { server -> Result<UInt16, CredentialError> in
             if let server { return .success(server.port) }
             let context = context
-            let limits = ServerLimits(bodyBytes: 1 << 20, connections: 128)
+            let limits = ServerLimits(bodyBytes: 1 << 20, connectionBytes: 1 << 20, connections: 128)
             do {
                 let started = try LoopbackServer(ports: context.configuration.ports, limits: limits) {
                     Self.answer($0, context)
