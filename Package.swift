@@ -98,7 +98,10 @@ let package = Package(
             ]),
         tests(
             "PlatformTests",
-            ["LinuxPlatform", "LocalFiles", "KernelKeyringCache", "CredentialCore", "StrictJSON", "TestSupport"]),
+            [
+                "CLinux", "LinuxPlatform", "LocalFiles", "KernelKeyringCache", "CredentialCore", "StrictJSON",
+                "TestSupport",
+            ]),
         tests("CryptoSupportTests", ["CryptoSupport", "CredentialCore", "StrictJSON", "TestSupport"]),
         tests(
             "StoreTests",

@@ -7,7 +7,7 @@
 #include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/kdf.h>
-#include <openssl/param_build.h>
+#include <openssl/params.h>
 #include <openssl/pem.h>
 #include <stddef.h>
 
@@ -23,15 +23,6 @@
     FUNCTION(EVP_CipherInit_ex) \
     FUNCTION(EVP_CipherUpdate) \
     FUNCTION(EVP_CipherFinal_ex) \
-    FUNCTION(OSSL_PARAM_BLD_new) \
-    FUNCTION(OSSL_PARAM_BLD_free) \
-    FUNCTION(OSSL_PARAM_BLD_push_uint64) \
-    FUNCTION(OSSL_PARAM_BLD_push_utf8_string) \
-    FUNCTION(OSSL_PARAM_BLD_push_octet_string) \
-    FUNCTION(OSSL_PARAM_BLD_push_BN) \
-    FUNCTION(OSSL_PARAM_BLD_to_param) \
-    FUNCTION(OSSL_PARAM_free) \
-    FUNCTION(BN_bin2bn) \
     FUNCTION(BN_clear_free) \
     FUNCTION(EVP_KDF_fetch) \
     FUNCTION(EVP_KDF_free) \

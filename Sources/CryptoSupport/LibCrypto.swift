@@ -83,7 +83,7 @@ import LinuxPlatform
     func derive(
         _ algorithm: String, _ parameters: [CryptoParameter], length: Int
     ) throws(CredentialError) -> [UInt8] {
-        let list = unsafe try self.list(parameters)
+        let list = unsafe self.list(parameters)
         defer { unsafe release(list) }
         let function = unsafe crypto.EVP_KDF_fetch(nil, algorithm, nil)
         let context = unsafe crypto.EVP_KDF_CTX_new(function)
@@ -102,19 +102,27 @@ import LinuxPlatform
 
     /// A key of signatures; `type` is OpenSSL's name of its kind.
     func key(
-        type: String, parameters: [CryptoParameter], isPrivate: Bool
+        type: String, parameters: [CryptoParameter], from source: LibCryptoKey.Source
     ) throws(CredentialError) -> LibCryptoKey {
-        let list = unsafe try self.list(parameters)
+        let list = unsafe self.list(parameters)
         let context = unsafe crypto.EVP_PKEY_CTX_new_from_name(nil, type, nil)
         defer {
             unsafe crypto.EVP_PKEY_CTX_free(context)
             unsafe release(list)
         }
+        guard unsafe context != nil else { throw failure("make a key") }
         var key: OpaquePointer?
-        guard unsafe context != nil, unsafe crypto.EVP_PKEY_fromdata_init(context) == 1,
-            unsafe crypto.EVP_PKEY_fromdata(
-                context, &key, isPrivate ? crypto_key_pair : crypto_public_key, list) == 1
-        else { throw failure("take the key") }
+        if source == .chance {
+            guard unsafe crypto.EVP_PKEY_keygen_init(context) == 1,
+                unsafe crypto.EVP_PKEY_CTX_set_params(context, list) == 1,
+                unsafe crypto.EVP_PKEY_generate(context, &key) == 1
+            else { throw failure("make a key") }
+        } else {
+            let selection = source == .keyPair ? crypto_key_pair : crypto_public_key
+            guard unsafe crypto.EVP_PKEY_fromdata_init(context) == 1,
+                unsafe crypto.EVP_PKEY_fromdata(context, &key, selection, list) == 1
+            else { throw failure("take the key") }
+        }
         return unsafe try owned(key)
     }
 
@@ -127,22 +135,6 @@ import LinuxPlatform
         return unsafe try owned(crypto.PEM_read_bio_PrivateKey(source, nil, nil, &password))
     }
 
-    /// A new key pair.
-    func newKey(type: String, parameters: [CryptoParameter]) throws(CredentialError) -> LibCryptoKey {
-        let list = unsafe try self.list(parameters)
-        let context = unsafe crypto.EVP_PKEY_CTX_new_from_name(nil, type, nil)
-        defer {
-            unsafe crypto.EVP_PKEY_CTX_free(context)
-            unsafe release(list)
-        }
-        var key: OpaquePointer?
-        guard unsafe context != nil, unsafe crypto.EVP_PKEY_keygen_init(context) == 1,
-            unsafe crypto.EVP_PKEY_CTX_set_params(context, list) == 1,
-            unsafe crypto.EVP_PKEY_generate(context, &key) == 1
-        else { throw failure("make a key") }
-        return unsafe try owned(key)
-    }
-
     /// Whether `key` is of a kind, by OpenSSL's name.
     func isKey(_ key: LibCryptoKey, of type: String) -> Bool { unsafe crypto.EVP_PKEY_is_a(key.handle, type) == 1 }
 
@@ -151,15 +143,12 @@ import LinuxPlatform
 
     /// The name of the curve of `key`, where it has one.
     func curve(of key: LibCryptoKey) -> String? {
-        var name = [UInt8](repeating: 0, count: 64)
+        var name = [CChar](repeating: 0, count: 64)
         var length = 0
-        let found = unsafe name.withUnsafeMutableBytes { buffer in
-            unsafe crypto.EVP_PKEY_get_utf8_string_param(
-                key.handle, OSSL_PKEY_PARAM_GROUP_NAME, buffer.baseAddress?.assumingMemoryBound(to: CChar.self),
-                buffer.count, &length)
-        }
+        let found = unsafe crypto.EVP_PKEY_get_utf8_string_param(
+            key.handle, OSSL_PKEY_PARAM_GROUP_NAME, &name, name.count, &length)
         crypto.ERR_clear_error()
-        return found == 1 ? String(decoding: name.prefix(length), as: UTF8.self) : nil
+        return found == 1 ? String(decoding: name.prefix(length).map(UInt8.init(bitPattern:)), as: UTF8.self) : nil
     }
 
     /// The large number of `key` called `name`, big-endian; with zeros in front where it is shorter than `width`.
@@ -192,7 +181,7 @@ import LinuxPlatform
     func sign(
         _ message: [UInt8], key: LibCryptoKey, digest: String?, parameters: [CryptoParameter]
     ) throws(CredentialError) -> [UInt8] {
-        let list = unsafe try self.list(parameters)
+        let list = unsafe self.list(parameters)
         let context = unsafe crypto.EVP_MD_CTX_new()
         defer {
             unsafe crypto.EVP_MD_CTX_free(context)
@@ -211,7 +200,7 @@ import LinuxPlatform
         _ signature: [UInt8], of message: [UInt8], key: LibCryptoKey, digest: String?,
         parameters: [CryptoParameter]
     ) throws(CredentialError) -> Bool {
-        let list = unsafe try self.list(parameters)
+        let list = unsafe self.list(parameters)
         let context = unsafe crypto.EVP_MD_CTX_new()
         defer {
             unsafe crypto.EVP_MD_CTX_free(context)
@@ -250,43 +239,43 @@ import LinuxPlatform
     }
 
     /// The parameters as the library takes them, to be released by ``release(_:)``.
-    private func list(_ parameters: [CryptoParameter]) throws(CredentialError) -> UnsafeMutablePointer<OSSL_PARAM> {
-        let builder = unsafe crypto.OSSL_PARAM_BLD_new()
-        var numbers: [OpaquePointer?] = unsafe []
-        defer {
-            unsafe crypto.OSSL_PARAM_BLD_free(builder)
-            for unsafenumber in unsafe numbers { unsafe crypto.BN_clear_free(number) }
-        }
-        for parameter in parameters {
-            let pushed =
-                switch parameter {
-                case .text(let name, let value):
-                    unsafe crypto.OSSL_PARAM_BLD_push_utf8_string(builder, name, value, 0)
-                case .octets(let name, let value):
-                    unsafe crypto.OSSL_PARAM_BLD_push_octet_string(builder, name, value, value.count)
-                case .integer(let name, let value):
-                    unsafe crypto.OSSL_PARAM_BLD_push_uint64(builder, name, value)
-                case .number(let name, let value):
-                    {
-                        let number = unsafe crypto.BN_bin2bn(value, Int32(clamping: value.count), nil)
-                        unsafe numbers.append(number)
-                        return unsafe crypto.OSSL_PARAM_BLD_push_BN(builder, name, number)
-                    }()
+    private func list(_ parameters: [CryptoParameter]) -> UnsafeMutablePointer<OSSL_PARAM> {
+        let list = UnsafeMutablePointer<OSSL_PARAM>.allocate(capacity: parameters.count + 1)
+        for (index, parameter) in parameters.enumerated() {
+            let bytes = parameter.bytes
+            // A zero more at the end, for texts.
+            let data = UnsafeMutableRawPointer.allocate(byteCount: bytes.count + 1, alignment: 8)
+            unsafe data.initializeMemory(as: UInt8.self, repeating: 0, count: bytes.count + 1)
+            unsafe bytes.withUnsafeBytes { source in
+                if let address = source.baseAddress {
+                    unsafe data.copyMemory(from: address, byteCount: bytes.count)
                 }
-            guard pushed == 1 else { throw failure("pass parameters") }
+            }
+            let type =
+                switch parameter {
+                case .text: OSSL_PARAM_UTF8_STRING
+                case .octets: OSSL_PARAM_OCTET_STRING
+                case .integer, .number: OSSL_PARAM_UNSIGNED_INTEGER
+                }
+            unsafe (list + index).initialize(
+                to: OSSL_PARAM(
+                    key: strdup(parameter.name), data_type: UInt32(type), data: data, data_size: bytes.count,
+                    return_size: 0))
         }
-        guard let list = unsafe crypto.OSSL_PARAM_BLD_to_param(builder) else { throw failure("pass parameters") }
+        unsafe (list + parameters.count).initialize(to: OSSL_PARAM())
         return unsafe list
     }
 
     /// Wipes and frees a list of parameters.
     private func release(_ list: UnsafeMutablePointer<OSSL_PARAM>) {
         var item = unsafe list
-        while unsafe item.pointee.key != nil {
-            if let data = unsafe item.pointee.data { unsafe explicit_bzero(data, item.pointee.data_size) }
+        while let name = unsafe item.pointee.key {
+            unsafe explicit_bzero(item.pointee.data, item.pointee.data_size)
+            unsafe item.pointee.data.deallocate()
+            unsafe free(UnsafeMutablePointer(mutating: name))
             unsafe item += 1
         }
-        unsafe crypto.OSSL_PARAM_free(list)
+        unsafe list.deallocate()
     }
 
     private func owned(_ key: OpaquePointer?) throws(CredentialError) -> LibCryptoKey {

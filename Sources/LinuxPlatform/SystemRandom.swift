@@ -11,7 +11,8 @@ package struct SystemRandom: RandomSource {
     package func bytes(_ count: Int) -> [UInt8] {
         unsafe Array(unsafeUninitializedCapacity: count) { buffer, initialized in
             while initialized < count {
-                let got = unsafe linux_random(buffer.baseAddress.map { unsafe $0 + initialized }, count - initialized)
+                let got = unsafe linux_random(
+                    buffer.baseAddress.map { unsafe $0 + initialized }, count - initialized)
                 if got > 0 {
                     initialized += got
                 } else if errno != EINTR {

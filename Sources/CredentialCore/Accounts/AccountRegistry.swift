@@ -4,6 +4,9 @@ public struct AccountRegistry: Sendable, Hashable {
     public var accounts: [Account] = []
     /// The default account of a type, by the type's name.
     public var defaults: [String: String] = [:]
+    /// Whether a damaged document was set aside and the accounts still have to be taken up from the stores. It stays
+    /// set until an update clears it.
+    public var needsRebuild = false
 
     /// Makes an empty registry.
     public init() {}

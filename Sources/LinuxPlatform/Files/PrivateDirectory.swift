@@ -66,18 +66,25 @@ package struct PrivateDirectory: ~Copyable, Sendable {
             guard FileNames.isComponent(name) else {
                 throw CredentialError(.inputOutput, "\(CredentialError.shownPath(path)) is not a folder's name")
             }
-            if creating, unsafe mkdirat(folder.number, name, 0o700) != 0, errno != EEXIST {
-                throw .system("cannot make the folder", path, number: errno)
+            var next = enter(name, from: folder)
+            if next < 0, errno == ENOENT {
+                if !creating { return nil }
+                if unsafe mkdirat(folder.number, name, 0o700) != 0, errno != EEXIST {
+                    throw .system("cannot make the folder", path, number: errno)
+                }
+                // What is written in it is only as durable as its own name is.
+                _ = fsync(folder.number)
+                next = enter(name, from: folder)
             }
-            let next = unsafe openat(folder.number, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
-            if next < 0 {
-                if errno == ENOENT && !creating { return nil }
-                throw refusal(path, number: errno)
-            }
+            if next < 0 { throw refusal(path, number: errno) }
             folder = FileDescriptor(owning: next)
             try check(folder, path)
         }
         return PrivateDirectory(path: path, descriptor: folder)
+    }
+
+    private static func enter(_ name: String, from folder: borrowing FileDescriptor) -> Int32 {
+        unsafe openat(folder.number, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
     }
 
     private static func refusal(_ path: String, number: Int32) -> CredentialError {

@@ -1,0 +1,62 @@
+public import StrictJSON
+
+extension Account {
+    /// The account as the registry and the token set keep it; times are seconds since the epoch.
+    public var json: JSONObject {
+        var json = JSONObject()
+        json["id"] = .string(id)
+        json["type"] = .string(type)
+        json["adapter"] = .string(adapter)
+        json["provider"] = .string(registration.provider)
+        json["client_id"] = .string(registration.clientID)
+        json["issuer"] = issuer.map(JSONValue.string)
+        json["subject"] = .string(subject)
+        json["username"] = username.map(JSONValue.string)
+        json["name"] = displayName.map(JSONValue.string)
+        json["label"] = label.map(JSONValue.string)
+        json["store"] = .string(store.rawValue)
+        switch status {
+        case .active: json["status"] = "active"
+        case .needsLogin(let reason):
+            json["status"] = "needs-login"
+            json["status_reason"] = .string(reason)
+        }
+        json["policies"] = JSONValue(policies)
+        json["scope"] = JSONValue(scope)
+        json["expires_at"] = expiresAt.map { .integer($0.epochSeconds) }
+        json["refresh_expires_at"] = refreshExpiresAt.map { .integer($0.epochSeconds) }
+        json["created_at"] = .integer(createdAt.epochSeconds)
+        json["updated_at"] = .integer(updatedAt.epochSeconds)
+        return json
+    }
+
+    /// Reads what ``json`` wrote; members it does not know are passed over.
+    ///
+    /// - Throws: ``ErrorCode/storeDamaged`` naming the member that is missing or of the wrong kind.
+    public init(json: JSONObject) throws(CredentialError) {
+        let reader = RecordReader(json, of: "account")
+        let id = try reader.string("id")
+        // The id names files.
+        guard Name.isValid(id) else { throw reader.damage("id") }
+        guard let store = StoreKind(rawValue: try reader.string("store")) else { throw reader.damage("store") }
+        self.init(
+            id: id, type: try reader.string("type"), adapter: try reader.string("adapter"),
+            registration: Registration(
+                provider: try reader.string("provider"), clientID: try reader.string("client_id")),
+            subject: try reader.string("subject"), store: store, now: try reader.instant("created_at"))
+        issuer = try reader.optionalString("issuer")
+        username = try reader.optionalString("username")
+        displayName = try reader.optionalString("name")
+        label = try reader.optionalString("label")
+        switch try reader.string("status") {
+        case "active": status = .active
+        case "needs-login": status = .needsLogin(reason: try reader.optionalString("status_reason") ?? "")
+        default: throw reader.damage("status")
+        }
+        policies = try reader.strings("policies")
+        scope = try reader.strings("scope")
+        expiresAt = try reader.optionalInstant("expires_at")
+        refreshExpiresAt = try reader.optionalInstant("refresh_expires_at")
+        updatedAt = try reader.instant("updated_at")
+    }
+}

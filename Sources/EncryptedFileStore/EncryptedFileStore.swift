@@ -1,0 +1,217 @@
+package import CredentialCore
+import LinuxPlatform
+
+/// The encrypted file of each keychain group: `credmgr/groups/GROUP/store.v1` below the data folder.
+///
+/// `docs/file-store.md` describes the format. A file is replaced as a whole, under the group's store lock, and
+/// the generation before is kept as `store.v1.prev`. Damage is never taken for emptiness: what is read then comes
+/// from the generation before and is reported; the first write sets the damaged file aside as
+/// `store.v1.corrupt-TIME`.
+package struct EncryptedFileStore: SecretStore {
+    /// Always the file.
+    package let kind = StoreKind.file
+
+    static let fileName = "store.v1"
+    static let previousName = "store.v1.prev"
+    /// The largest file, in bytes: some thousand accounts.
+    static let sizeLimit = 16 << 20
+    /// How long to wait for other writers, in seconds; each takes milliseconds.
+    private static let patience = 10
+
+    let dataHome: String
+    let keys: StoreKeys
+    let cryptography: any Cryptography
+    let cost: ScryptCost
+    private let random: any RandomSource
+    private let clock: any WallClock
+    private let report: @Sendable (String) -> Void
+
+    /// Prepares the store; touches no file.
+    ///
+    /// - Parameters:
+    ///   - dataHome: `$XDG_DATA_HOME`.
+    ///   - cost: what a new passphrase slot costs to open.
+    ///   - report: takes a sentence for the user when a damaged file was met and the generation before is used.
+    package init(
+        dataHome: String, keys: KeySources, cryptography: any Cryptography, random: any RandomSource,
+        clock: any WallClock, cost: ScryptCost = .standard, report: @escaping @Sendable (String) -> Void
+    ) {
+        self.dataHome = dataHome
+        self.keys = StoreKeys(
+            sources: keys, keyFile: KeyFile(dataHome: dataHome), random: random, cryptography: cryptography)
+        self.cryptography = cryptography
+        self.cost = cost
+        self.random = random
+        self.clock = clock
+        self.report = report
+    }
+
+    package func probe() throws(CredentialError) {
+        try asStoreFailure { () throws(CredentialError) in
+            _ = try PrivateDirectory.create(["credmgr", "groups"], below: dataHome)
+        }
+    }
+
+    package func read(_ item: SecretItem) throws(CredentialError) -> [UInt8]? {
+        try opened(item.group)?.items.secret(of: item)
+    }
+
+    package func items(of group: KeychainGroup, kind: SecretItem.Kind) throws(CredentialError) -> [SecretItem] {
+        try opened(group)?.items.owners(of: kind).map { SecretItem(group: group, owner: $0, kind: kind) } ?? []
+    }
+
+    package func write(_ secret: [UInt8], for item: SecretItem, label: String) throws(CredentialError) {
+        try update(item.group) { store throws(CredentialError) in
+            store.items.set(secret, for: item, label: label)
+        }
+    }
+
+    package func remove(_ item: SecretItem) throws(CredentialError) {
+        // A group without a file does not get one for this.
+        guard try read(item) != nil else { return }
+        try update(item.group) { store throws(CredentialError) in store.items.remove(item) }
+    }
+
+    // MARK: Files
+
+    /// The folder of a group and its parents, below ``dataHome``.
+    static func folder(of group: KeychainGroup) -> [String] { ["credmgr", "groups", group.name] }
+
+    /// The path of a group's file, for messages.
+    func path(of group: KeychainGroup) -> String {
+        ([dataHome] + Self.folder(of: group) + [Self.fileName]).joined(separator: "/")
+    }
+
+    /// What a group's file holds now; `nil` where there is none.
+    func opened(_ group: KeychainGroup) throws(CredentialError) -> OpenedStore? {
+        try asStoreFailure { () throws(CredentialError) in
+            guard let folder = try PrivateDirectory.open(Self.folder(of: group), below: dataHome) else {
+                return nil
+            }
+            return try load(folder)
+        }
+    }
+
+    /// Changes what a group's file holds now, under its lock; makes the file where there is none.
+    ///
+    /// Nothing is written when `change` throws or changes nothing.
+    func update(
+        _ group: KeychainGroup, _ change: (inout OpenedStore) throws(CredentialError) -> Void
+    ) throws(CredentialError) {
+        try asStoreFailure { () throws(CredentialError) in
+            let folder = try PrivateDirectory.create(Self.folder(of: group), below: dataHome)
+            let locks = try PrivateDirectory.create(Self.folder(of: group) + ["locks"], below: dataHome)
+            guard let lock = try FileLock.take("store.lock", in: locks, seconds: Self.patience) else {
+                throw CredentialError(
+                    .lockTimeout, "other processes have been writing \(folder.path(of: Self.fileName)) for too long"
+                )
+            }
+            defer { lock.release() }
+            let before = try load(folder)
+            var after = if let before { before } else { try newStore() }
+            try change(&after)
+            if let before, before.hasSameContent(as: after), case .current = before.origin { return }
+            try replace(after, in: folder)
+        }
+    }
+
+    private func newStore() throws(CredentialError) -> OpenedStore {
+        let (header, key) = try keys.newFile(cost: cost)
+        return OpenedStore(header: header, items: StoreItems(), key: key, origin: .new)
+    }
+
+    /// Writes the next generation and reads it back.
+    private func replace(_ store: OpenedStore, in folder: borrowing PrivateDirectory) throws(CredentialError) {
+        var header = store.header
+        header.generation &+= 1
+        header.bodySalt = random.bytes(32)
+        let path = folder.path(of: Self.fileName)
+        let file = try SealedStore.seal(store.items, header: header, key: store.key, cryptography)
+        guard file.count <= Self.sizeLimit else {
+            throw CredentialError(.storeUnavailable, "the store \(path) would grow beyond \(Self.sizeLimit) bytes")
+        }
+        switch store.origin {
+        case .new, .previous(damaged: nil): break
+        case .current(let old): try folder.write(old, to: Self.previousName)
+        case .previous(.some(let damaged)):
+            // Copied, not moved: at no moment is there no file.
+            try folder.write(damaged, to: "\(Self.fileName).corrupt-\(clock.now.epochSeconds)")
+        }
+        try folder.write(file, to: Self.fileName)
+        guard let written = try folder.read(Self.fileName, limit: Self.sizeLimit), written == file,
+            try SealedStore(written, path: path, cryptography).items(store.key, cryptography) == store.items
+        else { throw StoreHeader.damaged(path, "it does not hold what was written") }
+    }
+
+    /// Reads the current generation, or where that is damaged or lost the one before.
+    private func load(_ folder: borrowing PrivateDirectory) throws(CredentialError) -> OpenedStore? {
+        let current = try folder.read(Self.fileName, limit: Self.sizeLimit)
+        let path = folder.path(of: Self.fileName)
+        var damage = StoreHeader.damaged(path, "it is missing")
+        if let current {
+            do {
+                return try open(current, path: path, origin: .current(current))
+            } catch {
+                if error.code != .storeDamaged { throw error }
+                damage = error
+            }
+        }
+        guard let previous = try folder.read(Self.previousName, limit: Self.sizeLimit) else {
+            if current == nil { return nil }
+            throw damage.withHint("restore the file from a backup, or move it away and sign in again")
+        }
+        do {
+            let store = try open(
+                previous, path: folder.path(of: Self.previousName), origin: .previous(damaged: current))
+            report("\(damage.message); generation \(store.header.generation), the one before, is used instead")
+            return store
+        } catch {
+            damage.details.append(error.message)
+            throw damage.withHint("restore the file from a backup, or move both generations away and sign in again")
+        }
+    }
+
+    private func open(
+        _ file: [UInt8], path: String, origin: OpenedStore.Origin
+    ) throws(CredentialError) -> OpenedStore {
+        let sealed = try SealedStore(file, path: path, cryptography)
+        let key = try keys.key(for: sealed.header, path: path)
+        let items = try sealed.items(key, cryptography)
+        return OpenedStore(header: sealed.header, items: items, key: key, origin: origin)
+    }
+}
+
+/// What a store's file held when it was read.
+struct OpenedStore {
+    /// The header.
+    var header: StoreHeader
+    /// The secrets.
+    var items: StoreItems
+    /// The data key.
+    let key: DataKey
+    /// Where it was read.
+    let origin: Origin
+
+    /// Where a store was read.
+    enum Origin {
+        /// Nowhere: the group has no file yet.
+        case new
+        /// From this file, which becomes the generation before.
+        case current([UInt8])
+        /// From the generation before, as this file is damaged, or missing.
+        case previous(damaged: [UInt8]?)
+    }
+
+    /// Whether header and items are the same.
+    func hasSameContent(as other: OpenedStore) -> Bool { header == other.header && items == other.items }
+}
+
+/// Runs `body`; trouble with a file becomes trouble with the store, which is what users of a store know of.
+func asStoreFailure<Result>(_ body: () throws(CredentialError) -> Result) throws(CredentialError) -> Result {
+    do {
+        return try body()
+    } catch {
+        guard error.code == .inputOutput else { throw error }
+        throw CredentialError(.storeUnavailable, error.message, hint: error.hint, details: error.details)
+    }
+}

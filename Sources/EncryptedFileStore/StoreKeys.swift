@@ -1,0 +1,135 @@
+import CredentialCore
+import Synchronization
+
+/// Finds the data keys of files, and remembers them while the process lives.
+final class StoreKeys: Sendable {
+    private let sources: KeySources
+    private let keyFile: KeyFile
+    private let random: any RandomSource
+    private let cryptography: any Cryptography
+    private let remembered = Mutex<[[UInt8]: DataKey]>([:])
+
+    /// Knows where to look.
+    init(
+        sources: KeySources, keyFile: KeyFile, random: any RandomSource, cryptography: any Cryptography
+    ) {
+        self.sources = sources
+        self.keyFile = keyFile
+        self.random = random
+        self.cryptography = cryptography
+    }
+
+    /// The data key of a file.
+    ///
+    /// - Parameter path: the file's path, for messages.
+    /// - Throws: ``ErrorCode/storeLocked`` when none of its slots can be opened.
+    func key(for header: StoreHeader, path: String) throws(CredentialError) -> DataKey {
+        if let key = remembered.withLock({ $0[header.fileID] }), try fits(key, header) { return key }
+        let hasPassphrase = header.slots.contains { $0.kind != .keyFile }
+        if hasPassphrase, let entry = sources.unlockedKeys?.read(Self.cacheName(header.fileID)),
+            let key = DataKey(entry), try fits(key, header)
+        {
+            return remember(key, header)
+        }
+        if header.slots.contains(where: { $0.kind == .keyFile }), let secret = try keyFile.read(),
+            let key = try open(header, secret: secret, path: path, where: { $0 == .keyFile })
+        {
+            return remember(key, header)
+        }
+        guard hasPassphrase else {
+            throw CredentialError(
+                .storeLocked, "the key file \(keyFile.path) is missing or is not the one that opens \(path)",
+                hint: "restore the key file from a backup")
+        }
+        guard let passphrase = try sources.passphrase() else {
+            throw CredentialError(
+                .storeLocked, "the store \(path) is locked by a passphrase", hint: Self.passphraseHint)
+        }
+        let secret = Array(passphrase.reveal().utf8)
+        guard let key = try open(header, secret: secret, path: path, where: { $0 != .keyFile }) else {
+            throw CredentialError(
+                .storeLocked, "the passphrase does not open the store \(path)", hint: Self.passphraseHint)
+        }
+        sources.unlockedKeys?.write(
+            key.bytes, name: Self.cacheName(header.fileID), seconds: sources.unlockedSeconds)
+        return remember(key, header)
+    }
+
+    /// A data key and the header of a new file: with a passphrase slot where the user has configured a
+    /// passphrase, else with a slot for the key file.
+    ///
+    /// - Throws: ``ErrorCode/configuration`` for an empty passphrase; as the key file.
+    func newFile(cost: ScryptCost) throws(CredentialError) -> (header: StoreHeader, key: DataKey) {
+        guard let key = DataKey(random.bytes(DataKey.size)) else {
+            throw CredentialError(.internalFault, "the random generator gave too few bytes")
+        }
+        let fileID = random.bytes(StoreHeader.checkSize)
+        let slot =
+            if let passphrase = try sources.passphrase() {
+                try passphraseSlot(passphrase, cost: cost, for: key, fileID: fileID)
+            } else {
+                try keyFileSlot(for: key, fileID: fileID)
+            }
+        let header = StoreHeader(
+            fileID: fileID, generation: 0, keyCheck: try key.check(fileID: fileID, cryptography),
+            bodySalt: random.bytes(32), slots: [slot])
+        return (header, remember(key, header))
+    }
+
+    /// A slot that `passphrase` opens.
+    ///
+    /// - Throws: ``ErrorCode/configuration`` for an empty passphrase or a cost beyond the limits.
+    func passphraseSlot(
+        _ passphrase: Secret, cost: ScryptCost, for key: DataKey, fileID: [UInt8]
+    ) throws(CredentialError) -> KeySlot {
+        guard !passphrase.isEmpty else { throw CredentialError(.configuration, "the passphrase is empty") }
+        guard cost.isAcceptable else {
+            throw CredentialError(.configuration, "the cost of the passphrase is beyond the limits")
+        }
+        return try KeySlot(
+            wrapping: key, kind: .passphrase(cost), secret: Array(passphrase.reveal().utf8), fileID: fileID,
+            random: random, cryptography)
+    }
+
+    /// A slot that the key file opens; makes the key file where there is none.
+    func keyFileSlot(for key: DataKey, fileID: [UInt8]) throws(CredentialError) -> KeySlot {
+        try KeySlot(
+            wrapping: key, kind: .keyFile, secret: try keyFile.readOrMake(random), fileID: fileID, random: random,
+            cryptography)
+    }
+
+    /// Forgets the key of a file, here and in the cache.
+    func forget(_ fileID: [UInt8]) {
+        remembered.withLock { $0[fileID] = nil }
+        sources.unlockedKeys?.remove(Self.cacheName(fileID))
+    }
+
+    private static let passphraseHint =
+        "set CREDMGR_PASSPHRASE_FILE to a file with the passphrase, or run: credmgr store unlock"
+
+    private static func cacheName(_ fileID: [UInt8]) -> String {
+        "credmgr:file-store-key:" + Base64URL.encode(fileID)
+    }
+
+    private func open(
+        _ header: StoreHeader, secret: [UInt8], path: String, where fits: (KeySlot.Kind) -> Bool
+    ) throws(CredentialError) -> DataKey? {
+        for slot in header.slots where fits(slot.kind) {
+            guard let key = try slot.unwrap(secret: secret, fileID: header.fileID, cryptography) else { continue }
+            guard try self.fits(key, header) else {
+                throw StoreHeader.damaged(path, "a key slot holds the key of another file")
+            }
+            return key
+        }
+        return nil
+    }
+
+    private func fits(_ key: DataKey, _ header: StoreHeader) throws(CredentialError) -> Bool {
+        ConstantTime.equal(try key.check(fileID: header.fileID, cryptography), header.keyCheck)
+    }
+
+    private func remember(_ key: DataKey, _ header: StoreHeader) -> DataKey {
+        remembered.withLock { $0[header.fileID] = key }
+        return key
+    }
+}

@@ -1,0 +1,45 @@
+package import CredentialCore
+
+/// What protects a group's file, in plain words.
+package struct StoreProtection: Sendable, Equatable {
+    /// What opens the file.
+    package let summary: String
+    /// Against whom that protects.
+    package let protectsAgainst: String
+    /// Against whom it does not.
+    package let doesNotProtectAgainst: String
+
+    /// The words for a file with these slots.
+    package init(slots: [StoreSlot]) {
+        let passphrases = slots.filter { $0 != .keyFile }.count
+        let hasKeyFile = slots.contains(.keyFile)
+        summary =
+            switch (passphrases, hasKeyFile) {
+            case (0, _): "encrypted with the key file credmgr/file-store.key"
+            case (1, false): "encrypted with a passphrase"
+            case (_, false): "encrypted with any of \(passphrases) passphrases"
+            case (_, true): "encrypted with a passphrase or the key file credmgr/file-store.key"
+            }
+        if hasKeyFile {
+            protectsAgainst = "whoever gets the store's file without the key file, and other users of this machine"
+            doesNotProtectAgainst =
+                "whoever gets both files, as from a stolen disk that is not encrypted or a backup of the whole "
+                + "data folder, nor programs that run as you, nor the administrator"
+        } else {
+            protectsAgainst =
+                "whoever gets the files, as from a stolen disk or a backup, and does not guess the passphrase"
+            doesNotProtectAgainst =
+                "programs that run as you while the store is unlocked or the passphrase lies in a file, nor the "
+                + "administrator"
+        }
+    }
+}
+
+extension EncryptedFileStore {
+    /// What protects the file of a group; `nil` where there is no file.
+    ///
+    /// - Throws: as ``slots(of:)``.
+    package func protection(of group: KeychainGroup) throws(CredentialError) -> StoreProtection? {
+        try slots(of: group).map { StoreProtection(slots: $0) }
+    }
+}

@@ -1,0 +1,50 @@
+package import CredentialCore
+import Glibc
+
+/// Standard output and standard error.
+package enum StandardStream: Int32, Sendable {
+    /// The result, and nothing else.
+    case output = 1
+    /// All the rest.
+    case error = 2
+
+    /// What ``write(_:)-(String)`` throws when the reader has gone away (`| head`): nothing to complain about, but
+    /// not a success.
+    package static let readerGone = CredentialError(.inputOutput, "the reader of the output went away")
+
+    /// Writes a text.
+    ///
+    /// - Throws: as ``write(_:)-([UInt8])``.
+    package func write(_ text: String) throws(CredentialError) { try write(Array(text.utf8)) }
+
+    /// Writes all bytes, waiting where the reader is slow.
+    ///
+    /// SIGPIPE must be ignored (``ProcessHygiene/harden()``).
+    ///
+    /// - Throws: ``readerGone``; ``ErrorCode/inputOutput`` when not everything could be written.
+    package func write(_ bytes: [UInt8]) throws(CredentialError) {
+        var written = 0
+        while written < bytes.count {
+            let got = unsafe bytes.withUnsafeBytes { buffer in
+                unsafe Glibc.write(rawValue, buffer.baseAddress.map { unsafe $0 + written }, bytes.count - written)
+            }
+            if got >= 0 {
+                written += got
+                continue
+            }
+            switch errno {
+            case EINTR: continue
+            case EAGAIN: waitUntilWritable()
+            case EPIPE: throw Self.readerGone
+            default: throw .system("cannot write", name, number: errno)
+            }
+        }
+    }
+
+    private var name: String { self == .output ? "standard output" : "standard error" }
+
+    private func waitUntilWritable() {
+        var polled = pollfd(fd: rawValue, events: Int16(POLLOUT), revents: 0)
+        _ = unsafe poll(&polled, 1, -1)
+    }
+}

@@ -1,0 +1,54 @@
+import CLinux
+import CredentialCore
+import Foundation
+import LinuxPlatform
+import Testing
+
+@Suite struct ProcessHygieneTests {
+    @Test func `a hardened process leaves no core, shows no memory and creates private files`() async {
+        await #expect(processExitsWith: .exitCode(3)) {
+            _ = linux_set_dumpable(1)
+            ProcessHygiene.harden()
+            var limit = rlimit()
+            getrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &limit)
+            let isClosed = linux_get_dumpable() == 0 && umask(0) == 0o077
+            exit(limit.rlim_cur == 0 && limit.rlim_max == 0 && isClosed ? 3 : 1)
+        }
+    }
+
+    @Test func `a crash of a hardened process is left to the kernel, which prints nothing`() async {
+        await #expect(processExitsWith: .exitCode(3)) {
+            let numbers = [SIGSEGV, SIGBUS, SIGILL, SIGTRAP, SIGABRT, SIGFPE]
+            for number in numbers { signal(number) { _ in } }
+            ProcessHygiene.harden()
+            let isDefault = numbers.allSatisfy { number in
+                var action = sigaction()
+                sigaction(number, nil, &action)
+                return action.__sigaction_handler.sa_handler == nil
+            }
+            exit(isDefault ? 3 : 1)
+        }
+    }
+
+    @Test func `a write to a closed pipe does not end a hardened process`() async {
+        await #expect(processExitsWith: .exitCode(3)) {
+            ProcessHygiene.harden()
+            var ends: [Int32] = [0, 0]
+            pipe(&ends)
+            close(ends[0])
+            exit(write(ends[1], "x", 1) == -1 && errno == EPIPE ? 3 : 1)
+        }
+    }
+
+    @Test func `a closed standard output stays unusable and no file takes its place`() async {
+        await #expect(processExitsWith: .exitCode(3)) {
+            close(1)
+            ProcessHygiene.harden()
+            do {
+                try StandardStream.output.write("token")
+            } catch let error as CredentialError {
+                exit(error.code == .inputOutput && fcntl(1, F_GETFD) != -1 ? 3 : 1)
+            }
+        }
+    }
+}

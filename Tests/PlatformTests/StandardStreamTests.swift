@@ -1,0 +1,155 @@
+import CredentialCore
+import Foundation
+import Testing
+
+@testable import LinuxPlatform
+
+@Suite struct StandardStreamTests {
+    @Test func `what cannot be written is an error`() async {
+        await #expect(processExitsWith: .exitCode(3)) {
+            dup2(open("/dev/full", O_WRONLY), 1)
+            do {
+                try StandardStream.output.write("token\n")
+            } catch let error as CredentialError {
+                let expected = "cannot write standard output: No space left on device"
+                exit(error.code == .inputOutput && error.message == expected ? 3 : 1)
+            }
+        }
+    }
+
+    @Test func `a reader that went away is told apart`() async {
+        await #expect(processExitsWith: .exitCode(3)) {
+            signal(SIGPIPE, SIG_IGN)
+            var ends: [Int32] = [0, 0]
+            pipe(&ends)
+            dup2(ends[1], 1)
+            close(ends[0])
+            close(ends[1])
+            do {
+                try StandardStream.output.write("token\n")
+            } catch let error as CredentialError {
+                exit(error == StandardStream.readerGone ? 3 : 1)
+            }
+        }
+    }
+
+    @Test func `a slow reader of a non-blocking pipe gets everything`() async {
+        await #expect(processExitsWith: .exitCode(3)) {
+            var ends: [Int32] = [0, 0]
+            pipe(&ends)
+            _ = fcntl(ends[1], F_SETFL, O_NONBLOCK)
+            dup2(ends[1], 1)
+            close(ends[1])
+            let reader = FileHandle(fileDescriptor: ends[0])
+            let total = 500_000
+            let thread = Thread {
+                var seen = 0
+                while seen < total { seen += reader.readData(ofLength: 1000).count }
+                exit(3)
+            }
+            thread.start()
+            try StandardStream.output.write([UInt8](repeating: 65, count: total))
+            pause()
+        }
+    }
+
+    @Test func `a secret is asked for without echo and the terminal is as before`() throws {
+        var master: Int32 = 0, slave: Int32 = 0
+        #expect(openpty(&master, &slave, nil, nil, nil) == 0)
+        defer { close(master) }
+        let answer = Answer()
+        let done = DispatchSemaphore(value: 0)
+        let copy = dup(slave)
+        Thread.detachNewThread {
+            answer.secret = try? TerminalPrompt(
+                FileDescriptor(owning: copy), prompt: "password: ", isSecret: true
+            ).ask()
+            done.signal()
+        }
+        let screen = FileHandle(fileDescriptor: master)
+        var shown = ""
+        while !shown.contains("password: ") { shown += String(decoding: screen.availableData, as: UTF8.self) }
+        write(master, "hunter2\n", 8)
+        done.wait()
+        while !shown.contains("\n") { shown += String(decoding: screen.availableData, as: UTF8.self) }
+        #expect(answer.secret?.reveal() == "hunter2")
+        #expect(!shown.contains("hunter2"))
+        var settings = termios()
+        tcgetattr(slave, &settings)
+        #expect(settings.c_lflag & tcflag_t(ECHO) != 0)
+        close(slave)
+    }
+
+    @Test func `a line that the terminal has cut is refused`() throws {
+        var master: Int32 = 0, slave: Int32 = 0
+        #expect(openpty(&master, &slave, nil, nil, nil) == 0)
+        var settings = termios()
+        tcgetattr(slave, &settings)
+        settings.c_lflag &= ~tcflag_t(ECHO)
+        tcsetattr(slave, TCSANOW, &settings)
+        let line = [UInt8](repeating: 65, count: 5000) + [10]
+        #expect(write(master, line, line.count) == line.count)
+        let prompt = TerminalPrompt(FileDescriptor(owning: slave), prompt: "URL: ", isSecret: false)
+        let error = #expect(throws: CredentialError.self) { try prompt.ask() }
+        #expect(error?.message == "a terminal passes on only 4095 bytes of a line")
+        close(master)
+    }
+
+    @Test func `a signal during a secret restores the echo before it acts`() async {
+        await #expect(processExitsWith: .exitCode(3)) {
+            signal(SIGINT) { _ in }
+            var master: Int32 = 0, slave: Int32 = 0
+            openpty(&master, &slave, nil, nil, nil)
+            let copy = dup(slave), watched = slave
+            let asking = Asking()
+            let thread = Thread {
+                asking.thread = pthread_self()
+                do {
+                    _ = try TerminalPrompt(FileDescriptor(owning: copy), prompt: "password: ", isSecret: true).ask()
+                } catch {
+                    var settings = termios()
+                    tcgetattr(watched, &settings)
+                    let isRestored = settings.c_lflag & tcflag_t(ECHO) != 0
+                    exit(isRestored && (error as? CredentialError)?.code == .interrupted ? 3 : 1)
+                }
+            }
+            thread.start()
+            var shown = ""
+            let screen = FileHandle(fileDescriptor: master)
+            while !shown.contains("password: ") { shown += String(decoding: screen.availableData, as: UTF8.self) }
+            // Ctrl-C would reach any thread; the one that asks is meant.
+            pthread_kill(asking.thread, SIGINT)
+            while true { pause() }
+        }
+    }
+
+    @Test func `what is no terminal has no width`() {
+        let file = open("/dev/null", O_RDONLY)
+        defer { close(file) }
+        #expect(!Terminal.isTerminal(file))
+        #expect(Terminal.width(file) == nil)
+        var master: Int32 = 0, slave: Int32 = 0
+        var size = winsize(ws_row: 24, ws_col: 91, ws_xpixel: 0, ws_ypixel: 0)
+        openpty(&master, &slave, nil, nil, &size)
+        #expect(Terminal.isTerminal(slave))
+        #expect(Terminal.width(slave) == 91)
+        close(master)
+        close(slave)
+    }
+
+    @Test func `one line of standard input is taken and the rest is left`() async {
+        await #expect(processExitsWith: .exitCode(3)) {
+            var ends: [Int32] = [0, 0]
+            pipe(&ends)
+            dup2(ends[0], 0)
+            write(ends[1], "first\r\nsecond", 13)
+            close(ends[1])
+            let first = try Terminal.readLine(), second = try Terminal.readLine(), third = try Terminal.readLine()
+            let isRight = first?.reveal() == "first" && second?.reveal() == "second" && third == nil
+            exit(isRight ? 3 : 1)
+        }
+    }
+
+    private final class Asking: @unchecked Sendable { var thread = pthread_self() }
+    private final class Answer: @unchecked Sendable { var secret: Secret? }
+}
