@@ -121,7 +121,8 @@ struct AuthorizeEndpoint: Sendable {
 
     /// Gives out a code.
     private func finish(
-        _ objectID: String, signedInAt: Instant, _ policy: DemoPolicy, _ authorize: AuthorizeRequest, cookie: String?
+        _ objectID: String, signedInAt: Instant, _ policy: DemoPolicy, _ authorize: AuthorizeRequest,
+        cookie: String?
     ) -> ServerResponse {
         let switches = context.switches
         let code = newCode(size: Int(clamping: switches.codeSize))

@@ -62,7 +62,8 @@ struct AuthorizeRequest: Sendable {
             if mode == nil {
                 throw B2CError(
                     error: "invalid_request", number: 90014,
-                    text: "The requested response mode '\(query["response_mode"] ?? "")' provided in the request is "
+                    text:
+                        "The requested response mode '\(query["response_mode"] ?? "")' provided in the request is "
                         + "not supported.")
             }
             try Self.checkForm(query)
@@ -78,7 +79,8 @@ struct AuthorizeRequest: Sendable {
         guard query["response_type"] == "code" else {
             throw B2CError(
                 error: "unsupported_response_type", number: 90013,
-                text: "The requested response type '\(query["response_type"] ?? "")' provided in the request is not "
+                text:
+                    "The requested response type '\(query["response_type"] ?? "")' provided in the request is not "
                     + "supported.")
         }
         let prompts = [nil, "none", "login", "consent", "select_account"]
@@ -115,7 +117,9 @@ struct AuthorizeRequest: Sendable {
     static func isRegistered(_ uri: String, for client: DemoClient) -> Bool {
         client.redirectURIs.contains { registered in
             if ConstantTime.equal(registered, uri) { return true }
-            guard let left = WebAddress(registered), let right = WebAddress(uri), left.isLoopback else { return false }
+            guard let left = WebAddress(registered), let right = WebAddress(uri), left.isLoopback else {
+                return false
+            }
             let path = { (address: WebAddress) in address.path.isEmpty ? "/" : address.path }
             return left.scheme == right.scheme && left.host == right.host && path(left) == path(right)
                 && right.query == nil && right.fragment == nil

@@ -32,7 +32,8 @@ struct BearerCheck: Sendable {
         guard let key = context.publishedKeys(context.switches).first(where: { $0.kid == kid }) else { return nil }
         let message = Array("\(parts[0]).\(parts[1])".utf8)
         let isGenuine =
-            (try? context.cryptography.verify(signature, of: message, algorithm: .rs256, key: key.publicJWK)) ?? false
+            (try? context.cryptography.verify(signature, of: message, algorithm: .rs256, key: key.publicJWK))
+            ?? false
         return isGenuine ? object(parts[1]) : nil
     }
 

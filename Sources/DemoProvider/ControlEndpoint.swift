@@ -26,7 +26,9 @@ struct ControlEndpoint: Sendable {
                 state = copy
                 return nil
             }
-            if let unknown { return .json(400, ["error": "not a switch, or not its kind of value", "name": .string(unknown)]) }
+            if let unknown {
+                return .json(400, ["error": "not a switch, or not its kind of value", "name": .string(unknown)])
+            }
             return status()
         default: return .text(405, "Method Not Allowed")
         }

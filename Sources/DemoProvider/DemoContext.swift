@@ -53,8 +53,11 @@ final class DemoContext: Sendable {
 
     /// The correlation id of a request: the caller's own if it sent a sensible one.
     func correlationID(_ request: ServerRequest) -> String {
-        let isSensible = { (byte: UInt8) in byte == UInt8(ascii: "-") || Character(Unicode.Scalar(byte)).isHexDigit }
-        if let sent = request.value(of: "client-request-id"), sent.utf8.count == 36, sent.utf8.allSatisfy(isSensible) {
+        let isSensible = { (byte: UInt8) in byte == UInt8(ascii: "-") || Character(Unicode.Scalar(byte)).isHexDigit
+        }
+        if let sent = request.value(of: "client-request-id"), sent.utf8.count == 36,
+            sent.utf8.allSatisfy(isSensible)
+        {
             return sent
         }
         return guid()

@@ -30,7 +30,8 @@ struct DemoRoute: Sendable {
         parts.removeFirst()
         let endings: [(tail: [String], endpoint: Endpoint)] = [
             (["oauth2", "v2.0", "authorize"], .authorize), (["oauth2", "v2.0", "token"], .token),
-            (["oauth2", "v2.0", "logout"], .signOut), (["v2.0", ".well-known", "openid-configuration"], .discovery),
+            (["oauth2", "v2.0", "logout"], .signOut),
+            (["v2.0", ".well-known", "openid-configuration"], .discovery),
             (["discovery", "v2.0", "keys"], .keys),
         ]
         guard let ending = endings.first(where: { parts.suffix(3).elementsEqual($0.tail) }) else { return nil }

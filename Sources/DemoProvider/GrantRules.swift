@@ -12,7 +12,8 @@ enum GrantRules {
         guard grant.policy == policy else {
             throw B2CError(
                 error: "invalid_grant", number: 90088,
-                text: "The provided grant has not been issued for this endpoint. Actual Value : \(grant.policy.name) "
+                text:
+                    "The provided grant has not been issued for this endpoint. Actual Value : \(grant.policy.name) "
                     + "and Expected Value : \(policy.name)")
         }
     }

@@ -25,7 +25,9 @@ struct SignOutEndpoint: Sendable {
                 state.sessions.removeValue(forKey: cookie)
             }
         }
-        let removal = ("Set-Cookie", "\(AuthorizeEndpoint.sessionCookie)=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax")
+        let removal = (
+            "Set-Cookie", "\(AuthorizeEndpoint.sessionCookie)=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax"
+        )
         guard let target, WebAddress(target) != nil else {
             var page = HTMLPage(title: "Signed out", content: "<p>You can close this page.</p>").response(200)
             page.headers.append(removal)

@@ -10,7 +10,9 @@ struct TaskAPI: Sendable {
 
     /// Answers, or gives `nil` when the path is not the API's.
     func answer(_ request: ServerRequest) -> ServerResponse? {
-        let parts = request.path.split(separator: "/").map { FormFields(decoding: "v=".utf8 + Array($0.utf8))["v"] ?? "" }
+        let parts = request.path.split(separator: "/").map {
+            FormFields(decoding: "v=".utf8 + Array($0.utf8))["v"] ?? ""
+        }
         let isDotNet = parts.starts(with: ["api", "tasks"])
         guard isDotNet || parts.first == "tasks" else { return nil }
         context.count(\.apiRequests)

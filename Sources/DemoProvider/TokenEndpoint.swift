@@ -74,7 +74,8 @@ struct TokenEndpoint: Sendable {
         case nil: throw .missing("grant_type")
         case let other?:
             throw B2CError(
-                error: "unsupported_grant_type", number: 90086, text: "The supplied grant_type [\(other)] is not supported.")
+                error: "unsupported_grant_type", number: 90086,
+                text: "The supplied grant_type [\(other)] is not supported.")
         }
     }
 
@@ -95,7 +96,8 @@ struct TokenEndpoint: Sendable {
         }
         guard let id else {
             throw B2CError(
-                error: "invalid_request", number: 90008, text: "The request does not contain a client id parameter.")
+                error: "invalid_request", number: 90008, text: "The request does not contain a client id parameter."
+            )
         }
         guard let client = context.client(id) else {
             throw B2CError(
@@ -121,7 +123,8 @@ struct TokenEndpoint: Sendable {
         guard expected == Secret(secret) else {
             throw B2CError(
                 error: "invalid_client", number: 90081,
-                text: "The specified client_secret does not match the expected value for this client. Please correct "
+                text:
+                    "The specified client_secret does not match the expected value for this client. Please correct "
                     + "the client_secret and try again.")
         }
     }
@@ -145,7 +148,8 @@ struct TokenEndpoint: Sendable {
         guard ConstantTime.equal(fields["redirect_uri"] ?? "", code.redirectURI) else {
             throw B2CError(
                 error: "redirect_uri_mismatch", number: 90006,
-                text: "The redirect URI '\(fields["redirect_uri"] ?? "")' provided in the request is not registered "
+                text:
+                    "The redirect URI '\(fields["redirect_uri"] ?? "")' provided in the request is not registered "
                     + "for the client id '\(client.id)'.")
         }
         try GrantRules.check(fields["code_verifier"], against: code.challenge, context.cryptography)
@@ -224,7 +228,8 @@ struct TokenEndpoint: Sendable {
         guard fields["scope"] == context.configuration.api.identifier + "/.default" else {
             throw B2CError(
                 error: "invalid_scope", number: 99068,
-                text: "The scope '\(fields["scope"] ?? "")' is not valid for client credentials: it must be the App ID "
+                text:
+                    "The scope '\(fields["scope"] ?? "")' is not valid for client credentials: it must be the App ID "
                     + "URI of one API and '/.default'.")
         }
         do {

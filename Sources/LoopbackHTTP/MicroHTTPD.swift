@@ -205,7 +205,8 @@ extension MicroHTTPD {
                 { list, _, name, value in
                     guard let list = unsafe list, let name = unsafe name else { return .YES }
                     let field = unsafe (
-                        name: String(cString: name).lowercased(), value: value.map { unsafe String(cString: $0) } ?? ""
+                        name: String(cString: name).lowercased(),
+                        value: value.map { unsafe String(cString: $0) } ?? ""
                     )
                     unsafe list.assumingMemoryBound(to: [(name: String, value: String)].self).pointee.append(field)
                     return .YES

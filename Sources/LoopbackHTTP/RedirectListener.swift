@@ -40,7 +40,8 @@ package final class RedirectListener: Sendable {
             throw CredentialError(
                 .configuration, "the path of the redirect URI is not usable: \(ForeignText.shown(path))")
         }
-        let desk = Desk(path: path, host: host.rawValue, formPostOrigins: formPostOrigins, nonce: random.urlSafeToken())
+        let desk = Desk(
+            path: path, host: host.rawValue, formPostOrigins: formPostOrigins, nonce: random.urlSafeToken())
         server = try LoopbackServer(ports: ports, ipv6: host == .localhost) { desk.answer($0) }
         desk.open(port: server.port)
         redirectURI = "http://\(host.rawValue):\(server.port)\(path)"

@@ -28,7 +28,8 @@ package struct ServerResponse: Sendable {
     /// A reply of plain text.
     package static func text(_ status: Int, _ text: String) -> ServerResponse {
         ServerResponse(
-            status: status, headers: [("Content-Type", "text/plain; charset=utf-8")], body: Array((text + "\n").utf8))
+            status: status, headers: [("Content-Type", "text/plain; charset=utf-8")],
+            body: Array((text + "\n").utf8))
     }
 
     /// A reply of JSON.

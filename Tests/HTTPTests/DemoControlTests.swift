@@ -35,11 +35,12 @@ import Testing
                 case (_, .integer(let number)): .integer(number + 1)
                 default: "tfp"
                 }
-            let change: JSONValue = .object({
-                var object = JSONObject()
-                object[name] = other
-                return object
-            }())
+            let change: JSONValue = .object(
+                {
+                    var object = JSONObject()
+                    object[name] = other
+                    return object
+                }())
             let reply = try post(demo, change.text())
             #expect(try reply.object()["switches"]?.object?[name] == other)
         }

@@ -112,7 +112,9 @@ final class Demo {
     }
 
     /// Signs in and gives the token reply.
-    func tokens(_ robot: DemoSignIn? = nil, policy: String = "b2c_1_sign_in", name: String = "") throws -> JSONObject {
+    func tokens(_ robot: DemoSignIn? = nil, policy: String = "b2c_1_sign_in", name: String = "") throws
+        -> JSONObject
+    {
         try redeem(code(robot, policy: policy, name: name), policy: policy).object()
     }
 

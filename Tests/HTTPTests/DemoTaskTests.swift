@@ -47,7 +47,10 @@ import Testing
         #expect(added.status == 201)
         #expect(
             try JSONValue.parse(demo.http.send("GET", "\(url)/\(owner)", headers: headers).body) == [
-                ["task": "buy milk", "owner": .string(owner), "completed": false, "date": "2023-11-14T22:13:20.000Z"]
+                [
+                    "task": "buy milk", "owner": .string(owner), "completed": false,
+                    "date": "2023-11-14T22:13:20.000Z",
+                ]
             ])
         #expect(try demo.http.send("POST", "\(url)/\(owner)/by%20name", headers: headers).status == 201)
         #expect(try demo.http.send("DELETE", url, headers: headers + json, body: body).status == 204)

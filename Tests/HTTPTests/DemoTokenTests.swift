@@ -53,12 +53,15 @@ import Testing
         let profile = try Demo.decoded(tokens.text("profile_info"))
         #expect(profile["sub"] == .null && profile["preferred_username"] == .null)
         #expect(profile.text("name") == "Alice Example")
-        #expect(try Demo.decoded(tokens.text("client_info")).text("uid") == "3f0c9a52-7a1e-4c55-8e02-b6d2f1a40c11-b2c_1_sign_in")
+        #expect(
+            try Demo.decoded(tokens.text("client_info")).text("uid")
+                == "3f0c9a52-7a1e-4c55-8e02-b6d2f1a40c11-b2c_1_sign_in")
     }
 
     @Test func `gives an API's token for an API's scope`() throws {
         let demo = try Demo()
-        let scope = "openid https://exampleb2c.onmicrosoft.com/tasks/read https://exampleb2c.onmicrosoft.com/tasks/write"
+        let scope =
+            "openid https://exampleb2c.onmicrosoft.com/tasks/read https://exampleb2c.onmicrosoft.com/tasks/write"
         let tokens = try demo.redeem(demo.code(changing: ["scope": scope]), ["scope": scope]).object()
         let claims = try Demo.claims(tokens.text("access_token"))
         #expect(claims.text("scp") == "read write")
@@ -77,16 +80,19 @@ import Testing
         #expect(more["access_token"] != nil)
     }
 
-    @Test(arguments: [
-        (["code": nil], "invalid_request 90083"), (["code": "made-up"], "invalid_grant 90090"),
-        (["code_verifier": nil], "invalid_request 90183"), (["code_verifier": "short"], "invalid_request 90183"),
-        (["code_verifier": String(repeating: "x", count: 43)], "invalid_grant 90182"),
-        (["redirect_uri": "http://localhost:1"], "redirect_uri_mismatch 90006"),
-        (["client_id": nil], "invalid_request 90008"), (["client_id": "unknown"], "invalid_client 90018"),
-        (["client_id": "8d5f1c1e-3a4b-4a57-9f0d-2b6c7e8f9a10"], "invalid_grant 90279"),
-        (["client_secret": ""], "invalid_request 90084"), (["client_secret": "x"], "invalid_request 90084"),
-        (["grant_type": "device_code"], "unsupported_grant_type 90086"), (["grant_type": nil], "invalid_request 90083"),
-    ] as [([String: String?], String)])
+    @Test(
+        arguments: [
+            (["code": nil], "invalid_request 90083"), (["code": "made-up"], "invalid_grant 90090"),
+            (["code_verifier": nil], "invalid_request 90183"),
+            (["code_verifier": "short"], "invalid_request 90183"),
+            (["code_verifier": String(repeating: "x", count: 43)], "invalid_grant 90182"),
+            (["redirect_uri": "http://localhost:1"], "redirect_uri_mismatch 90006"),
+            (["client_id": nil], "invalid_request 90008"), (["client_id": "unknown"], "invalid_client 90018"),
+            (["client_id": "8d5f1c1e-3a4b-4a57-9f0d-2b6c7e8f9a10"], "invalid_grant 90279"),
+            (["client_secret": ""], "invalid_request 90084"), (["client_secret": "x"], "invalid_request 90084"),
+            (["grant_type": "device_code"], "unsupported_grant_type 90086"),
+            (["grant_type": nil], "invalid_request 90083"),
+        ] as [([String: String?], String)])
     func `refuses a code with the error of the real one`(_ changes: [String: String?], _ failure: String) throws {
         let demo = try Demo()
         let code = try demo.code()
@@ -145,7 +151,8 @@ import Testing
 
     @Test func `takes no multipart form and no query`() throws {
         let demo = try Demo()
-        let multipart = "--b\r\nContent-Disposition: form-data; name=\"grant_type\"\r\n\r\nrefresh_token\r\n--b--\r\n"
+        let multipart =
+            "--b\r\nContent-Disposition: form-data; name=\"grant_type\"\r\n\r\nrefresh_token\r\n--b--\r\n"
         let reply = try demo.http.send(
             "POST", demo.endpoint("token"), headers: [("Content-Type", "multipart/form-data; boundary=b")],
             body: Array(multipart.utf8))
@@ -162,7 +169,8 @@ import Testing
         let renewed = try demo.refresh(first).object()
         #expect(renewed["expires_on"] == 1_700_003_610)
         #expect(renewed.text("refresh_token") != first)
-        let api = try demo.refresh(first, ["scope": "openid https://exampleb2c.onmicrosoft.com/tasks/read"]).object()
+        let api = try demo.refresh(first, ["scope": "openid https://exampleb2c.onmicrosoft.com/tasks/read"])
+            .object()
         #expect(try Demo.claims(api.text("access_token")).text("scp") == "read")
         #expect(try demo.refresh(first, ["scope": nil]).object().text("resource") == Demo.client)
         #expect(demo.provider.counters.refreshes == 3)
@@ -243,13 +251,15 @@ import Testing
         let id = "c0ffee00-5b1d-4e55-8e7e-0d1e2f3a4b5c", url = demo.endpoint("token")
         let scope = "https://exampleb2c.onmicrosoft.com/tasks/.default"
         var fields = [
-            "grant_type": "client_credentials", "client_id": id, "client_secret": "demo client secret", "scope": scope,
+            "grant_type": "client_credentials", "client_id": id, "client_secret": "demo client secret",
+            "scope": scope,
         ]
         let tokens = try demo.post(url, fields).object()
         #expect(tokens["access_token"] != nil && tokens["id_token"] == nil && tokens["refresh_token"] == nil)
         let basic = Base64URL.encodeOrdinary(Array("\(id):demo+client+secret".utf8))
         let byHeader = try demo.post(
-            url, ["grant_type": "client_credentials", "scope": scope], headers: [("Authorization", "Basic \(basic)")])
+            url, ["grant_type": "client_credentials", "scope": scope],
+            headers: [("Authorization", "Basic \(basic)")])
         #expect(byHeader.status == 200)
         fields["scope"] = "openid"
         #expect(try demo.post(url, fields).failure() == "invalid_scope 99068")
