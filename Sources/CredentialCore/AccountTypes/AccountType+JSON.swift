@@ -38,7 +38,9 @@ extension AccountType {
     private static func adapter(_ reader: DefinitionReader, place: String) throws(CredentialError) -> String {
         if let adapter = try reader.string("adapter", DefinitionRule.name) { return adapter }
         if ["tenant", "authority", "policies"].contains(where: reader.has) { return "azure-b2c" }
-        if reader.has("issuer") || Endpoint.allCases.contains(where: { reader.has($0.rawValue) }) { return "oauth2" }
+        if reader.has("issuer") || Endpoint.allCases.contains(where: { reader.has($0.rawValue) }) {
+            return "oauth2"
+        }
         throw CredentialError(
             .configuration, "no provider in \(place)",
             hint: "give 'issuer' or the endpoints, or 'tenant' or 'authority' for Azure AD B2C, or 'adapter'")

@@ -54,7 +54,9 @@ package enum DefinitionRule {
     package static func scopeToken(_ text: String) -> String? {
         let isToken =
             !text.isEmpty
-            && text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\") }
+            && text.utf8.allSatisfy {
+                $0 > 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\")
+            }
         return isToken ? nil : "has a scope with characters that RFC 6749 §3.3 does not allow"
     }
 

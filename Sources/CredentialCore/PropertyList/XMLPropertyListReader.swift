@@ -35,7 +35,8 @@ struct XMLPropertyListReader {
         return value
     }
 
-    private mutating func element(_ tag: XMLScanner.Tag, depth: Int) throws(PropertyListFault) -> PropertyListValue {
+    private mutating func element(_ tag: XMLScanner.Tag, depth: Int) throws(PropertyListFault) -> PropertyListValue
+    {
         nodes += 1
         if nodes > PropertyList.maximumNodes {
             throw scanner.fault("more than \(PropertyList.maximumNodes) values")

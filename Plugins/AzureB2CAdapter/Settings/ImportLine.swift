@@ -1,0 +1,34 @@
+/// What became of one key of an iOS app's settings.
+package struct ImportLine: Sendable, Hashable, CustomStringConvertible {
+    /// The fate of a key.
+    package enum Fate: String, Sendable, CaseIterable {
+        /// Taken over as it is.
+        case used
+        /// Taken over in another form, or added although the settings do not have it.
+        case changed
+        /// Left out: it has no meaning here.
+        case ignored
+        /// Not acceptable; nothing is imported.
+        case refused
+    }
+
+    /// The key as the settings spell it.
+    package let key: String
+    /// Its line, counted from 1; `nil` where the form has no lines or the key is not there.
+    package let line: Int?
+    /// What became of it.
+    package let fate: Fate
+    /// As or into what, or why; never the value of a secret.
+    package let text: String
+
+    /// One line for people: "bhh (line 16) used as redirect_uri", "fullScreen (line 23) ignored: the layout …".
+    package var description: String {
+        let place = line.map { " (line \($0))" } ?? ""
+        let joint =
+            switch fate {
+            case .used, .changed: " "
+            case .ignored, .refused: ": "
+            }
+        return "\(key)\(place) \(fate.rawValue)\(joint)\(text)"
+    }
+}

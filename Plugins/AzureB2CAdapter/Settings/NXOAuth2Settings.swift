@@ -1,0 +1,167 @@
+internal import CredentialCore
+
+/// Form A: the settings of the sample built on NXOAuth2Client.
+struct NXOAuth2Settings {
+    private var draft: SettingsDraft
+    private let options: SettingsPlist.Options
+
+    /// The keys of the form.
+    static let keys = [
+        "accountIdentifier", "clientID", "clientSecret", "authURL", "loginURL", "bhh", "tokenURL", "keychain",
+        "contentType", "taskAPI", "kIDMOAuth2SuccessPagePrefix",
+    ]
+
+    /// Takes settings to read.
+    init(_ settings: PropertyListDictionary, _ options: SettingsPlist.Options) {
+        draft = SettingsDraft(settings, name: "")
+        self.options = options
+    }
+
+    /// Reads them all.
+    mutating func read(
+        name: String?, place: String
+    ) throws(CredentialError) -> (type: AccountType, report: [ImportLine]) {
+        try readName(name, place: place)
+        draft.readClientID("clientID")
+        draft.readClientSecret("clientSecret")
+        readProvider()
+        draft.readRedirectURI("bhh")
+        readKeychain()
+        readContentType()
+        draft.readAPI("taskAPI", mend: { _ in nil }, fix: false)
+        if draft.settings["kIDMOAuth2SuccessPagePrefix"] != nil {
+            draft.ignore("kIDMOAuth2SuccessPagePrefix", "the sample never read it")
+        }
+        // The scopes stand in the sample's code, not in its settings.
+        draft.setScope(["openid", draft.type.clientID], exact: options.exact, key: "(scope)")
+        draft.ignoreRest(known: Self.keys)
+        return try draft.finished(place: place)
+    }
+
+    /// The name is kept as spelled, three c's and all: it is what tools look the type up by.
+    private mutating func readName(_ name: String?, place: String) throws(CredentialError) {
+        let identifier = draft.text("accountIdentifier")
+        guard let chosen = name ?? identifier else {
+            throw CredentialError(
+                .usage, "\(place) does not name the account type", hint: "--name gives it a name")
+        }
+        draft.type.name = try Name.checked(chosen, kind: "account type")
+        guard let identifier else { return }
+        if identifier == chosen {
+            draft.use("accountIdentifier", "as the name of the account type")
+        } else {
+            draft.change("accountIdentifier", "into \(chosen), the name asked for")
+        }
+    }
+
+    private mutating func readProvider() {
+        guard let authority = draft.authority("authURL", isRequired: true) else {
+            for key in ["loginURL", "tokenURL"] where draft.settings[key] != nil {
+                draft.ignore(key, "it depends on authURL")
+            }
+            return
+        }
+        guard let policy = authority.policy else {
+            draft.refuse("authURL", "names no policy: …/authorize?p=POLICY")
+            return
+        }
+        draft.setAuthority(authority, defaultPolicy: policy)
+        draft.type.defaultPolicy = policy.written
+        readExtraQuery(authority)
+        if authority.isCollapsed {
+            draft.change("authURL", "into authority, tenant and default_policy, '//' in its path collapsed")
+        } else {
+            draft.use("authURL", "for authority, tenant and default_policy")
+        }
+        readTokenURL(authority, policy)
+        if let login = draft.authority("loginURL") {
+            if login.isSameTenant(as: authority) {
+                draft.ignore("loginURL", "of the same host and tenant as authURL, otherwise without use here")
+            } else {
+                draft.refuse("loginURL", "is of another host or tenant than authURL")
+            }
+        }
+    }
+
+    private mutating func readTokenURL(_ authority: B2CAuthority, _ policy: B2CPolicy) {
+        guard let token = draft.authority("tokenURL") else {
+            if draft.settings["tokenURL"] == nil {
+                draft.change("tokenURL", "into what authURL gives: it is missing")
+            }
+            return
+        }
+        if !token.isSameTenant(as: authority) {
+            draft.refuse("tokenURL", "is of another host or tenant than authURL")
+        } else if let tokenPolicy = token.policy, tokenPolicy != policy {
+            draft.refuse(
+                "tokenURL", "names policy \(tokenPolicy) where authURL names \(policy): B2C would refuse each code")
+        } else {
+            let remarks = token.policy == nil ? "; the policy of authURL is added" : ""
+            draft.use(
+                "tokenURL", "to check authURL: they agree" + remarks)
+        }
+    }
+
+    /// Whatever else the sample's authorization URL asked for goes on being asked for.
+    private mutating func readExtraQuery(_ authority: B2CAuthority) {
+        for item in authority.otherQuery {
+            let parts = item.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+            let value = parts.count == 2 ? parts[1] : ""
+            if item.contains("%") || item.contains("+") {
+                draft.refuse("authURL", "has an escaped parameter in its query: put it into extra_parameters")
+            } else if let problem = DefinitionRule.parameter(parts[0], value) {
+                draft.refuse(
+                    "authURL", "has the parameter '\(ForeignText.shown(parts[0], limit: 40))', which \(problem)")
+            } else {
+                draft.type.authorizeParameters[parts[0]] = value
+                draft.change("authURL", "into extra_parameters.authorize.\(parts[0]) too")
+            }
+        }
+    }
+
+    private mutating func readKeychain() {
+        guard let keychain = draft.text("keychain") else {
+            if draft.settings["keychain"] != nil, draft.fate(of: "keychain") == nil {
+                draft.ignore("keychain", "empty: the default group")
+            }
+            return
+        }
+        let name = Self.withoutTeamPrefix(keychain)
+        guard let group = try? KeychainGroup(name) else {
+            return draft.refuse("keychain", "is not a name for a keychain group")
+        }
+        draft.type.keychainGroup = group
+        if name == keychain {
+            draft.use("keychain", "as keychain_group")
+        } else {
+            draft.change("keychain", "into keychain_group \(name): the Team prefix has no meaning here")
+        }
+    }
+
+    /// `text` without the ten letters and digits that Apple puts before a group's name.
+    private static func withoutTeamPrefix(_ text: String) -> String {
+        let prefix = Array(text.utf8.prefix(11))
+        let isTeam =
+            prefix.count == 11 && prefix[10] == UInt8(ascii: ".")
+            && prefix[..<10].allSatisfy {
+                (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0)
+                    || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0)
+            }
+        return isTeam ? String(text.dropFirst(11)) : text
+    }
+
+    private mutating func readContentType() {
+        guard let contentType = draft.text("contentType") else {
+            if draft.settings["contentType"] != nil, draft.fate(of: "contentType") == nil {
+                draft.ignore("contentType", "token requests are always form-urlencoded")
+            }
+            return
+        }
+        let essence = contentType.lowercased().prefix { $0 != ";" && $0 != " " }
+        if essence == "application/x-www-form-urlencoded" {
+            draft.ignore("contentType", "token requests are always form-urlencoded")
+        } else {
+            draft.refuse("contentType", "must be application/x-www-form-urlencoded, which OAuth requires")
+        }
+    }
+}

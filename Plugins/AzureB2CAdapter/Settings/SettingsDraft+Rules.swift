@@ -1,0 +1,95 @@
+internal import CredentialCore
+
+/// The rules that the forms share.
+extension SettingsDraft {
+    /// The client id, at `key`.
+    mutating func readClientID(_ key: String) {
+        guard let clientID = required(key) else { return }
+        // The forms ask for a token for the client itself: its id is a scope too.
+        if let problem = DefinitionRule.clientID(clientID)
+            ?? DefinitionRule.scopeToken(clientID).map({ _ in
+                "has characters that a client id which is a scope too must not have"
+            })
+        {
+            return refuse(key, problem)
+        }
+        type.clientID = clientID
+        use(key, "as client_id")
+    }
+
+    /// The client secret: an empty one is none, for B2C refuses any secret, an empty one too, from a public client
+    /// (AADB2C90084).
+    mutating func readClientSecret(_ key: String) {
+        guard settings[key] != nil else { return }
+        if let secret = text(key) {
+            type.clientSecret = .literal(Secret(secret))
+            use(key, "as client_secret, kept in the definition, whose file only you can read")
+        } else if fate(of: key) == nil {
+            ignore(key, "empty: a public client, no secret is sent")
+        }
+    }
+
+    /// The redirect URI, at `key`.
+    mutating func readRedirectURI(_ key: String) {
+        guard settings[key] != nil else { return }
+        guard let text = text(key, DefinitionRule.redirectURI), let address = WebAddress(text) else {
+            if fate(of: key) == nil { ignore(key, "empty: the loopback redirect is used") }
+            return
+        }
+        type.redirectURI = text
+        if address.scheme == "urn" {
+            use(key, "as redirect_uri; no browser can open it, so login asks for the redirected URL")
+        } else if address.isLoopback, address.path.hasSuffix("/auth/openid/return") {
+            use(
+                key,
+                "as redirect_uri; it is that of the sample's web application, whose registration wants a secret:"
+                    + " if B2C refuses the sign-in, register a native client")
+        } else {
+            use(key, "as redirect_uri")
+        }
+    }
+
+    /// The API, at `key`; `mend` gives the URL meant by a slip in it and says what is wrong.
+    mutating func readAPI(_ key: String, mend: (String) -> (fixed: String, problem: String)?, fix: Bool) {
+        guard let text = text(key) else {
+            if settings[key] != nil, fate(of: key) == nil { ignore(key, "empty: relative URLs have no base") }
+            return
+        }
+        let slip = mend(text).flatMap { DefinitionRule.webAddress($0.fixed) == nil ? $0 : nil }
+        if let slip, fix {
+            type.apiBase = slip.fixed
+            return change(key, "into api_base \(slip.fixed): \(slip.problem)")
+        }
+        guard let base = self.text(key, DefinitionRule.webAddress) else { return }
+        type.apiBase = base
+        if let slip {
+            use(key, "as api_base, but \(slip.problem): \(slip.fixed) is probably meant, --fix takes it")
+        } else {
+            use(key, "as api_base")
+        }
+    }
+
+    /// Takes the authority over, with `defaultPolicy` in it, so that the form of its URLs stays known.
+    mutating func setAuthority(_ authority: B2CAuthority, defaultPolicy: B2CPolicy) {
+        type.authority = authority.address(policy: defaultPolicy).description
+        type.tenant = authority.tenant
+    }
+
+    /// The scopes: those of the app, and `offline_access` unless `exact`, without which sign-ins end within the
+    /// hour.
+    ///
+    /// - Parameter key: where the report speaks of them.
+    mutating func setScope(_ scope: [String], exact: Bool, key: String) {
+        var seen: Set<String> = []
+        type.scope = scope.filter { seen.insert($0).inserted }
+        if !exact, seen.insert("offline_access").inserted {
+            type.scope.append("offline_access")
+            change(
+                key,
+                "into scope \"\(type.scope.joined(separator: " "))\": offline_access added, without it"
+                    + " nothing can be refreshed (--exact leaves it out)")
+        } else {
+            use(key, "as scope \"\(type.scope.joined(separator: " "))\"")
+        }
+    }
+}

@@ -1,0 +1,75 @@
+package import CredentialCore
+internal import StrictJSON
+
+/// Reads the `settings.plist` of the iOS sample apps for Azure AD B2C as the definition of an account type.
+///
+/// The forms are told apart by their keys: form A has `authURL` (NXOAuth2Client), form B `authority` (ADAL preview),
+/// form C, older, `authority` with `signInPolicyId`. `docs/import.md` lists every key.
+package enum SettingsPlist {
+    /// Imports settings.
+    ///
+    /// - Parameters:
+    ///   - bytes: an XML, binary or JSON property list.
+    ///   - name: the type's name; `nil` for the one that form A holds.
+    ///   - fix: mends values that are plainly slips, where they would otherwise only be pointed out.
+    ///   - exact: keeps the scopes of the app, where `offline_access` would otherwise be added.
+    ///   - place: the file, for messages.
+    /// - Returns: the definition, and what became of each key.
+    /// - Throws: ``ErrorCode/configuration`` for a file that is no such settings, has placeholders left in it, or
+    ///   values that cannot be used; ``ErrorCode/usage`` for a name that is missing or bad.
+    package static func `import`(
+        _ bytes: [UInt8], name: String? = nil, fix: Bool = false, exact: Bool = false, place: String
+    ) throws(CredentialError) -> (type: AccountType, report: [ImportLine]) {
+        guard let settings = try PropertyList.parse(bytes, place: place).dictionary else {
+            throw CredentialError(.configuration, "\(place) must hold a dictionary of settings")
+        }
+        let options = Options(fix: fix, exact: exact)
+        switch (settings["authURL"] != nil, settings["authority"] != nil) {
+        case (true, false):
+            var form = NXOAuth2Settings(settings, options)
+            return try form.read(name: name, place: place)
+        case (false, true):
+            var form = ADALSettings(settings, options)
+            return try form.read(name: name, place: place)
+        case (true, true):
+            throw CredentialError(
+                .configuration, "\(place) has both 'authURL' and 'authority', so its form is not known",
+                hint: "keep one of the two")
+        case (false, false):
+            throw CredentialError(
+                .configuration, "\(place) has neither 'authURL' nor 'authority': no settings of a known form",
+                hint: "docs/import.md lists the forms")
+        }
+    }
+
+    /// Reads settings that stand in a folder of account types, as ``AccountTypeCatalog`` wants it: named by their
+    /// file, nothing mended.
+    ///
+    /// - Throws: as ``import(_:name:fix:exact:place:)``; ``ErrorCode/configuration`` too for a client secret in a
+    ///   file that others may read.
+    package static func definition(
+        _ bytes: [UInt8], name: String, isPrivate: Bool, place: String
+    ) throws(CredentialError) -> AccountType {
+        let type = try `import`(bytes, name: name, place: place).type
+        if !isPrivate, type.clientSecret != nil {
+            throw CredentialError(
+                .configuration, "key clientSecret holds a secret that others may read in \(place)",
+                hint: "chmod 600 the file")
+        }
+        return type
+    }
+
+    /// Whether `bytes` are settings of an app rather than a definition in JSON: anything but a JSON object, and an
+    /// object with keys that only settings have.
+    package static func recognises(_ bytes: [UInt8]) -> Bool {
+        guard let value = try? JSONValue.parse(bytes, dialect: .commented) else { return true }
+        guard let object = value.object else { return false }
+        return ["authURL", "clientID", "clientId"].contains { object[$0] != nil }
+    }
+
+    /// How to import.
+    struct Options {
+        let fix: Bool
+        let exact: Bool
+    }
+}
