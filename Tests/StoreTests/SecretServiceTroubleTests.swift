@@ -175,6 +175,15 @@ struct UnrulySecretServiceTests {
         }
     }
 
+    @Test func `a keyring that the person unlocks is read`() async {
+        await #expect(processExitsWith: .success) {
+            let service = try UnrulyService("--locked", "--on-prompt", "unlock")
+            defer { service.stop() }
+            #expect(try service.store(canPrompt: true).read(.example("a")) == nil)
+            #expect(service.calls.filter { $0 == "Prompt" }.count == 1)
+        }
+    }
+
     @Test func `a keyring that stays locked after its question was answered is locked`() async {
         await #expect(processExitsWith: .success) {
             let service = try UnrulyService("--locked")
