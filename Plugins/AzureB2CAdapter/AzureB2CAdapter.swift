@@ -74,7 +74,8 @@ package struct AzureB2CAdapter: CredentialAdapter {
     ) throws(CredentialError) -> IssuedTokens {
         let isMachine = request.grant.flow == .clientCredentials
         let client = try client(
-            of: request.type, policy: request.key.policy, grant: request.grant, needsIssuer: !isMachine, in: context)
+            of: request.type, policy: request.key.policy, grant: request.grant, needsIssuer: !isMachine, in: context
+        )
         let scope =
             isMachine
             ? try B2CConfiguration.clientCredentialsScope(request.scope, of: request.type)
@@ -109,7 +110,8 @@ package struct AzureB2CAdapter: CredentialAdapter {
             tenantID = metadata.issuer.flatMap(B2CProvider.tenantID)
         }
         let dialect = B2CDialect(
-            type: type, policy: provider.policy, tenantID: tenantID, requestID: B2CDialect.newRequestID(context.random))
+            type: type, policy: provider.policy, tenantID: tenantID,
+            requestID: B2CDialect.newRequestID(context.random))
         return OAuthClient(type: type, metadata: metadata, dialect: dialect, source: source, context: context)
     }
 }

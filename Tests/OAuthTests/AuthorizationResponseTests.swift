@@ -79,16 +79,17 @@ import Testing
         #expect(error.map { !$0.message.contains("abc") } ?? false)
     }
 
-    @Test(arguments: [
-        ("&iss=https%3A%2F%2Fgood", "https://good", false, true),
-        ("&iss=https%3A%2F%2Fgood", "https://good", true, true),
-        ("", "https://good", false, true),
-        ("&iss=https%3A%2F%2Fgood", nil, false, true),
-        ("", "https://good", true, false),
-        ("&iss=https%3A%2F%2Fevil", "https://good", false, false),
-        ("&iss=https%3A%2F%2Fgood%2F", "https://good", false, false),
-        ("&iss=", "https://good", false, false),
-    ] as [(String, String?, Bool, Bool)])
+    @Test(
+        arguments: [
+            ("&iss=https%3A%2F%2Fgood", "https://good", false, true),
+            ("&iss=https%3A%2F%2Fgood", "https://good", true, true),
+            ("", "https://good", false, true),
+            ("&iss=https%3A%2F%2Fgood", nil, false, true),
+            ("", "https://good", true, false),
+            ("&iss=https%3A%2F%2Fevil", "https://good", false, false),
+            ("&iss=https%3A%2F%2Fgood%2F", "https://good", false, false),
+            ("&iss=", "https://good", false, false),
+        ] as [(String, String?, Bool, Bool)])
     func `checks the issuer`(items: String, issuer: String?, requires: Bool, isAccepted: Bool) throws {
         let response = try AuthorizationResponse.parse(
             Self.loopback + "?code=c&state=s" + items, redirectURI: Self.loopback)
@@ -107,7 +108,8 @@ import Testing
         #expect(
             response.error
                 == ProviderError(
-                    code: "access_denied", description: "AADB2C90118: The user\r\nCorrelation ID: 1\r\n", uri: "https://x"))
+                    code: "access_denied", description: "AADB2C90118: The user\r\nCorrelation ID: 1\r\n",
+                    uri: "https://x"))
         let refusal = #expect(throws: CredentialError.self) {
             _ = try response.checkedCode(state: "s", issuer: nil, requiresIssuer: false) {
                 RefusalMapping.error($0, in: .authorize, type: "T")

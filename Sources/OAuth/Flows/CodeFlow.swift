@@ -97,7 +97,8 @@ package struct CodeFlow: Sendable {
     }
 
     private func checkRedirect(_ text: String) throws(CredentialError) {
-        guard let address = WebAddress(text), address.fragment == nil, address.scheme != "http" || address.isLoopback
+        guard let address = WebAddress(text), address.fragment == nil,
+            address.scheme != "http" || address.isLoopback
         else {
             throw CredentialError(
                 .configuration,

@@ -27,7 +27,8 @@ package struct DirectFlow: Sendable {
     /// Signs the client itself in.
     ///
     /// - Throws: the error that a refusal means.
-    package func clientCredentials(_ request: SignInRequest, scope: [String]) throws(CredentialError) -> SignInStep {
+    package func clientCredentials(_ request: SignInRequest, scope: [String]) throws(CredentialError) -> SignInStep
+    {
         try signIn(.clientCredentials, .machine, request, scope: scope)
     }
 

@@ -39,7 +39,8 @@ package final class MetadataSource: Sendable {
                 failure = failure ?? error
             }
         }
-        throw failure ?? CredentialError(.configuration, "the account type names no place for the provider's metadata")
+        throw failure
+            ?? CredentialError(.configuration, "the account type names no place for the provider's metadata")
     }
 
     /// The key that verifies a token; the key set is fetched anew, once, when a kept one has no such key.
@@ -70,7 +71,8 @@ package final class MetadataSource: Sendable {
     ) throws(CredentialError) -> (JSONObject, isFresh: Bool) {
         let name = address.description
         let now = context.clock.now
-        if let kept = documents.withLock({ $0[name] }), (0..<lifetime).contains(now.seconds(since: kept.fetchedAt)) {
+        if let kept = documents.withLock({ $0[name] }), (0..<lifetime).contains(now.seconds(since: kept.fetchedAt))
+        {
             return (kept.document, false)
         }
         guard address.isSecure else {

@@ -54,7 +54,8 @@ package struct OAuthClient: Sendable {
     /// Posts a form with the client's authentication.
     func post(_ fields: [FormCoding.Field], to endpoint: WebAddress) throws(CredentialError) -> HTTPResponse {
         guard endpoint.isSecure else {
-            throw CredentialError(.configuration, "'\(endpoint.origin)' is not https: no credentials are sent there")
+            throw CredentialError(
+                .configuration, "'\(endpoint.origin)' is not https: no credentials are sent there")
         }
         let authentication = try authentication()
         let body = FormCoding.encode(fields + authentication.fields(clientID: type.clientID))
@@ -93,7 +94,8 @@ package struct OAuthClient: Sendable {
             return method
         }
         if type.privateKey != nil { return .privateKeyJWT }
-        guard type.clientSecret != nil, let secret = try context.clientSecrets.clientSecret(of: type), !secret.isEmpty
+        guard type.clientSecret != nil, let secret = try context.clientSecrets.clientSecret(of: type),
+            !secret.isEmpty
         else { return .none }
         guard let offered = metadata.authenticationMethods else { return dialect.secretMethod }
         let candidates = [dialect.secretMethod, .secretBasic, .secretPost]

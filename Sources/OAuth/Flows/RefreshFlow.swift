@@ -48,7 +48,8 @@ package struct RefreshFlow: Sendable {
         do throws(CredentialError) {
             return try client.receive(members, state: request.grant.adapterState)
         } catch {
-            guard error.code == .temporary, request.key.bearer == .accessToken, members["access_token"] != nil else {
+            guard error.code == .temporary, request.key.bearer == .accessToken, members["access_token"] != nil
+            else {
                 throw error
             }
             client.context.note("the new id token is dropped: \(error.message)")

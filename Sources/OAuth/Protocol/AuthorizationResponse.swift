@@ -27,7 +27,8 @@ package struct AuthorizationResponse: Sendable, Equatable {
         guard !text.isEmpty, text.utf8.count <= 1 << 17 else {
             throw refused(text.isEmpty ? "it is empty" : "it is longer than 128 KiB")
         }
-        if let address = WebAddress(text), let expected = WebAddress(redirectURI), address.scheme == expected.scheme {
+        if let address = WebAddress(text), let expected = WebAddress(redirectURI), address.scheme == expected.scheme
+        {
             guard RedirectURI.matches(address, expected) else {
                 throw refused("it is not for the redirect URI of this sign-in")
             }

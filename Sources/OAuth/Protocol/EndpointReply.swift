@@ -20,9 +20,12 @@ package enum EndpointReply: Sendable {
     /// - Throws: ``ErrorCode/temporary`` for 408, 425, 429, 5xx, a redirect or an HTML page: nothing is known then;
     ///   ``ErrorCode/malformedReply`` for a 2xx without a JSON object; ``ErrorCode/configuration`` for 404, 405 and
     ///   410.
-    package static func sort(_ response: HTTPResponse, from place: String) throws(CredentialError) -> EndpointReply {
+    package static func sort(_ response: HTTPResponse, from place: String) throws(CredentialError) -> EndpointReply
+    {
         let retryAfter = response.value(of: "retry-after").map { ForeignText.shown($0, limit: 60) }
-        let parsed: Result<JSONValue, JSONError> = Result { () throws(JSONError) in try JSONValue.parse(response.body) }
+        let parsed: Result<JSONValue, JSONError> = Result { () throws(JSONError) in
+            try JSONValue.parse(response.body)
+        }
         let object = (try? parsed.get())?.object
         switch response.status {
         case 408, 425, 429, 500...599:
@@ -30,7 +33,8 @@ package enum EndpointReply: Sendable {
         case 300..<400:
             throw CredentialError(
                 .temporary, "the \(place) answered with a redirect, which is not followed",
-                hint: "a network that wants a sign-in of its own may be in between", details: ["status \(response.status)"])
+                hint: "a network that wants a sign-in of its own may be in between",
+                details: ["status \(response.status)"])
         case 404, 405, 410:
             if let error = object?["error"]?.string, !error.isEmpty { break }
             throw CredentialError(
@@ -39,7 +43,9 @@ package enum EndpointReply: Sendable {
         default: break
         }
         if let object {
-            if (200..<300).contains(response.status), object["access_token"] != nil || object["error"]?.string == nil {
+            if (200..<300).contains(response.status),
+                object["access_token"] != nil || object["error"]?.string == nil
+            {
                 return .object(object)
             }
             return .refused(

@@ -36,7 +36,8 @@ package enum FormCoding {
         var fields: [Field] = []
         for pair in text.utf8.split(separator: UInt8(ascii: "&")) {
             let halves = pair.split(separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)
-            guard let name = decodeOne(halves[0]), let value = decodeOne(halves.count > 1 ? halves[1] : halves[0][..<halves[0].startIndex])
+            guard let name = decodeOne(halves[0]),
+                let value = decodeOne(halves.count > 1 ? halves[1] : halves[0][..<halves[0].startIndex])
             else { return nil }
             fields.append((name, value))
         }

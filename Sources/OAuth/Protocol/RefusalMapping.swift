@@ -119,7 +119,9 @@ package enum RefusalMapping {
     package static func details(of refusal: ProviderError) -> [String] {
         var details: [String] = []
         if !refusal.code.isEmpty { details.append("error: " + ForeignText.shown(refusal.code, limit: 60)) }
-        if let text = refusal.description { details.append("error_description: " + ForeignText.shown(text, limit: 500)) }
+        if let text = refusal.description {
+            details.append("error_description: " + ForeignText.shown(text, limit: 500))
+        }
         if let uri = refusal.uri { details.append("error_uri: " + ForeignText.shown(uri)) }
         if let status = refusal.status { details.append("status: \(status)") }
         if let retryAfter = refusal.retryAfter { details.append("retry-after: " + retryAfter) }
