@@ -39,7 +39,10 @@ package struct AzureB2CAdapter: CredentialAdapter {
         case .code:
             let request = B2CConfiguration.withLocalhost(request)
             let client = try client(of: request.type, policy: request.policy, in: context)
-            return try CodeFlow(client).begin(request, scope: effectiveScope(request.scope, of: request.type))
+            let scope = effectiveScope(request.scope, of: request.type)
+            let added = scope.filter { !request.scope.contains($0) }
+            if !added.isEmpty { context.note("scopes that Azure AD B2C needs were added: \(Scope.text(added))") }
+            return try CodeFlow(client).begin(request, scope: scope)
         case .password:
             let client = try client(of: request.type, policy: request.policy, in: context)
             return try DirectFlow(client).password(

@@ -23,6 +23,7 @@ import Testing
         (outOfBand, "URN:ietf:wg:oauth:2.0:oob?code=abc&state=s", "abc"),
         (outOfBand, "code=abc&state=s", "abc"),
         (outOfBand, " 4/0AX4-abc= \n", "4/0AX4-abc="),
+        (outOfBand, "M.C1:abc", "M.C1:abc"),
         (
             "com.example.apps.1234-tepulg5joaks7:/",
             "com.example.apps.1234-tepulg5joaks7:/?state=s&code=4/WQAstm4iiN_0Qi-n4mEo-jL-85CvQ&scope=https://x/a+b#",
@@ -59,6 +60,10 @@ import Testing
         (loopback, "http://localhost:51873/?code=a%0db&state=s"),
         (loopback, "http://localhost:51873/?code=a%zz&state=s"),
         (loopback, "http://localhost:51873/?code=&state=s"),
+        (loopback, "https://localhost:51873/?a=1&code=abc&state=s"),
+        (loopback, "x:y?a=1&code=abc&state=s"),
+        (outOfBand, "https://evil.example/?a=1&code=abc&state=s"),
+        (outOfBand, "urn:ietf:wg:oauth:2.0:oob:other?code=abc&state=s"),
         (loopback, "http://localhost:51873/?Code=abc&state=s"),
         (outOfBand, "code=abc&state=t"),
         (outOfBand, "code=abc"),
