@@ -13,7 +13,7 @@ import Testing
             "accountIdentifier", "clientID", "clientSecret", "authURL", "loginURL", "bhh", "tokenURL", "keychain",
             "contentType", "taskAPI", "(scope)",
         ])
-        for (number, fate) in fates.dropLast().enumerated() { #expect(fate[2] == "\(5 + 2 * number)):") }
+        for (number, fate) in fates.dropLast().enumerated() { #expect(fate[2] == "\(5 + 2 * number))") }
         #expect(report.contains("offline_access added"))
         #expect(report.contains("no secret is sent"))
 
@@ -76,9 +76,9 @@ import Testing
     }
 
     @Test(arguments: [
-        ("clientID", "<client ID>", 7),
-        ("authURL", "https://login.microsoftonline.com/<tenant name>/oauth2/v2.0/authorize?p=<policy name>", 11),
-        ("tokenURL", "https://login.microsoftonline.com/<tenant name>/oauth2/v2.0/token?p=<policy name>", 17),
+        ("clientID", "<client ID>", 8),
+        ("authURL", "https://login.microsoftonline.com/<tenant name>/oauth2/v2.0/authorize?p=<policy name>", 12),
+        ("tokenURL", "https://login.microsoftonline.com/<tenant name>/oauth2/v2.0/token?p=<policy name>", 18),
     ])
     func `A placeholder is named with its key and line, and nothing is written`(
         key: String, value: String, line: Int
