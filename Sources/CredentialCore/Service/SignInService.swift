@@ -82,7 +82,10 @@ package struct SignInService: Sendable {
         var warnings: [String] = []
         if case .journaled(let failure) = try repository.save(&set, in: group) {
             // A first sign-in has no older item that could open the journal.
-            if isNew { throw failure }
+            if isNew {
+                try repository.forgetJournal(account, in: group)
+                throw failure
+            }
             warnings.append("the \(account.store.shownName) did not take the new tokens: \(failure.message)")
         }
         let kept = account

@@ -81,13 +81,15 @@ package struct TokenService: Sendable {
     /// - Throws: ``ErrorCode/signInRequired`` when there is no usable grant; ``ErrorCode/temporary`` and
     ///   ``ErrorCode/lockTimeout`` when trying again may help; the errors of the store.
     package func token(_ request: Request) throws(CredentialError) -> Answer {
-        let started = clock.now
         let lock: any HeldLock
+        // What a peer was about to replace: a token other than that one is as new as a forced refresh can ask for.
+        var replaced: AccessToken??
         if let free = try locks.tryLock(request.account.id, in: request.group) {
             lock = free
         } else {
             // A peer is at work. What is still good needs no waiting for it.
             let set = try read(request, isLocked: false)
+            replaced = set.accessToken(for: request.key)
             if !request.forceRefresh, let answer = fresh(in: set, request) { return answer }
             do throws(CredentialError) {
                 lock = try locks.lock(request.account.id, in: request.group, seconds: lockWait)
@@ -100,7 +102,9 @@ package struct TokenService: Sendable {
         }
         defer { lock.release() }
         let set = try read(request, isLocked: true)
-        if let answer = fresh(in: set, request), !request.forceRefresh || answer.token.issuedAt > started {
+        if let answer = fresh(in: set, request),
+            !request.forceRefresh || replaced.map({ $0 != answer.token }) == true
+        {
             return answer
         }
         return try refresh(set, request, lock)
