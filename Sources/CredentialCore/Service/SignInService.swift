@@ -63,7 +63,11 @@ package struct SignInService: Sendable {
         defer { lock.release() }
 
         var set = TokenSet(account: account, journalKey: random.bytes(32))
-        if !isNew, let stored = try repository.read(account, in: group, isLocked: true) { set = stored }
+        if !isNew {
+            if let stored = try repository.read(account, in: group, isLocked: true) { set = stored }
+            // Between the look at the registry and the lock the account may have been moved.
+            account.store = try repository.place(of: account, in: group)
+        }
         set.grants[policy] = result.tokens.grant
         set.accessTokens.removeAll { $0.key.policy == policy }
         if let token = result.tokens.accessToken { set.keep(token, now: now) }
@@ -97,6 +101,7 @@ package struct SignInService: Sendable {
         try registry.update(group) { (registry) throws(CredentialError) in
             var entry = kept
             entry.label = registry[id: kept.id]?.label
+            entry.leftover = registry[id: kept.id]?.leftover
             registry[id: kept.id] = entry
         }
         cache.drop(account.id, in: group)

@@ -85,7 +85,8 @@ package struct Session: Sendable {
     /// Token sets in the stores.
     package func repository(_ stores: any SecretStores) -> TokenSetRepository {
         TokenSetRepository(
-            stores: stores, journal: context.journal, cryptography: context.cryptography, random: context.random)
+            stores: stores, journal: context.journal, registry: context.registry,
+            cryptography: context.cryptography, random: context.random)
     }
 
     /// What adapters may use.
