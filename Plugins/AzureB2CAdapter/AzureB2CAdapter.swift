@@ -41,7 +41,10 @@ package struct AzureB2CAdapter: CredentialAdapter {
         case .code:
             let request = B2CConfiguration.withLocalhost(request)
             let client = try client(of: request.type, policy: request.policy, in: context)
-            return try CodeFlow(client).begin(request, scope: effectiveScope(request.scope, of: request.type))
+            let scope = effectiveScope(request.scope, of: request.type)
+            let added = scope.filter { !request.scope.contains($0) }
+            if !added.isEmpty { context.note("scopes that Azure AD B2C needs were added: \(Scope.text(added))") }
+            return try CodeFlow(client).begin(request, scope: scope)
         case .password:
             let client = try client(of: request.type, policy: request.policy, in: context)
             return try DirectFlow(client).password(
@@ -76,7 +79,8 @@ package struct AzureB2CAdapter: CredentialAdapter {
     ) throws(CredentialError) -> IssuedTokens {
         let isMachine = request.grant.flow == .clientCredentials
         let client = try client(
-            of: request.type, policy: request.key.policy, grant: request.grant, needsIssuer: !isMachine, in: context)
+            of: request.type, policy: request.key.policy, grant: request.grant, needsIssuer: !isMachine, in: context
+        )
         let scope =
             isMachine
             ? try B2CConfiguration.clientCredentialsScope(request.scope, of: request.type)
@@ -111,7 +115,8 @@ package struct AzureB2CAdapter: CredentialAdapter {
             tenantID = metadata.issuer.flatMap(B2CProvider.tenantID)
         }
         let dialect = B2CDialect(
-            type: type, policy: provider.policy, tenantID: tenantID, requestID: B2CDialect.newRequestID(context.random))
+            type: type, policy: provider.policy, tenantID: tenantID,
+            requestID: B2CDialect.newRequestID(context.random))
         return OAuthClient(type: type, metadata: metadata, dialect: dialect, source: source, context: context)
     }
 }

@@ -105,7 +105,8 @@ struct JWSSigner {
         }
         do {
             return try library.key(
-                type: scheme.keyType.libraryName, parameters: checked.parameters, isPrivate: purpose == .sign)
+                type: scheme.keyType.libraryName, parameters: checked.parameters,
+                from: purpose == .sign ? .keyPair : .publicKey)
         } catch {
             throw unusable("its numbers make no key", code: code, error)
         }

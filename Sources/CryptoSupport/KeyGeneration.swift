@@ -18,19 +18,21 @@ extension LibCryptography {
         var privateMembers: [(name: String, bytes: [UInt8])] = []
         switch type {
         case .rsa:
-            let key = try library.newKey(type: type.libraryName, parameters: [.integer("bits", 2_048)])
+            let key = try library.key(
+                type: type.libraryName, parameters: [.integer("bits", 2_048)], from: .chance)
             for name in ["n", "e"] { jwk[name] = Self.member(try library.number(name, of: key)) }
             privateMembers.append(("d", try library.number("d", of: key)))
             for factor in JSONWebKey.rsaFactors {
                 privateMembers.append((factor.jwk, try library.number(factor.library, of: key)))
             }
         case .elliptic(_, let group, let length):
-            let key = try library.newKey(type: type.libraryName, parameters: [.text("group", group)])
+            let key = try library.key(
+                type: type.libraryName, parameters: [.text("group", group)], from: .chance)
             jwk["x"] = Self.member(try library.number("qx", of: key, width: length))
             jwk["y"] = Self.member(try library.number("qy", of: key, width: length))
             privateMembers.append(("d", try library.number("priv", of: key, width: length)))
         case .ed25519:
-            let key = try library.newKey(type: type.libraryName, parameters: [])
+            let key = try library.key(type: type.libraryName, parameters: [], from: .chance)
             jwk["x"] = Self.member(try library.octets("pub", of: key))
             privateMembers.append(("d", try library.octets("priv", of: key)))
         }

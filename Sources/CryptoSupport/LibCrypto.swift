@@ -102,7 +102,7 @@ import LinuxPlatform
 
     /// A key of signatures; `type` is OpenSSL's name of its kind.
     func key(
-        type: String, parameters: [CryptoParameter], isPrivate: Bool
+        type: String, parameters: [CryptoParameter], from source: LibCryptoKey.Source
     ) throws(CredentialError) -> LibCryptoKey {
         let list = unsafe self.list(parameters)
         let context = unsafe crypto.EVP_PKEY_CTX_new_from_name(nil, type, nil)
@@ -110,11 +110,19 @@ import LinuxPlatform
             unsafe crypto.EVP_PKEY_CTX_free(context)
             unsafe release(list)
         }
+        guard unsafe context != nil else { throw failure("make a key") }
         var key: OpaquePointer?
-        guard unsafe context != nil, unsafe crypto.EVP_PKEY_fromdata_init(context) == 1,
-            unsafe crypto.EVP_PKEY_fromdata(
-                context, &key, isPrivate ? crypto_key_pair : crypto_public_key, list) == 1
-        else { throw failure("take the key") }
+        if source == .chance {
+            guard unsafe crypto.EVP_PKEY_keygen_init(context) == 1,
+                unsafe crypto.EVP_PKEY_CTX_set_params(context, list) == 1,
+                unsafe crypto.EVP_PKEY_generate(context, &key) == 1
+            else { throw failure("make a key") }
+        } else {
+            let selection = source == .keyPair ? crypto_key_pair : crypto_public_key
+            guard unsafe crypto.EVP_PKEY_fromdata_init(context) == 1,
+                unsafe crypto.EVP_PKEY_fromdata(context, &key, selection, list) == 1
+            else { throw failure("take the key") }
+        }
         return unsafe try owned(key)
     }
 
@@ -127,22 +135,6 @@ import LinuxPlatform
         return unsafe try owned(crypto.PEM_read_bio_PrivateKey(source, nil, nil, &password))
     }
 
-    /// A new key pair.
-    func newKey(type: String, parameters: [CryptoParameter]) throws(CredentialError) -> LibCryptoKey {
-        let list = unsafe self.list(parameters)
-        let context = unsafe crypto.EVP_PKEY_CTX_new_from_name(nil, type, nil)
-        defer {
-            unsafe crypto.EVP_PKEY_CTX_free(context)
-            unsafe release(list)
-        }
-        var key: OpaquePointer?
-        guard unsafe context != nil, unsafe crypto.EVP_PKEY_keygen_init(context) == 1,
-            unsafe crypto.EVP_PKEY_CTX_set_params(context, list) == 1,
-            unsafe crypto.EVP_PKEY_generate(context, &key) == 1
-        else { throw failure("make a key") }
-        return unsafe try owned(key)
-    }
-
     /// Whether `key` is of a kind, by OpenSSL's name.
     func isKey(_ key: LibCryptoKey, of type: String) -> Bool { unsafe crypto.EVP_PKEY_is_a(key.handle, type) == 1 }
 
@@ -151,15 +143,12 @@ import LinuxPlatform
 
     /// The name of the curve of `key`, where it has one.
     func curve(of key: LibCryptoKey) -> String? {
-        var name = [UInt8](repeating: 0, count: 64)
+        var name = [CChar](repeating: 0, count: 64)
         var length = 0
-        let found = unsafe name.withUnsafeMutableBytes { buffer in
-            unsafe crypto.EVP_PKEY_get_utf8_string_param(
-                key.handle, OSSL_PKEY_PARAM_GROUP_NAME, buffer.baseAddress?.assumingMemoryBound(to: CChar.self),
-                buffer.count, &length)
-        }
+        let found = unsafe crypto.EVP_PKEY_get_utf8_string_param(
+            key.handle, OSSL_PKEY_PARAM_GROUP_NAME, &name, name.count, &length)
         crypto.ERR_clear_error()
-        return found == 1 ? String(decoding: name.prefix(length), as: UTF8.self) : nil
+        return found == 1 ? String(decoding: name.prefix(length).map(UInt8.init(bitPattern:)), as: UTF8.self) : nil
     }
 
     /// The large number of `key` called `name`, big-endian; with zeros in front where it is shorter than `width`.

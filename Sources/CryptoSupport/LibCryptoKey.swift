@@ -11,4 +11,14 @@
     }
 
     deinit { unsafe free(handle) }
+
+    /// Where the numbers of a key come from.
+    enum Source {
+        /// From parameters that make a public key.
+        case publicKey
+        /// From parameters that make a key pair.
+        case keyPair
+        /// From chance; parameters say what kind of key is wanted.
+        case chance
+    }
 }

@@ -32,23 +32,17 @@ package final class DemoProvider: Sendable {
     ///   the same.
     /// - Throws: ``ErrorCode/temporary`` when the ports are taken.
     package func start() throws(CredentialError) -> String {
-        let result = server.withLock { server -> Result<UInt16, CredentialError> in
-            if let server { return .success(server.port) }
-            let context = context
-            let limits = ServerLimits(bodyBytes: 1 << 20, connections: 128)
-            do {
-                let started = try LoopbackServer(ports: context.configuration.ports, limits: limits) {
-                    Self.answer($0, context)
-                }
-                server = started
-                return .success(started.port)
-            } catch let error as CredentialError {
-                return .failure(error)
-            } catch {
-                return .failure(CredentialError(.internalFault, "the demo provider did not start"))
+        let context = context
+        let port = try server.withLock { (server: inout LoopbackServer?) throws(CredentialError) -> UInt16 in
+            if let server { return server.port }
+            let limits = ServerLimits(bodyBytes: 1 << 20, connectionBytes: 1 << 20, connections: 128)
+            let started = try LoopbackServer(ports: context.configuration.ports, limits: limits) {
+                Self.answer($0, context)
             }
+            server = started
+            return started.port
         }
-        return "http://localhost:\(try result.get())"
+        return "http://localhost:\(port)"
     }
 
     /// Stops listening and waits for the requests under way. ``start()`` may follow, on another port.
@@ -65,6 +59,14 @@ package final class DemoProvider: Sendable {
 
     /// The switches as they are now.
     package var switches: DemoSwitches { context.switches }
+
+    /// Every code, code verifier and token that has passed so far: what must not be found where secrets have no place.
+    package var secrets: Set<String> {
+        context.state.withLock { state in
+            state.verifiers.union(state.codes.keys).union(state.refreshTokens.keys)
+                .union(state.liveTokens).union(state.expiredTokens)
+        }
+    }
 
     /// Changes switches; holds for every request from then on.
     package func change(_ body: (inout DemoSwitches) -> Void) {

@@ -67,7 +67,8 @@ private final class SlowBody {
     private let handler: @Sendable (ServerRequest) -> ServerResponse
     private var daemon: OpaquePointer?
     private let running = Mutex(true)
-    /// The open connections, oldest first. A socket is in here only while it is open.
+    /// The open connections, oldest first, with duplicates of their sockets: libmicrohttpd closes its own before it
+    /// says so, and the number may belong to something else by then.
     private let connections = Mutex<[(connection: UInt, socket: Int32)]>([])
 
     /// Serves `listener`, which belongs to the daemon from then on, also when this throws.
@@ -146,14 +147,18 @@ extension MicroHTTPD {
         let socket = unsafe credmgr_mhd_connection_socket(server.library.connectionInfo, connection)
         server.connections.withLock { open in
             guard event == .CONNECTION_NOTIFY_STARTED else {
-                open.removeAll { $0.connection == name }
+                if let index = open.firstIndex(where: { $0.connection == name }) {
+                    close(open.remove(at: index).socket)
+                }
                 return
             }
-            if open.count >= server.limits.connections, let oldest = open.first {
-                shutdown(oldest.socket, Int32(SHUT_RDWR))
-                open.removeFirst()
+            if open.count >= server.limits.connections, !open.isEmpty {
+                let oldest = open.removeFirst().socket
+                shutdown(oldest, Int32(SHUT_RDWR))
+                close(oldest)
             }
-            if socket >= 0 { open.append((name, socket)) }
+            let duplicate = fcntl(socket, F_DUPFD_CLOEXEC, 0)
+            if duplicate >= 0 { open.append((name, duplicate)) }
         }
     }
 

@@ -16,7 +16,9 @@ import Testing
     }
 
     private func wait(_ listener: RedirectListener) -> Background<String> {
-        Background { try listener.wait(seconds: 60) { FormFields(query: WebAddress($0)?.query)["state"] == "right" } }
+        Background {
+            try listener.wait(seconds: 60) { FormFields(query: WebAddress($0)?.query)["state"] == "right" }
+        }
     }
 
     private func port(_ listener: RedirectListener) throws -> UInt16 {
@@ -42,7 +44,9 @@ import Testing
         let reply = try client.send("GET", listener.redirectURI + "?state=right&code=\(code)")
         _ = try waiting.value()
         #expect(!reply.text.contains(code) && !reply.text.contains("right"))
-        for part in ["<html lang=\"en\">", "<title>Sign-in received</title>", "<main>", "<h1>", "prefers-color-scheme"] {
+        for part in [
+            "<html lang=\"en\">", "<title>Sign-in received</title>", "<main>", "<h1>", "prefers-color-scheme",
+        ] {
             #expect(reply.text.contains(part))
         }
         #expect(!reply.text.contains("<script") && !reply.text.contains("src=") && !reply.text.contains("http"))
@@ -55,7 +59,8 @@ import Testing
     @Test func `says that a refused sign-in is none, without the provider's text`() throws {
         let listener = try listen()
         let waiting = wait(listener)
-        let url = listener.redirectURI
+        let url =
+            listener.redirectURI
             + "?error=access_denied&error_description=%3Cb%3EAADB2C90091%3C%2Fb%3E&state=right"
         let reply = try client.send("GET", url)
         #expect(try waiting.value() == url)

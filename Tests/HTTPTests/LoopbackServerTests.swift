@@ -46,7 +46,8 @@ import Testing
     @Test func `takes a body up to its limit and no further`() throws {
         let server = try echo(limits: ServerLimits(bodyBytes: 1000))
         let url = "http://127.0.0.1:\(server.port)/"
-        #expect(try client.send("POST", url, body: [UInt8](repeating: 65, count: 1000)).text == "POST\n/\n-\n1000\n")
+        #expect(
+            try client.send("POST", url, body: [UInt8](repeating: 65, count: 1000)).text == "POST\n/\n-\n1000\n")
         #expect(try client.send("POST", url, body: [UInt8](repeating: 65, count: 1001)).status == 413)
     }
 

@@ -45,13 +45,17 @@ final class RawConnection {
     }
 
     func send(_ text: String) {
-        _ = Array(text.utf8).withUnsafeBytes { Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
+        _ = Array(text.utf8).withUnsafeBytes {
+            Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
+        }
     }
 
     /// What comes until the server ends the connection.
     func readToEnd() -> String {
         var collected: [UInt8] = [], buffer = [UInt8](repeating: 0, count: 4096)
-        while case let count = recv(descriptor, &buffer, buffer.count, 0), count > 0 { collected += buffer[..<count] }
+        while case let count = recv(descriptor, &buffer, buffer.count, 0), count > 0 {
+            collected += buffer[..<count]
+        }
         return String(decoding: collected, as: UTF8.self)
     }
 

@@ -105,6 +105,34 @@ import Testing
         #expect(FileManager.default.fileExists(atPath: path + ".1"))
     }
 
+    @Test func `a writer that waited while the log was put away writes to the new one`() throws {
+        let folder = try folders.create(of: .standard)
+        // A try in which this thread sleeps for longer than a writer waits shows nothing.
+        let isProven = try (0..<5).contains { attempt in
+            let file = try folder.openShared("events.jsonl", appending: true)
+            #expect(FileLock.wait(file, milliseconds: 5000) == 0)
+            let done = DispatchSemaphore(value: 0)
+            Thread.detachNewThread {
+                log.append(event(attempt))
+                done.signal()
+            }
+            while try openCount(path) < 2 { sched_yield() }
+            try folder.rename("events.jsonl", to: "events.jsonl.1")
+            flock(file.number, LOCK_UN)
+            done.wait()
+            return try String(contentsOfFile: path + ".1", encoding: .utf8).isEmpty
+                && FileManager.default.fileExists(atPath: path)
+        }
+        #expect(isProven)
+    }
+
+    /// How often this process has a file open.
+    private func openCount(_ path: String) throws -> Int {
+        try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count {
+            (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\($0)")) == path
+        }
+    }
+
     @Test func `a log that cannot be written is no failure`() throws {
         try "".write(toFile: temporary.path + "/credmgr", atomically: false, encoding: .utf8)
         log.append(event(1))

@@ -69,11 +69,9 @@ extension B2CAuthority {
             self = try Self.read(text, at: "authorization_endpoint", of: type)
         } else if let text = type.endpoints[.token] {
             self = try Self.read(text, at: "token_endpoint", of: type)
-        } else if let tenant = type.tenant {
-            self = try Self.usual(tenant, of: type)
         } else {
-            throw CredentialError(
-                .configuration, "account type '\(type.name)' has neither 'authority' nor 'tenant'")
+            self = try Self.usual(of: type)
+            return
         }
         if let tenant = type.tenant, tenant.lowercased() != self.tenant.lowercased() {
             throw Self.fault("tenant", "is another than that of the authority", of: type)
@@ -110,7 +108,12 @@ extension B2CAuthority {
         return authority
     }
 
-    private static func usual(_ tenant: String, of type: AccountType) throws(CredentialError) -> B2CAuthority {
+    /// The place of `tenant` on b2clogin.com.
+    private static func usual(of type: AccountType) throws(CredentialError) -> B2CAuthority {
+        guard let tenant = type.tenant else {
+            throw CredentialError(
+                .configuration, "account type '\(type.name)' has neither 'authority' nor 'tenant'")
+        }
         let suffix = ".onmicrosoft.com"
         let lowered = tenant.lowercased()
         let label = lowered.hasSuffix(suffix) ? String(lowered.dropLast(suffix.count)) : lowered

@@ -105,7 +105,8 @@ package struct B2CAuthority: Sendable, Hashable {
 
     /// Hosts where a policy goes in the query unless its URL says otherwise: those of the time before b2clogin.com.
     private static let queryHosts: Set<String> = [
-        "login.microsoftonline.com", "login.windows.net", "login.microsoftonline.us", "login-us.microsoftonline.com",
+        "login.microsoftonline.com", "login.windows.net", "login.microsoftonline.us",
+        "login-us.microsoftonline.com",
         "login.microsoftonline.de", "login.chinacloudapi.cn", "login.partner.microsoftonline.cn",
         "login.usgovcloudapi.net",
     ]
@@ -116,7 +117,8 @@ package struct B2CAuthority: Sendable, Hashable {
     /// Whether `ending` (lower-case) is empty or what may stand after tenant and policy.
     private static func isEnding(_ ending: [String]) -> Bool {
         switch ending {
-        case [], ["login"], ["v2.0"], ["oauth2", "v2.0"], ["discovery", "v2.0", "keys"], ["openid", "v2.0", "userinfo"],
+        case [], ["login"], ["v2.0"], ["oauth2", "v2.0"], ["discovery", "v2.0", "keys"],
+            ["openid", "v2.0", "userinfo"],
             ["v2.0", ".well-known", "openid-configuration"]:
             return true
         default:

@@ -87,13 +87,13 @@ struct ADALSettings {
         let inQuery = authority.policy == nil ? authority.with(form: .query) : authority
         draft.setAuthority(inQuery, defaultPolicy: policy)
         if authority.isLegacy {
-            draft.change(
-                "authority", "legacy form: into the v2.0 endpoints of the same tenant"
-                    + SettingsDraft.remarks(on: authority))
-        } else if authority.otherQuery.isEmpty {
-            draft.use("authority", "as authority and tenant" + SettingsDraft.remarks(on: authority))
+            draft.change("authority", "into the v2.0 endpoints of the same tenant: it is of a legacy form")
+        } else if authority.isCollapsed {
+            draft.change("authority", "into authority and tenant, '//' in its path collapsed")
+        } else if !authority.otherQuery.isEmpty {
+            draft.change("authority", "into authority and tenant, without its query")
         } else {
-            draft.change("authority", "as authority and tenant, without its query")
+            draft.use("authority", "as authority and tenant")
         }
     }
 
@@ -117,10 +117,11 @@ struct ADALSettings {
 
     /// The URL meant by `http://HOST/PATH:PORT`, as the seed has it: `http://HOST:PORT/PATH`.
     static func portAfterPath(_ text: String) -> (fixed: String, problem: String)? {
-        guard let address = WebAddress(text), address.port == nil, address.query == nil,
-            let colon = address.path.lastIndex(of: ":"),
-            let port = UInt16(address.path[address.path.index(after: colon)...]), colon != address.path.startIndex
+        guard let address = WebAddress(text), address.port == nil, address.query == nil, address.fragment == nil,
+            let colon = address.path.lastIndex(of: ":"), colon != address.path.startIndex
         else { return nil }
+        let digits = address.path[address.path.index(after: colon)...]
+        guard digits.allSatisfy(\.isNumber), let port = UInt16(digits) else { return nil }
         let host = address.host.contains(":") ? "[\(address.host)]" : address.host
         let fixed = "\(address.scheme)://\(host):\(port)\(address.path[..<colon])"
         return (fixed, "its port stands after its path")

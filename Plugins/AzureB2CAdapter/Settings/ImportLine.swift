@@ -18,11 +18,17 @@ package struct ImportLine: Sendable, Hashable, CustomStringConvertible {
     package let line: Int?
     /// What became of it.
     package let fate: Fate
-    /// In what, or why; never the value of a secret.
+    /// As or into what, or why; never the value of a secret.
     package let text: String
 
-    /// One line for people: "bhh (line 16): used as redirect_uri".
+    /// One line for people: "bhh (line 16) used as redirect_uri", "fullScreen (line 23) ignored: the layout …".
     package var description: String {
-        "\(key)\(line.map { " (line \($0))" } ?? ""): \(fate.rawValue)\(text.isEmpty ? "" : " \(text)")"
+        let place = line.map { " (line \($0))" } ?? ""
+        let joint =
+            switch fate {
+            case .used, .changed: " "
+            case .ignored, .refused: ": "
+            }
+        return "\(key)\(place) \(fate.rawValue)\(joint)\(text)"
     }
 }

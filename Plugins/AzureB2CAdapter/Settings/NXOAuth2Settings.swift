@@ -68,8 +68,11 @@ struct NXOAuth2Settings {
         draft.setAuthority(authority, defaultPolicy: policy)
         draft.type.defaultPolicy = policy.written
         readExtraQuery(authority)
-        draft.use(
-            "authURL", "for authority, tenant and default_policy" + SettingsDraft.remarks(on: authority))
+        if authority.isCollapsed {
+            draft.change("authURL", "into authority, tenant and default_policy, '//' in its path collapsed")
+        } else {
+            draft.use("authURL", "for authority, tenant and default_policy")
+        }
         readTokenURL(authority, policy)
         if let login = draft.authority("loginURL") {
             if login.isSameTenant(as: authority) {
@@ -82,7 +85,9 @@ struct NXOAuth2Settings {
 
     private mutating func readTokenURL(_ authority: B2CAuthority, _ policy: B2CPolicy) {
         guard let token = draft.authority("tokenURL") else {
-            if draft.settings["tokenURL"] == nil { draft.change("tokenURL", "missing: made from authURL") }
+            if draft.settings["tokenURL"] == nil {
+                draft.change("tokenURL", "into what authURL gives: it is missing")
+            }
             return
         }
         if !token.isSameTenant(as: authority) {
@@ -93,7 +98,7 @@ struct NXOAuth2Settings {
         } else {
             let remarks = token.policy == nil ? "; the policy of authURL is added" : ""
             draft.use(
-                "tokenURL", "it agrees with authority and policy" + remarks + SettingsDraft.remarks(on: token))
+                "tokenURL", "to check authURL: they agree" + remarks)
         }
     }
 
@@ -105,7 +110,8 @@ struct NXOAuth2Settings {
             if item.contains("%") || item.contains("+") {
                 draft.refuse("authURL", "has an escaped parameter in its query: put it into extra_parameters")
             } else if let problem = DefinitionRule.parameter(parts[0], value) {
-                draft.refuse("authURL", "has the parameter '\(ForeignText.shown(parts[0], limit: 40))', which \(problem)")
+                draft.refuse(
+                    "authURL", "has the parameter '\(ForeignText.shown(parts[0], limit: 40))', which \(problem)")
             } else {
                 draft.type.authorizeParameters[parts[0]] = value
                 draft.change("authURL", "into extra_parameters.authorize.\(parts[0]) too")

@@ -5,7 +5,14 @@ extension SettingsDraft {
     /// The client id, at `key`.
     mutating func readClientID(_ key: String) {
         guard let clientID = required(key) else { return }
-        if let problem = DefinitionRule.clientID(clientID) { return refuse(key, problem) }
+        // The forms ask for a token for the client itself: its id is a scope too.
+        if let problem = DefinitionRule.clientID(clientID)
+            ?? DefinitionRule.scopeToken(clientID).map({ _ in
+                "has characters that a client id which is a scope too must not have"
+            })
+        {
+            return refuse(key, problem)
+        }
         type.clientID = clientID
         use(key, "as client_id")
     }
@@ -48,26 +55,24 @@ extension SettingsDraft {
             if settings[key] != nil, fate(of: key) == nil { ignore(key, "empty: relative URLs have no base") }
             return
         }
-        if let (fixed, problem) = mend(text), DefinitionRule.webAddress(fixed) == nil {
-            type.apiBase = fix ? fixed : text
-            return fix
-                ? change(key, "into api_base \(fixed): \(problem)")
-                : use(key, "as api_base as written, but \(problem): \(fixed) is probably meant, --fix takes it")
+        let slip = mend(text).flatMap { DefinitionRule.webAddress($0.fixed) == nil ? $0 : nil }
+        if let slip, fix {
+            type.apiBase = slip.fixed
+            return change(key, "into api_base \(slip.fixed): \(slip.problem)")
         }
         guard let base = self.text(key, DefinitionRule.webAddress) else { return }
         type.apiBase = base
-        use(key, "as api_base")
+        if let slip {
+            use(key, "as api_base, but \(slip.problem): \(slip.fixed) is probably meant, --fix takes it")
+        } else {
+            use(key, "as api_base")
+        }
     }
 
     /// Takes the authority over, with `defaultPolicy` in it, so that the form of its URLs stays known.
     mutating func setAuthority(_ authority: B2CAuthority, defaultPolicy: B2CPolicy) {
         type.authority = authority.address(policy: defaultPolicy).description
         type.tenant = authority.tenant
-    }
-
-    /// What was left out of `authority`, to be said after its key: nothing, or "; '//' collapsed".
-    static func remarks(on authority: B2CAuthority) -> String {
-        authority.isCollapsed ? "; '//' in its path collapsed" : ""
     }
 
     /// The scopes: those of the app, and `offline_access` unless `exact`, without which sign-ins end within the
@@ -79,8 +84,10 @@ extension SettingsDraft {
         type.scope = scope.filter { seen.insert($0).inserted }
         if !exact, seen.insert("offline_access").inserted {
             type.scope.append("offline_access")
-            change(key, "into scope \"\(type.scope.joined(separator: " "))\": offline_access added, without it"
-                + " nothing can be refreshed (--exact leaves it out)")
+            change(
+                key,
+                "into scope \"\(type.scope.joined(separator: " "))\": offline_access added, without it"
+                    + " nothing can be refreshed (--exact leaves it out)")
         } else {
             use(key, "as scope \"\(type.scope.joined(separator: " "))\"")
         }

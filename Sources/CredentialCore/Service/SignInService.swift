@@ -84,7 +84,10 @@ package struct SignInService: Sendable {
         case .stored: break
         case .journaled(let failure):
             // A first sign-in has no older item that could open the journal.
-            if isNew { throw failure }
+            if isNew {
+                try repository.forgetJournal(account, in: group)
+                throw failure
+            }
             warnings.append("the \(account.store.shownName) did not take the new tokens: \(failure.message)")
         case .overtaken:
             throw CredentialError(

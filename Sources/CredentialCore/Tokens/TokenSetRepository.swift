@@ -122,6 +122,13 @@ package struct TokenSetRepository: Sendable {
         try journal.remove(account.id, in: group)
     }
 
+    /// Drops what the journal keeps for an account.
+    ///
+    /// - Throws: ``ErrorCode/inputOutput``.
+    package func forgetJournal(_ account: Account, in group: KeychainGroup) throws(CredentialError) {
+        try journal.remove(account.id, in: group)
+    }
+
     private func item(_ account: Account, _ group: KeychainGroup) -> SecretItem {
         SecretItem(group: group, owner: account.id, kind: .tokenSet)
     }

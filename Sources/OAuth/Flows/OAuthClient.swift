@@ -172,6 +172,7 @@ package struct OAuthClient: Sendable {
         validator.nonce = nonce
         validator.code = code
         validator.accessToken = reply.accessToken
+        if nonce != nil { validator.maximumAge = type.authorizeParameters["max_age"].flatMap { Int64($0) } }
         validator.subject = state[GrantState.subject]?.string
         let claims = try validator.validate(idToken, cryptography: context.cryptography) {
             (algorithm, kid) throws(CredentialError) in

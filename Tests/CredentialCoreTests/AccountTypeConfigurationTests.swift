@@ -1,0 +1,67 @@
+import CredentialCore
+import StrictJSON
+import Testing
+
+@Suite struct AccountTypeConfigurationTests {
+    private static func configuration(_ json: String) throws -> ProductConfiguration {
+        let members = try #require(try JSONValue.parse(json, dialect: .commented).object)
+        return try ProductConfiguration(json: members, place: "config.json")
+    }
+
+    @Test func `every key is read`() throws {
+        let configuration = try Self.configuration(
+            #"""
+            {
+              "store": "file", "cache": "off", "min_valid": 120, "browser": "firefox --new-tab", "timeout": 30,
+              "default_group": "work", // and the rules
+              "rules": [
+                {"directory": "~/work/**", "type": "ToolA", "account": "ada@example.com"},
+                {"host": "git.example.com", "type": "ToolB"},
+              ],
+            }
+            """#)
+        #expect(configuration.store == .file)
+        #expect(!configuration.usesCache)
+        #expect(configuration.minimumValidity == 120)
+        #expect(configuration.browser == "firefox --new-tab")
+        #expect(configuration.timeout == 30)
+        #expect(configuration.defaultGroup?.name == "work")
+        #expect(configuration.rules.map(\.directory) == ["~/work/**", nil])
+        #expect(configuration.rules.map(\.host) == [nil, "git.example.com"])
+        #expect(configuration.rules.map(\.type) == ["ToolA", "ToolB"])
+        #expect(configuration.rules.map(\.account) == ["ada@example.com", nil])
+    }
+
+    @Test func `an empty file says nothing`() throws {
+        #expect(try Self.configuration("{}") == ProductConfiguration())
+        #expect(try Self.configuration(#"{"store":"auto","cache":"on"}"#) == ProductConfiguration())
+        #expect(try Self.configuration(#"{"store":"secret-service"}"#).store == .secretService)
+        #expect(try !Self.configuration(#"{"cache":false}"#).usesCache)
+    }
+
+    private static let faults: [(json: String, words: String)] = [
+        (#"{"stores":"file"}"#, "unknown key 'stores' in config.json"),
+        (#"{"store":"keyring"}"#, "key 'store' must be one of auto, secret-service, file in config.json"),
+        (#"{"cache":"maybe"}"#, "key 'cache' must be one of on, off"),
+        (#"{"cache":1}"#, "key 'cache' must be a string, not a number,"),
+        (#"{"min_valid":"60"}"#, "key 'min_valid' must be a whole number, not a string,"),
+        (#"{"min_valid":-1}"#, "key 'min_valid' must be between 0 and 86400"),
+        (#"{"timeout":0}"#, "key 'timeout' must be between 1 and 3600"),
+        (#"{"timeout":1e400}"#, "key 'timeout' must be a whole number"),
+        (#"{"default_group":"a b"}"#, "key 'default_group' must be 1 to 128"),
+        (#"{"rules":{}}"#, "key 'rules' must be an array of objects, not an object,"),
+        (#"{"rules":[1]}"#, "key 'rules' must be an array of objects"),
+        (#"{"rules":[{"dir":"~/x","type":"A"}]}"#, "unknown key 'rules[0].dir'"),
+        (#"{"rules":[{"type":"A"}]}"#, "key 'rules[0].directory' or 'host' is missing"),
+        (#"{"rules":[{"host":"a.example"}]}"#, "key 'rules[0].account' or 'type' is missing"),
+        (#"{"rules":[{"directory":"work","type":"A"}]}"#, "key 'rules[0].directory' must be absolute"),
+        (#"{"rules":[{"host":"https://a","type":"A"}]}"#, "key 'rules[0].host' is not a host name"),
+    ]
+
+    @Test(arguments: faults.indices) func `every fault is named`(_ index: Int) throws {
+        let (json, words) = Self.faults[index]
+        let error = try #require(throws: CredentialError.self) { try Self.configuration(json) }
+        #expect(error.code == .configuration)
+        #expect(error.message.contains(words), "\(error.message)")
+    }
+}

@@ -1,0 +1,231 @@
+import CredentialCore
+import Foundation
+import SecretServiceStore
+import TestSupport
+import Testing
+
+/// The store on a real gnome-keyring. A process has one session bus, so that each test runs in one of its own.
+@Suite(.enabled(if: PrivateKeyring.isInstalled, "dbus-daemon or gnome-keyring is missing"))
+struct SecretServiceStoreTests {
+    @Test func `a secret comes back as it was stored`() async {
+        await #expect(processExitsWith: .success) {
+            let keyring = try PrivateKeyring()
+            defer { keyring.stop() }
+            let store = keyring.store()
+            #expect(try store.read(.example("a")) == nil)
+            let large = (0..<65_536).map { UInt8(truncatingIfNeeded: $0 &* 31) }
+            for secret in [[UInt8]("{\"token\":\"ü\"}".utf8), [0, 255, 0], large] {
+                try store.write(secret, for: .example("a"), label: "credmgr: Example жук/日本")
+                #expect(try store.read(.example("a")) == secret)
+                #expect(try keyring.store().read(.example("a")) == secret)
+            }
+            #expect(try store.read(.example("b")) == nil)
+        }
+    }
+
+    @Test func `an item is created once and then changed in place`() async {
+        await #expect(processExitsWith: .success) {
+            let keyring = try PrivateKeyring()
+            defer { keyring.stop() }
+            let store = keyring.store()
+            for round in 1...3 {
+                try store.write([UInt8("\(round)".utf8.first ?? 0)], for: .example("a"), label: "credmgr: E/x u")
+            }
+            let found = try keyring.secretTool(["search", "--all", "account", "a"])
+            #expect(found.components(separatedBy: "label = ").count == 2)
+            #expect(found.contains("label = credmgr: E x u\n"))
+            #expect(found.contains("secret = 3\n"))
+            #expect(found.contains("schema = org.credmgr.TokenSet"))
+            #expect(found.components(separatedBy: "attribute.").count == 4)
+        }
+    }
+
+    @Test func `removing removes this item only, also when there is none`() async {
+        await #expect(processExitsWith: .success) {
+            let keyring = try PrivateKeyring()
+            defer { keyring.stop() }
+            let store = keyring.store()
+            try store.remove(.example("a"))
+            for owner in ["a", "b"] { try store.write([1], for: .example(owner), label: "credmgr: \(owner)") }
+            try store.remove(.example("a"))
+            #expect(try store.read(.example("a")) == nil)
+            #expect(try store.read(.example("b")) == [1])
+        }
+    }
+
+    @Test func `items are listed by group and kind`() async {
+        await #expect(processExitsWith: .success) {
+            let keyring = try PrivateKeyring()
+            defer { keyring.stop() }
+            let store = keyring.store()
+            let other = SecretItem(group: try KeychainGroup("other"), owner: "c", kind: .tokenSet)
+            let client = SecretItem(group: .standard, owner: "Type", kind: .clientSecret)
+            for item in [SecretItem.example("b"), .example("a"), other, client] {
+                try store.write([1], for: item, label: "credmgr: x")
+            }
+            #expect(try store.items(of: .standard, kind: .tokenSet) == [.example("a"), .example("b")])
+            #expect(try store.items(of: .standard, kind: .clientSecret) == [client])
+            #expect(try store.items(of: other.group, kind: .privateKey) == [])
+        }
+    }
+
+    @Test func `of several items for one account the one changed last counts, with a warning`() async {
+        await #expect(processExitsWith: .success) {
+            let keyring = try PrivateKeyring()
+            defer { keyring.stop() }
+            let warnings = Warnings()
+            let store = keyring.store { warnings.add($0) }
+            try store.write([UInt8]("ours".utf8), for: .example("a"), label: "credmgr: x")
+            #expect(warnings.all.isEmpty)
+            // The attribute that is not ours makes it another item to the keyring and the same to our search.
+            _ = try keyring.secretTool(
+                [
+                    "store", "--label=copy", "xdg:schema", "org.credmgr.TokenSet", "group", "default", "kind",
+                    "token-set", "account", "a", "more", "x",
+                ], input: "copy")
+            try store.write([UInt8]("newest".utf8), for: .example("a"), label: "credmgr: x")
+            #expect(try store.read(.example("a")) == [UInt8]("newest".utf8))
+            #expect(warnings.all.allSatisfy { $0.contains("2 items") } && !warnings.all.isEmpty)
+            try store.remove(.example("a"))
+            #expect(try store.read(.example("a")) == nil)
+        }
+    }
+
+    @Test func `an empty secret is damage, not absence`() async {
+        await #expect(processExitsWith: .success) {
+            let keyring = try PrivateKeyring()
+            defer { keyring.stop() }
+            let store = keyring.store()
+            try store.write([1], for: .example("a"), label: "credmgr: x")
+            _ = try keyring.secretTool(
+                [
+                    "store", "--label=x", "xdg:schema", "org.credmgr.TokenSet", "group", "default", "kind",
+                    "token-set", "account", "a",
+                ], input: "")
+            #expect(refusal { _ = try store.read(.example("a")) }?.code == .storeDamaged)
+        }
+    }
+
+    @Test func `a locked keyring is locked, never empty`() async {
+        await #expect(processExitsWith: .success) {
+            let keyring = try PrivateKeyring()
+            defer { keyring.stop() }
+            let store = keyring.store()
+            try store.write([1], for: .example("a"), label: "credmgr: x")
+            try keyring.lock()
+            for store in [store, keyring.store()] {
+                for owner in ["a", "never stored"] {
+                    let calls: [() throws -> Void] = [
+                        { _ = try store.read(.example(owner)) },
+                        { try store.write([2], for: .example(owner), label: "credmgr: x") },
+                        { try store.remove(.example(owner)) },
+                        { _ = try store.items(of: .standard, kind: .tokenSet) },
+                        { try store.probe() },
+                    ]
+                    for call in calls {
+                        let error = refusal(of: call)
+                        #expect(error?.code == .storeLocked)
+                        #expect(error?.hint?.contains("unlock") == true)
+                    }
+                }
+            }
+            #expect(try store.describe().isLocked)
+            try keyring.unlock()
+            #expect(try store.read(.example("a")) == [1])
+            #expect(try store.read(.example("never stored")) == nil)
+            #expect(try !store.describe().isLocked)
+        }
+    }
+
+    @Test func `a restart of the keyring between two calls goes unnoticed`() async {
+        await #expect(processExitsWith: .success) {
+            let keyring = try PrivateKeyring()
+            defer { keyring.stop() }
+            let store = keyring.store()
+            try store.write([1], for: .example("a"), label: "credmgr: x")
+            for round in UInt8(2)...4 {
+                try keyring.restartService()
+                try store.write([round], for: .example("a"), label: "credmgr: x")
+                try keyring.restartService()
+                #expect(try store.read(.example("a")) == [round])
+            }
+            #expect(UInt64(keyring.serviceProcess) == (try store.describe().process))
+        }
+    }
+
+    @Test func `without a default collection the store is not available`() async {
+        await #expect(processExitsWith: .success) {
+            let keyring = try PrivateKeyring(.gnomeKeyringWithoutCollection)
+            defer { keyring.stop() }
+            let store = keyring.store()
+            let calls: [() throws -> Void] = [
+                { try store.probe() },
+                { _ = try store.read(.example("a")) },
+                { try store.write([1], for: .example("a"), label: "credmgr: x") },
+                { try store.remove(.example("a")) },
+            ]
+            for call in calls {
+                let error = refusal(of: call)
+                #expect(error?.code == .storeUnavailable)
+                #expect(error?.message.contains("no default keyring") == true)
+            }
+        }
+    }
+
+    @Test func `writers of different items do not disturb each other`() async {
+        await #expect(processExitsWith: .success) {
+            let keyring = try PrivateKeyring()
+            defer { keyring.stop() }
+            let store = keyring.store()
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for number in UInt8(1)...20 {
+                    group.addTask {
+                        try store.write([number], for: .example("account\(number)"), label: "credmgr: x")
+                    }
+                }
+                try await group.waitForAll()
+            }
+            for number in UInt8(1)...20 { #expect(try store.read(.example("account\(number)")) == [number]) }
+            #expect(try store.items(of: .standard, kind: .tokenSet).count == 20)
+        }
+    }
+}
+
+/// The same store on a keyring that is another program altogether.
+@Suite(.enabled(if: PrivateKeyring.isKeePassXCInstalled, "keepassxc is not installed"))
+struct SecretServiceKeePassXCTests {
+    @Test func `items are created, changed in place by another process, listed and removed`() async {
+        await #expect(processExitsWith: .success) {
+            let keyring = try PrivateKeyring(.keePassXC)
+            defer { keyring.stop() }
+            let store = keyring.store()
+            try store.probe()
+            #expect(try store.read(.example("a")) == nil)
+            let bytes = (0..<5_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
+            try store.write(bytes, for: .example("a"), label: "credmgr: Example жук/日本")
+            #expect(try store.read(.example("a")) == bytes)
+            // Another connection is another client to KeePassXC.
+            try keyring.store().write([2], for: .example("a"), label: "credmgr: Example")
+            #expect(try store.read(.example("a")) == [2])
+            try store.write([3], for: .example("b"), label: "credmgr: Example")
+            #expect(try store.items(of: .standard, kind: .tokenSet) == [.example("a"), .example("b")])
+            try store.remove(.example("a"))
+            #expect(try store.read(.example("a")) == nil)
+            #expect(try store.read(.example("b")) == [3])
+        }
+    }
+
+    @Test func `a locked database is never empty`() async {
+        await #expect(processExitsWith: .success) {
+            let keyring = try PrivateKeyring(.keePassXC)
+            defer { keyring.stop() }
+            let store = keyring.store()
+            try store.write([1], for: .example("a"), label: "credmgr: Example")
+            try keyring.lock()
+            for store in [store, keyring.store()] {
+                #expect(refusal { _ = try store.read(.example("a")) }?.code == .storeLocked)
+                #expect(refusal { try store.remove(.example("a")) }?.code == .storeLocked)
+            }
+        }
+    }
+}
