@@ -89,13 +89,18 @@ package struct SignInService: Sendable {
         set.account = account
 
         var warnings: [String] = []
-        if case .journaled(let failure) = try repository.save(&set, in: group) {
+        switch try repository.save(&set, in: group) {
+        case .stored: break
+        case .journaled(let failure):
             // A first sign-in has no older item that could open the journal.
             if isNew {
                 try repository.forgetJournal(account, in: group)
                 throw failure
             }
             warnings.append("the \(account.store.shownName) did not take the new tokens: \(failure.message)")
+        case .overtaken:
+            throw CredentialError(
+                .temporary, "another process has changed \(account.id) meanwhile", hint: "sign in again")
         }
         let kept = account
         try registry.update(group) { (registry) throws(CredentialError) in
