@@ -35,9 +35,15 @@ package struct OAuthClient: Sendable {
     func requestTokens(
         _ request: TokenRequest, _ operation: ProviderOperation
     ) throws(CredentialError) -> JSONObject {
-        switch try sendTokenRequest(request) {
-        case .object(let members): return members
-        case .refused(let refusal): throw dialect.error(for: refusal, in: operation)
+        do throws(CredentialError) {
+            switch try sendTokenRequest(request) {
+            case .object(let members): return members
+            case .refused(let refusal): throw dialect.error(for: refusal, in: operation)
+            }
+        } catch {
+            var error = error
+            error.details += dialect.requestFacts
+            throw error
         }
     }
 
