@@ -88,12 +88,20 @@ package struct CommandContext: Sendable {
 package struct StoreOptions: Sendable {
     /// Whether the desktop may ask the user to unlock.
     package var mayPrompt: Bool
+    /// Whether a passphrase may be asked for on the terminal.
+    package var mayAsk: Bool
+    /// How long the desktop's question is waited for, in seconds.
+    package var promptSeconds: Int
     /// Takes what the user should know.
     package var warn: @Sendable (String) -> Void
 
     /// Makes options.
-    package init(mayPrompt: Bool, warn: @escaping @Sendable (String) -> Void) {
+    package init(
+        mayPrompt: Bool, mayAsk: Bool, promptSeconds: Int, warn: @escaping @Sendable (String) -> Void
+    ) {
         self.mayPrompt = mayPrompt
+        self.mayAsk = mayAsk
+        self.promptSeconds = promptSeconds
         self.warn = warn
     }
 }
