@@ -41,6 +41,8 @@ package struct CommandContext: Sendable {
     package var settings: any SettingsImporter
     /// The state of files, for the fast path.
     package var fileStates: any FileStates
+    /// The folder with all that is kept.
+    package var dataFolder: any DataFolder
     /// The adapters.
     package var adapters: AdapterRegistry
     /// Programs.
@@ -56,7 +58,7 @@ package struct CommandContext: Sendable {
         locks: any AccountLocks, journal: any GenerationJournal, events: any EventLog,
         tokenCache: any AccessTokenCache, stores: @escaping @Sendable (StoreOptions) -> any SecretStores,
         typeFiles: any TypeFiles, settings: any SettingsImporter, fileStates: any FileStates,
-        adapters: AdapterRegistry, programs: any Programs,
+        dataFolder: any DataFolder, adapters: AdapterRegistry, programs: any Programs,
         redirects: any RedirectReceivers
     ) {
         self.environment = environment
@@ -78,6 +80,7 @@ package struct CommandContext: Sendable {
         self.typeFiles = typeFiles
         self.settings = settings
         self.fileStates = fileStates
+        self.dataFolder = dataFolder
         self.adapters = adapters
         self.programs = programs
         self.redirects = redirects
