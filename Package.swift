@@ -118,6 +118,11 @@ let package = Package(
         tests(
             "CommandTests", ["CredmgrCommands", "CredentialCore", "StrictJSON", "TestSupport"],
             exclude: ["Snapshots"]),
-        tests("EndToEndTests", ["credmgr", "CredentialCore", "StrictJSON", "TestSupport"]),
+        tests(
+            "EndToEndTests",
+            [
+                "credmgr", "DemoProvider", "CryptoSupport", "LinuxPlatform", "LoopbackHTTP", "CredentialCore",
+                "StrictJSON", "TestSupport",
+            ]),
     ]
 )

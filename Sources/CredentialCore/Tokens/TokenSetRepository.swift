@@ -29,6 +29,8 @@ package struct TokenSetRepository: Sendable {
         case stored
         /// Sealed in the journal, because the store failed as told; the next run puts it into the store.
         case journaled(CredentialError)
+        /// Not at all: the store holds this newer generation by now, or nothing any more.
+        case overtaken(TokenSet?)
     }
 
     /// The newest generation of an account's token set: the store's, or the journal's where the store fell behind.
@@ -67,13 +69,46 @@ package struct TokenSetRepository: Sendable {
         return journaled
     }
 
-    /// Keeps the next generation of a token set. The caller holds the account's lock.
+    /// Sets room aside for the next generation of a token set in the journal, so that a full disk is noticed before
+    /// a refresh token is used up, not after. ``save(_:in:)`` gives back what it does not need.
+    ///
+    /// - Throws: ``ErrorCode/storeUnavailable``.
+    package func reserve(for set: TokenSet, in group: KeychainGroup) throws(CredentialError) {
+        do {
+            // Tokens may grow, by new claims for example.
+            try journal.reserve(2 * set.encoded().count + 16_384, for: set.account.id, in: group)
+        } catch {
+            throw CredentialError(
+                .storeUnavailable, "there is no room for new tokens, so none were asked for: \(error.message)",
+                hint: error.hint, details: error.details)
+        }
+    }
+
+    /// Gives back what ``reserve(for:in:)`` has set aside.
+    package func releaseReserve(for set: TokenSet, in group: KeychainGroup) {
+        journal.releaseReserve(for: set.account.id, in: group)
+    }
+
+    /// Keeps the next generation of a token set, unless the store holds another one than `set` was made from. The
+    /// caller holds the account's lock: that check is for the day when a lock did not work.
     ///
     /// - Throws: ``ErrorCode/storeUnavailable`` when neither the store nor the journal took it.
     package func save(_ set: inout TokenSet, in group: KeychainGroup) throws(CredentialError) -> Outcome {
-        set.generation += 1
         let account = set.account
+        defer { journal.releaseReserve(for: account.id, in: group) }
         let store = try stores.store(account.store)
+        do throws(CredentialError) {
+            if let bytes = try store.read(item(account, group)) {
+                if let stored = try? TokenSet(decoding: bytes), stored.generation > set.generation {
+                    return .overtaken(stored)
+                }
+            } else if set.generation > 0 {
+                return .overtaken(nil)
+            }
+        } catch {
+            // A store that cannot be read now will not take a write either; then the journal gets it.
+        }
+        set.generation += 1
         var journalFailure: CredentialError?
         if account.store == .secretService {
             do throws(CredentialError) { try writeJournal(set, group) } catch { journalFailure = error }
@@ -101,6 +136,13 @@ package struct TokenSetRepository: Sendable {
             try removeCopy(of: account, from: leftover, in: group)
         }
         try stores.store(try place(of: account, in: group)).remove(item(account, group))
+        try journal.remove(account.id, in: group)
+    }
+
+    /// Drops what the journal keeps for an account.
+    ///
+    /// - Throws: ``ErrorCode/inputOutput``.
+    package func forgetJournal(_ account: Account, in group: KeychainGroup) throws(CredentialError) {
         try journal.remove(account.id, in: group)
     }
 

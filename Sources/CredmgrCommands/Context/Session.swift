@@ -115,9 +115,9 @@ package struct Session: Sendable {
     /// Gives tokens.
     package func tokenService(_ stores: any SecretStores) -> TokenService {
         TokenService(
-            repository: repository(stores), locks: context.locks,
-            refresher: DetachedRefresher(programs: context.programs, seconds: lockWait), clock: context.clock,
-            lockWait: lockWait)
+            repository: repository(stores), registry: context.registry, locks: context.locks,
+            refresher: DetachedRefresher(programs: context.programs, seconds: lockWait), cache: cache,
+            clock: context.clock, lockWait: lockWait)
     }
 
     /// Keeps what sign-ins give.
