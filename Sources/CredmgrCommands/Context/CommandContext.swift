@@ -41,6 +41,8 @@ package struct CommandContext: Sendable {
     package var settings: any SettingsImporter
     /// The state of files, for the fast path.
     package var fileStates: any FileStates
+    /// The folder with all that is kept.
+    package var dataFolder: any DataFolder
     /// The adapters.
     package var adapters: AdapterRegistry
     /// Programs.
@@ -56,7 +58,7 @@ package struct CommandContext: Sendable {
         locks: any AccountLocks, journal: any GenerationJournal, events: any EventLog,
         tokenCache: any AccessTokenCache, stores: @escaping @Sendable (StoreOptions) -> any SecretStores,
         typeFiles: any TypeFiles, settings: any SettingsImporter, fileStates: any FileStates,
-        adapters: AdapterRegistry, programs: any Programs,
+        dataFolder: any DataFolder, adapters: AdapterRegistry, programs: any Programs,
         redirects: any RedirectReceivers
     ) {
         self.environment = environment
@@ -78,6 +80,7 @@ package struct CommandContext: Sendable {
         self.typeFiles = typeFiles
         self.settings = settings
         self.fileStates = fileStates
+        self.dataFolder = dataFolder
         self.adapters = adapters
         self.programs = programs
         self.redirects = redirects
@@ -88,12 +91,20 @@ package struct CommandContext: Sendable {
 package struct StoreOptions: Sendable {
     /// Whether the desktop may ask the user to unlock.
     package var mayPrompt: Bool
+    /// Whether a passphrase may be asked for on the terminal.
+    package var mayAsk: Bool
+    /// How long the desktop's question is waited for, in seconds.
+    package var promptSeconds: Int
     /// Takes what the user should know.
     package var warn: @Sendable (String) -> Void
 
     /// Makes options.
-    package init(mayPrompt: Bool, warn: @escaping @Sendable (String) -> Void) {
+    package init(
+        mayPrompt: Bool, mayAsk: Bool, promptSeconds: Int, warn: @escaping @Sendable (String) -> Void
+    ) {
         self.mayPrompt = mayPrompt
+        self.mayAsk = mayAsk
+        self.promptSeconds = promptSeconds
         self.warn = warn
     }
 }

@@ -43,7 +43,9 @@ struct Machine: Sendable {
             registry: RegistryFile(folders, clock: clock, warn: warn), locks: AccountLockFiles(folders),
             journal: JournalFiles(folders), events: EventLogFile(folders), tokenCache: cache,
             stores: { options in StoreShelf(self, options) }, typeFiles: files, settings: B2CSettings(),
-            fileStates: LinuxFileStates(), adapters: Self.adapters, programs: programs,
+            fileStates: LinuxFileStates(),
+            dataFolder: LinuxDataFolder(path: directories.dataFolder, clock: clock), adapters: Self.adapters,
+            programs: programs,
             redirects: LoopbackReceivers(random: random))
     }
 
