@@ -1,6 +1,8 @@
 import CredentialCore
+import CryptoSupport
 import EncryptedFileStore
 import Foundation
+import LinuxPlatform
 import Synchronization
 import TestSupport
 import Testing
