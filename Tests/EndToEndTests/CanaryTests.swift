@@ -32,20 +32,28 @@ import Testing
         }
     }
 
+    @Test(arguments: 0..<4)
+    func `The search finds a secret in every disguise`(offset: Int) {
+        let secret = "canary-3Vx8?>~-of-a-token", around = String(repeating: "x", count: offset)
+        let hidden = Data((around + secret + "tail").utf8).base64EncodedString()
+        let web = hidden.replacing("+", with: "-").replacing("/", with: "_")
+        for text in [around + secret, "a\(hidden)b", "{\(web)}"] {
+            #expect(disguises(of: secret).contains { Data(text.utf8).range(of: $0.bytes) != nil }, "\(text)")
+        }
+    }
+
     @Test(arguments: ["key file", "passphrase", "keyring"])
     func `A whole session leaves none in a file, on a stream or with a child`(store: String) throws {
         let keyring = store == "keyring" ? try PrivateKeyring() : nil
         defer { keyring?.stop() }
         var variables = keyring.map { ["DBUS_SESSION_BUS_ADDRESS": $0.busAddress] } ?? [:]
-        if store == "passphrase" { variables["CREDMGR_PASSPHRASE_FILE"] = "/dev/null" }
-        let plain = try Home(variables)
-        let passphrase = try plain.write(Self.passphrase + "\n", to: "outside/passphrase")
-        let home: Home
+        // Somebody else's folder, for what the user keeps in files of the user's own.
+        let elsewhere = try Home()
         if store == "passphrase" {
-            variables["CREDMGR_PASSPHRASE_FILE"] = passphrase
+            variables["CREDMGR_PASSPHRASE_FILE"] = try elsewhere.write(Self.passphrase + "\n", to: "passphrase")
             variables["CREDMGR_PASSPHRASE_COMMAND"] = "echo \(Self.passphrase)"
         }
-        home = try Home(variables)
+        let home = try Home(variables)
         let user = DemoUser(
             email: "carol@example.com", password: Secret(Self.password),
             objectID: "c0c0c0c0-0e2f-4a68-9c5d-7b8e9f0a1b2c", name: "Carol Example")
@@ -89,10 +97,10 @@ import Testing
             """
             #!/bin/sh
             env -0 > '\(home.path)/outside/command.environment'
-            cat '\(plain.path)/outside/secret'
+            cat '\(elsewhere.path)/secret'
 
             """, to: "outside/command", mode: 0o700)
-        try plain.write(Self.clientSecret, to: "outside/secret")
+        try elsewhere.write(Self.clientSecret, to: "secret")
         let named = try home.json(["types", "show", "Machine", "--json"]).object
         var definition = JSONObject()
         for (key, value) in named?.members ?? [] where key != "name" && key != "path" { definition[key] = value }
