@@ -6,7 +6,7 @@ import LinuxPlatform
 // Before anything else: what a crash or another process could read.
 ProcessHygiene.harden()
 
-let words = ProcessArguments.words()
+let words = Array(CommandLine.arguments.dropFirst())
 let status: Int32
 do throws(CredentialError) {
     if let token = FastToken.answer(words, in: Machine.fastPlace) {

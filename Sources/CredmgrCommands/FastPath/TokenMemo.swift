@@ -52,16 +52,23 @@ struct TokenMemo: Sendable {
 
     /// The memo's name: everything of the call that decides the answer.
     static func name(_ query: TokenQuery, group: String?, _ place: FastPlace) -> String? {
-        var parts: [String] = [place.dataHome, "memo"]
-        parts += place.typeFolders + [place.configurationFile]
-        parts.append(group ?? place.variable("CREDMGR_GROUP") ?? "")
-        parts.append(query.target.type ?? place.variable("CREDMGR_TYPE") ?? "")
-        parts.append(query.target.account ?? place.variable("CREDMGR_ACCOUNT") ?? "")
-        parts.append(query.policy ?? "")
-        parts.append(query.scope.joined(separator: " "))
-        parts.append(query.resource ?? "")
-        parts.append(query.audience ?? "")
-        let name = parts.joined(separator: "\n")
+        // Not `joined`: the runtime would search all conformances for its generic code.
+        var name = "\(place.dataHome)\nmemo"
+        func add(_ part: String) {
+            name += "\n"
+            name += part
+        }
+        for folder in place.typeFolders { add(folder) }
+        add(place.configurationFile)
+        add(group ?? place.variable("CREDMGR_GROUP") ?? "")
+        add(query.target.type ?? place.variable("CREDMGR_TYPE") ?? "")
+        add(query.target.account ?? place.variable("CREDMGR_ACCOUNT") ?? "")
+        add(query.policy ?? "")
+        var scope = ""
+        for word in query.scope { scope += scope.isEmpty ? word : " " + word }
+        add(scope)
+        add(query.resource ?? "")
+        add(query.audience ?? "")
         // A kernel key's description holds 4,095 bytes.
         return name.utf8.count < 3_500 ? name : nil
     }
