@@ -50,7 +50,6 @@ package struct Program: Sendable {
     }
 
     private func run(_ arguments: ParsedArguments) throws(CredentialError) {
-        if arguments.command.path == ["token"], try TokenCommand.runFast(arguments, context) { return }
         let options = try GlobalOptions(arguments, environment: context.environment)
         let session = try Session(
             context: context, options: options,

@@ -25,6 +25,15 @@ struct Machine: Sendable {
         directories = try BaseDirectories(environment: environment)
     }
 
+    /// What the fast path needs of the machine; `nil` without a home folder.
+    static func fastPlace() -> FastPlace? {
+        guard let directories = try? BaseDirectories(variable: ProcessEnvironment.variable) else { return nil }
+        return FastPlace(
+            dataHome: directories.dataFolder, typeFolders: directories.typeFolders,
+            configurationFile: directories.configurationFile, variable: { ProcessEnvironment.variable($0) },
+            tokenCache: KernelKeyringCache(), fileStates: LinuxFileStates(), clock: SystemClock())
+    }
+
     /// The adapters that are built in.
     static let adapters = AdapterRegistry([AzureB2CAdapter(), GenericOAuth2Adapter()])
 
@@ -34,8 +43,8 @@ struct Machine: Sendable {
         let warn: @Sendable (String) -> Void = { text in console.writeNotice(ErrorRenderer().warning(text)) }
         return CommandContext(
             environment: environment, workingDirectory: WorkingDirectory.path, dataHome: directories.dataFolder,
-            typeFolders: (directories.configSearchPath + directories.dataSearchPath).map { $0 + "/types" },
-            configurationFile: directories.configFolder + "/config.json", console: console, clock: clock,
+            typeFolders: directories.typeFolders,
+            configurationFile: directories.configurationFile, console: console, clock: clock,
             random: random, cryptography: cryptography,
             transport: CurlTransport(
                 userAgent: "credmgr/\(Program.version)",
@@ -60,6 +69,13 @@ struct Machine: Sendable {
     var passphrase: PassphraseSource {
         PassphraseSource(environment: environment, files: files, programs: programs)
     }
+}
+
+extension BaseDirectories {
+    /// Where type definitions are looked up, the user's own folder first.
+    fileprivate var typeFolders: [String] { (configSearchPath + dataSearchPath).map { $0 + "/types" } }
+    /// The user's configuration.
+    fileprivate var configurationFile: String { configFolder + "/config.json" }
 }
 
 /// The states of files of this machine.
