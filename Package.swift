@@ -70,16 +70,19 @@ let package = Package(
         source("LoopbackHTTP", ["CMicroHTTPD", "LinuxPlatform", "CredentialCore"]),
         source("DemoProvider", ["LoopbackHTTP", "CryptoSupport", "CredentialCore", "StrictJSON"]),
 
+        // Adapters that others bring
+        source("ProviderHost", ["CredentialCore", "OAuth", "StrictJSON", "LinuxPlatform"]),
+
         // The command line
         source(
             "CredmgrCommands",
-            ["CredentialCore", "OAuth", "StrictJSON", "LinuxPlatform"]),
+            ["CredentialCore", "OAuth", "StrictJSON", "LinuxPlatform", "ProviderHost"]),
         .executableTarget(
             name: "credmgr",
             dependencies: [
                 "CredmgrCommands", "CredentialCore", "GenericOAuth2Adapter", "AzureB2CAdapter", "LinuxPlatform",
                 "LocalFiles", "SecretServiceStore", "EncryptedFileStore", "KernelKeyringCache", "CurlTransport",
-                "CryptoSupport", "LoopbackHTTP", "DemoProvider",
+                "CryptoSupport", "LoopbackHTTP", "DemoProvider", "ProviderHost",
             ],
             swiftSettings: strict),
 
@@ -118,6 +121,12 @@ let package = Package(
         tests(
             "CommandTests", ["CredmgrCommands", "CredentialCore", "StrictJSON", "TestSupport"],
             exclude: ["Snapshots"]),
+        tests(
+            "ProviderHostTests",
+            [
+                "ProviderHost", "GenericOAuth2Adapter", "AzureB2CAdapter", "DemoProvider", "CryptoSupport",
+                "LinuxPlatform", "CurlTransport", "CredentialCore", "StrictJSON", "credmgr", "TestSupport",
+            ]),
         tests("EndToEndTests", ["credmgr", "CredentialCore", "StrictJSON", "TestSupport"]),
     ]
 )

@@ -1,4 +1,5 @@
 package import CredentialCore
+package import ProviderHost
 
 /// Everything outside the commands: each effect they can have, made by the composition root, or by a test.
 package struct CommandContext: Sendable {
@@ -43,6 +44,10 @@ package struct CommandContext: Sendable {
     package var fileStates: any FileStates
     /// The adapters.
     package var adapters: AdapterRegistry
+    /// The external adapters that are installed.
+    package var providers: ProviderCatalog
+    /// The presets of providers.
+    package var presets: PresetCatalog
     /// Programs.
     package var programs: any Programs
     /// Listens for redirects.
@@ -56,7 +61,7 @@ package struct CommandContext: Sendable {
         locks: any AccountLocks, journal: any GenerationJournal, events: any EventLog,
         tokenCache: any AccessTokenCache, stores: @escaping @Sendable (StoreOptions) -> any SecretStores,
         typeFiles: any TypeFiles, settings: any SettingsImporter, fileStates: any FileStates,
-        adapters: AdapterRegistry, programs: any Programs,
+        adapters: AdapterRegistry, providers: ProviderCatalog, presets: PresetCatalog, programs: any Programs,
         redirects: any RedirectReceivers
     ) {
         self.environment = environment
@@ -79,6 +84,8 @@ package struct CommandContext: Sendable {
         self.settings = settings
         self.fileStates = fileStates
         self.adapters = adapters
+        self.providers = providers
+        self.presets = presets
         self.programs = programs
         self.redirects = redirects
     }
