@@ -119,14 +119,24 @@ let package = Package(
                 "LinuxPlatform", "TestSupport",
             ]),
         tests(
-            "CommandTests", ["CredmgrCommands", "CredentialCore", "StrictJSON", "TestSupport"],
+            "CommandTests",
+            [
+                "CredmgrCommands", "GenericOAuth2Adapter", "AzureB2CAdapter", "CredentialCore", "StrictJSON",
+                "TestSupport",
+            ],
             exclude: ["Snapshots"]),
         tests(
             "ProviderHostTests",
             [
                 "ProviderHost", "GenericOAuth2Adapter", "AzureB2CAdapter", "DemoProvider", "CryptoSupport",
-                "LinuxPlatform", "CurlTransport", "CredentialCore", "StrictJSON", "credmgr", "TestSupport",
+                "LinuxPlatform", "CurlTransport", "LoopbackHTTP", "CredentialCore", "StrictJSON", "credmgr",
+                "TestSupport",
             ]),
-        tests("EndToEndTests", ["credmgr", "CredentialCore", "StrictJSON", "TestSupport"]),
+        tests(
+            "EndToEndTests",
+            [
+                "credmgr", "DemoProvider", "CryptoSupport", "LinuxPlatform", "LoopbackHTTP", "CredentialCore",
+                "StrictJSON", "TestSupport",
+            ]),
     ]
 )

@@ -18,7 +18,9 @@ struct B2CPerson {
 
     /// The `profile_info` of a reply; `nil` where there is none that can be read. Any of its members may be `null`.
     static func profile(of reply: TokenReply) -> JSONObject? {
-        guard let text = reply.members["profile_info"]?.string, let bytes = Base64URL.decode(text) else { return nil }
+        guard let text = reply.members["profile_info"]?.string, let bytes = Base64URL.decode(text) else {
+            return nil
+        }
         return (try? JSONValue.parse(bytes))?.object
     }
 

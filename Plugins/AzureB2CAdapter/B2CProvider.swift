@@ -48,7 +48,8 @@ struct B2CProvider {
         } catch {
             throw error.code == .configuration
                 ? CredentialError(
-                    .configuration, "the tenant has no policy '\(policy)', or there is no such tenant: \(error.message)",
+                    .configuration,
+                    "the tenant has no policy '\(policy)', or there is no such tenant: \(error.message)",
                     hint: "check authority, tenant and policies of the account type", details: error.details)
                 : error
         }
@@ -56,7 +57,8 @@ struct B2CProvider {
         if let keys = found.endpoints[.jwks] {
             guard keys.origin == authority.base.origin else {
                 throw CredentialError(
-                    .validationFailed, "the metadata of policy '\(policy)' points to keys at another host, \(keys.origin)")
+                    .validationFailed,
+                    "the metadata of policy '\(policy)' points to keys at another host, \(keys.origin)")
             }
             metadata.endpoints[.jwks] = keys
         }

@@ -3,6 +3,9 @@ import OAuth
 
 /// The reason that B2C hides in `error_description`: `AADB2C90118: The user has …`, then lines of `Key: value`.
 struct B2CRefusal: Equatable {
+    /// The number that means: run the policy that resets passwords.
+    static let forgottenPassword = "90118"
+
     /// The five digits.
     let number: String
     /// The sentence, to the end of its line.
@@ -37,13 +40,14 @@ struct B2CRefusal: Equatable {
         let login = "credmgr login --type \(type.name) --policy \(policy)"
         var (code, sentence, hint): (ErrorCode, String, String?)
         switch number {
-        case "90118":
+        case Self.forgottenPassword:
             (code, sentence) = (.denied, "the user has forgotten the password")
             hint =
                 type.passwordResetPolicy.map { "credmgr login --type \(type.name) --policy \($0)" }
                 ?? "set password_reset_policy in account type '\(type.name)' to the policy that resets passwords"
         case "90091": (code, sentence, hint) = (.cancelled, "the sign-in was cancelled", nil)
-        case "90077": (code, sentence, hint) = (.signInRequired, "there is no session to sign in with silently", login)
+        case "90077":
+            (code, sentence, hint) = (.signInRequired, "there is no session to sign in with silently", login)
         case "90080", "90128", "90129":
             (code, sentence, hint) = (.signInRequired, "the sign-in has expired or was revoked", login)
         case "90088":
@@ -79,7 +83,10 @@ struct B2CRefusal: Equatable {
 
     private static let configurationFaults: [(numbers: Set<String>, sentence: String, keys: String)] = [
         (["90055", "90010", "90012", "90117", "90146", "99068"], "the scope was refused", "scope"),
-        (["90079", "90081", "90084"], "the client's secret was refused", "client_secret: a public client has none"),
+        (
+            ["90079", "90081", "90084"], "the client's secret was refused",
+            "client_secret: a public client has none"
+        ),
         (["90006", "90287"], "the redirect URI is not registered", "redirect_uri"),
         (["90224", "90057", "90058"], "the policy or the client does not allow this flow", "flow and policies"),
         (["90279"], "the sign-in was made by another client", "client_id"),

@@ -25,8 +25,7 @@ struct GenericConfiguration {
             guard explicit[.token] != nil else {
                 throw fault("it has neither issuer nor token_endpoint", hint: "set issuer, or the endpoints")
             }
-            let needsBrowser = (type.flow ?? .code) == .code
-            guard !needsBrowser || explicit[.authorization] != nil else {
+            guard type.flow != .code || explicit[.authorization] != nil else {
                 throw fault("it has neither issuer nor authorization_endpoint")
             }
             if type.scope.contains("openid") { throw Self.openIDWithoutIssuer(type) }

@@ -60,6 +60,14 @@ package final class DemoProvider: Sendable {
     /// The switches as they are now.
     package var switches: DemoSwitches { context.switches }
 
+    /// Every code, code verifier and token that has passed so far: what must not be found where secrets have no place.
+    package var secrets: Set<String> {
+        context.state.withLock { state in
+            state.verifiers.union(state.codes.keys).union(state.refreshTokens.keys)
+                .union(state.liveTokens).union(state.expiredTokens)
+        }
+    }
+
     /// Changes switches; holds for every request from then on.
     package func change(_ body: (inout DemoSwitches) -> Void) {
         context.state.withLock { body(&$0.switches) }

@@ -55,6 +55,8 @@ struct DemoState: Sendable {
     var users: [DemoUser]
     var codes: [String: DemoCode] = [:]
     var refreshTokens: [String: DemoRefreshToken] = [:]
+    /// The code verifiers that were shown.
+    var verifiers: Set<String> = []
     var revokedFamilies: Set<Int> = []
     var lastFamily = 0
     var sessions: [String: DemoSession] = [:]

@@ -34,6 +34,8 @@ extension DemoSwitches {
         case "retry_after": Self.set(&retryAfter, value.integer)
         case "reply_milliseconds": Self.set(&replyMilliseconds, value.integer)
         case "truncates_replies": Self.set(&truncatesReplies, value.bool)
+        case "token_reply": Self.set(&tokenReply, value.string)
+        case "id_token_fault": Self.set(&idTokenFault, value.string.flatMap(IDTokenFault.init))
         case "code_size": Self.set(&codeSize, value.integer)
         case "repeats_redirect_parameters": Self.set(&repeatsRedirectParameters, value.bool)
         case "state_form": Self.set(&stateForm, value.string.flatMap(StateForm.init))
@@ -74,6 +76,8 @@ extension DemoSwitches {
             "retry_after": .integer(retryAfter),
             "reply_milliseconds": .integer(replyMilliseconds),
             "truncates_replies": .bool(truncatesReplies),
+            "token_reply": .string(tokenReply),
+            "id_token_fault": .string(idTokenFault.rawValue),
             "code_size": .integer(codeSize),
             "repeats_redirect_parameters": .bool(repeatsRedirectParameters),
             "state_form": .string(stateForm.rawValue),

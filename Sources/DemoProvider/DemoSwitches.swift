@@ -30,6 +30,26 @@ package struct DemoSwitches: Sendable {
         case ofAnotherSignIn = "of_another_sign_in"
     }
 
+    /// What is wrong with id tokens.
+    package enum IDTokenFault: String, Sendable {
+        /// Nothing.
+        case none
+        /// The signature is of other text.
+        case signature
+        /// It has no signature: `alg` is `none`.
+        case unsigned
+        /// It names another issuer than the discovery document.
+        case issuer
+        /// It is for another client.
+        case audience
+        /// It answers another sign-in.
+        case nonce
+        /// It has run out long ago.
+        case expired
+        /// It is of another policy.
+        case policy
+    }
+
     /// Numbers of token replies are strings.
     package var numbersAsStrings = false
     /// Without a resource in the scope there is no access token.
@@ -86,6 +106,10 @@ package struct DemoSwitches: Sendable {
     package var replyMilliseconds: Int64 = 0
     /// Token replies stop in the middle of the JSON.
     package var truncatesReplies = false
+    /// The body of token replies, in place of the right one, when it is not empty.
+    package var tokenReply = ""
+    /// What is wrong with id tokens.
+    package var idTokenFault = IDTokenFault.none
     /// The size of authorization codes in bytes, at least.
     package var codeSize: Int64 = 1_024
     /// Redirects bring each of their parameters twice.

@@ -11,6 +11,7 @@ struct TokenEndpoint: Sendable {
         let fields = FormFields(decoding: request.body)
         let switches = context.switches
         count(fields["grant_type"])
+        if let verifier = fields["code_verifier"] { context.state.withLock { _ = $0.verifiers.insert(verifier) } }
         if let failure = nextFailure() { return failure }
         let correlationID = context.correlationID(request)
         var response: ServerResponse
@@ -24,6 +25,7 @@ struct TokenEndpoint: Sendable {
             }
             let reply = try grant(fields, request, policy, host)
             response = .json(200, .object(reply))
+            if !switches.tokenReply.isEmpty { response.body = Array(switches.tokenReply.utf8) }
             if switches.truncatesReplies { response.body.removeLast(response.body.count / 2) }
         } catch {
             response = error.reply(correlationID: correlationID, at: context.now)

@@ -42,7 +42,7 @@ struct TokenIssuer: Sendable {
                 let digest = try context.cryptography.sha256(Array(accessToken.utf8))
                 claims["at_hash"] = .string(Base64URL.encode(Array(digest.prefix(16))))
             }
-            reply["id_token"] = .string(try sign(&claims, lifetime: switches.idTokenLifetime, switches))
+            reply["id_token"] = .string(try idToken(&claims, switches))
             reply["id_token_expires_in"] = number(switches.idTokenLifetime, switches)
         }
         reply["token_type"] = "Bearer"
@@ -117,6 +117,29 @@ struct TokenIssuer: Sendable {
         if switches.includesTenantClaim { claims["tid"] = .string(context.configuration.tenantID) }
         claims[switches.policyInACR ? "acr" : "tfp"] = .string(grant.policy.name)
         return claims
+    }
+
+    /// Signs an id token, with the fault that is asked for.
+    private func idToken(_ claims: inout JSONObject, _ switches: DemoSwitches) throws(CredentialError) -> String {
+        let elsewhere = "another"
+        var lifetime = switches.idTokenLifetime
+        switch switches.idTokenFault {
+        case .none, .signature, .unsigned: break
+        case .issuer: claims["iss"] = .string((claims["iss"]?.string ?? "") + elsewhere)
+        case .audience: claims["aud"] = .string(elsewhere)
+        case .nonce: claims["nonce"] = .string(elsewhere)
+        case .expired: lifetime = -3_600
+        case .policy: claims[switches.policyInACR ? "acr" : "tfp"] = .string(elsewhere)
+        }
+        let token = try sign(&claims, lifetime: lifetime, switches)
+        let parts = token.split(separator: ".")
+        switch switches.idTokenFault {
+        case .signature:
+            claims["name"] = .string(elsewhere)
+            return "\(parts[0]).\(Base64URL.encode(JSONValue.object(claims).bytes())).\(parts[2])"
+        case .unsigned: return "\(Base64URL.encode(Array(#"{"alg":"none"}"#.utf8))).\(parts[1])."
+        default: return token
+        }
     }
 
     /// Signs claims (RFC 7519) and lets the to-do API accept the token.

@@ -24,14 +24,15 @@ package struct EncryptedFileStore: SecretStore {
     let cost: ScryptCost
     private let random: any RandomSource
     private let clock: any WallClock
-    private let report: @Sendable (String) -> Void
+    private let report: DamageReport
 
     /// Prepares the store; touches no file.
     ///
     /// - Parameters:
     ///   - dataHome: `$XDG_DATA_HOME`.
     ///   - cost: what a new passphrase slot costs to open.
-    ///   - report: takes a sentence for the user when a damaged file was met and the generation before is used.
+    ///   - report: takes a sentence for the user, once, when a damaged file was met and the generation before is
+    ///     used.
     package init(
         dataHome: String, keys: KeySources, cryptography: any Cryptography, random: any RandomSource,
         clock: any WallClock, cost: ScryptCost = .standard, report: @escaping @Sendable (String) -> Void
@@ -43,7 +44,7 @@ package struct EncryptedFileStore: SecretStore {
         self.cost = cost
         self.random = random
         self.clock = clock
-        self.report = report
+        self.report = DamageReport(report)
     }
 
     package func probe() throws(CredentialError) {
@@ -77,9 +78,9 @@ package struct EncryptedFileStore: SecretStore {
     /// The folder of a group and its parents, below ``dataHome``.
     static func folder(of group: KeychainGroup) -> [String] { ["credmgr", "groups", group.name] }
 
-    /// The path of a group's file, for messages.
-    func path(of group: KeychainGroup) -> String {
-        ([dataHome] + Self.folder(of: group) + [Self.fileName]).joined(separator: "/")
+    /// The path of a file as it may stand in a message.
+    static func shownPath(_ name: String, in folder: borrowing PrivateDirectory) -> String {
+        ForeignText.shown(folder.path(of: name), limit: 4_096)
     }
 
     /// What a group's file holds now; `nil` where there is none.
@@ -103,8 +104,8 @@ package struct EncryptedFileStore: SecretStore {
             let locks = try PrivateDirectory.create(Self.folder(of: group) + ["locks"], below: dataHome)
             guard let lock = try FileLock.take("store.lock", in: locks, seconds: Self.patience) else {
                 throw CredentialError(
-                    .lockTimeout, "other processes have been writing \(folder.path(of: Self.fileName)) for too long"
-                )
+                    .lockTimeout,
+                    "other processes have been writing \(Self.shownPath(Self.fileName, in: folder)) for too long")
             }
             defer { lock.release() }
             let before = try load(folder)
@@ -125,7 +126,7 @@ package struct EncryptedFileStore: SecretStore {
         var header = store.header
         header.generation &+= 1
         header.bodySalt = random.bytes(32)
-        let path = folder.path(of: Self.fileName)
+        let path = Self.shownPath(Self.fileName, in: folder)
         let file = try SealedStore.seal(store.items, header: header, key: store.key, cryptography)
         guard file.count <= Self.sizeLimit else {
             throw CredentialError(.storeUnavailable, "the store \(path) would grow beyond \(Self.sizeLimit) bytes")
@@ -146,7 +147,7 @@ package struct EncryptedFileStore: SecretStore {
     /// Reads the current generation, or where that is damaged or lost the one before.
     private func load(_ folder: borrowing PrivateDirectory) throws(CredentialError) -> OpenedStore? {
         let current = try folder.read(Self.fileName, limit: Self.sizeLimit)
-        let path = folder.path(of: Self.fileName)
+        let path = Self.shownPath(Self.fileName, in: folder)
         var damage = StoreHeader.damaged(path, "it is missing")
         if let current {
             do {
@@ -160,10 +161,12 @@ package struct EncryptedFileStore: SecretStore {
             if current == nil { return nil }
             throw damage.withHint("restore the file from a backup, or move it away and sign in again")
         }
+        // A reader holds no lock: the file may have been made since it looked.
+        if current == nil, try folder.read(Self.fileName, limit: Self.sizeLimit) != nil { return try load(folder) }
         do {
             let store = try open(
-                previous, path: folder.path(of: Self.previousName), origin: .previous(damaged: current))
-            report("\(damage.message); generation \(store.header.generation), the one before, is used instead")
+                previous, path: Self.shownPath(Self.previousName, in: folder), origin: .previous(damaged: current))
+            report.say("\(damage.message); generation \(store.header.generation), the one before, is used instead")
             return store
         } catch {
             damage.details.append(error.message)
@@ -178,40 +181,5 @@ package struct EncryptedFileStore: SecretStore {
         let key = try keys.key(for: sealed.header, path: path)
         let items = try sealed.items(key, cryptography)
         return OpenedStore(header: sealed.header, items: items, key: key, origin: origin)
-    }
-}
-
-/// What a store's file held when it was read.
-struct OpenedStore {
-    /// The header.
-    var header: StoreHeader
-    /// The secrets.
-    var items: StoreItems
-    /// The data key.
-    let key: DataKey
-    /// Where it was read.
-    let origin: Origin
-
-    /// Where a store was read.
-    enum Origin {
-        /// Nowhere: the group has no file yet.
-        case new
-        /// From this file, which becomes the generation before.
-        case current([UInt8])
-        /// From the generation before, as this file is damaged, or missing.
-        case previous(damaged: [UInt8]?)
-    }
-
-    /// Whether header and items are the same.
-    func hasSameContent(as other: OpenedStore) -> Bool { header == other.header && items == other.items }
-}
-
-/// Runs `body`; trouble with a file becomes trouble with the store, which is what users of a store know of.
-func asStoreFailure<Result>(_ body: () throws(CredentialError) -> Result) throws(CredentialError) -> Result {
-    do {
-        return try body()
-    } catch {
-        guard error.code == .inputOutput else { throw error }
-        throw CredentialError(.storeUnavailable, error.message, hint: error.hint, details: error.details)
     }
 }

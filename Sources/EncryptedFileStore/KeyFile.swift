@@ -11,8 +11,8 @@ struct KeyFile: Sendable {
     /// `$XDG_DATA_HOME`.
     let dataHome: String
 
-    /// The path, for messages.
-    var path: String { dataHome + "/credmgr/" + Self.name }
+    /// The path as it may stand in a message.
+    var path: String { ForeignText.shown(dataHome + "/credmgr/" + Self.name, limit: 4_096) }
 
     /// The key; `nil` where there is no file.
     ///

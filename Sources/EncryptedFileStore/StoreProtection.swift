@@ -2,7 +2,7 @@ package import CredentialCore
 
 extension StoreProtection {
     /// The words for a file with these slots.
-    init(slots: [StoreSlot]) {
+    package init(slots: [StoreSlot]) {
         let passphrases = slots.filter { $0 != .keyFile }.count
         let hasKeyFile = slots.contains(.keyFile)
         let summary =

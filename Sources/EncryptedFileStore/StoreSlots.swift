@@ -87,7 +87,8 @@ extension EncryptedFileStore {
             guard let folder = try PrivateDirectory.open(Self.folder(of: group), below: dataHome),
                 let file = try folder.read(Self.fileName, limit: Self.sizeLimit)
             else { return nil }
-            return try StoreHeader.read(file, path: path(of: group), cryptography).header
+            let path = Self.shownPath(Self.fileName, in: folder)
+            return try StoreHeader.read(file, path: path, cryptography).header
         }
     }
 

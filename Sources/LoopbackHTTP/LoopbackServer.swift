@@ -35,7 +35,7 @@ package final class LoopbackServer: Sendable {
         var failure = CredentialError(.configuration, "no port to listen on")
         for port in ports {
             do {
-                return try LoopbackSocket.pair(port: port, ipv6: ipv6)
+                return try LoopbackSocket.listen(port: port, ipv6: ipv6)
             } catch {
                 failure = error
             }

@@ -15,7 +15,7 @@ final class SecretServiceSession: Sendable {
         case absent
         /// Items in collections that are not the default one, which has none.
         case elsewhere([String])
-        /// There is no default collection, and nothing anywhere.
+        /// There is no default collection.
         case noDefaultCollection
     }
 
@@ -37,21 +37,20 @@ final class SecretServiceSession: Sendable {
 
     /// Searches without unlocking.
     func search(_ attributes: [(String, String)], until deadline: Deadline) throws(ServiceFault) -> Search {
+        guard let collection = try defaultCollection(until: deadline) else { return .noDefaultCollection }
+        // Before the search: KeePassXC would open a window and wait for the person in the middle of it.
+        if try isLocked(collection, until: deadline) { return .locked([collection]) }
         let query = BusValue.array(of: "{ss}", attributes.map { .entry($0.0, .string($0.1)) })
         let lists = try service(
             ServiceQuestion(method: "SearchItems", arguments: .tuple([query]), reply: "(aoao)"), deadline
-        ).children.map { list in
-            list.children.map(\.text)
-        }
+        ).children.map { list in list.children.map(\.text) }
         let open = lists.first ?? []
         let locked = lists.last ?? []
-        guard let collection = try defaultCollection(until: deadline) else {
-            return (open + locked).isEmpty ? .noDefaultCollection : .elsewhere(open + locked)
-        }
         let openHere = open.filter { $0.hasPrefix(collection + "/") }
         if !openHere.isEmpty { return .found(openHere) }
         let lockedHere = locked.filter { $0.hasPrefix(collection + "/") }
         if !lockedHere.isEmpty { return .locked(lockedHere) }
+        // And after it: a collection that was locked meanwhile has nothing to show.
         if try isLocked(collection, until: deadline) { return .locked([collection]) }
         return (open + locked).isEmpty ? .absent : .elsewhere(open + locked)
     }

@@ -64,14 +64,15 @@ struct ServiceFault: Error {
         switch kind {
         case .noLibrary:
             return CredentialError(
-                .storeUnavailable, message, hint: "apt-get install libsecret-1-0, or use --store file")
+                .storeUnavailable, message, hint: "apt-get install libsecret-1-0, or sign in with --store file")
         case .noBus:
             return CredentialError(
                 .storeUnavailable, "the session bus does not answer", hint: Self.otherStore, details: details)
         case .noService:
             return CredentialError(
                 .storeUnavailable, "no program provides the Secret Service on the session bus",
-                hint: "start gnome-keyring, KeePassXC or another keyring, or use --store file", details: details)
+                hint: "start gnome-keyring, KeePassXC or another keyring, or sign in with --store file",
+                details: details)
         case .disconnected:
             return CredentialError(
                 .storeUnavailable, "the Secret Service went away while it was asked", hint: "try again",
@@ -103,17 +104,17 @@ struct ServiceFault: Error {
 
     /// The service did not answer before the deadline.
     static let silent = CredentialError(
-        .storeUnavailable, "the Secret Service does not answer", hint: "restart the keyring, or use --store file")
+        .storeUnavailable, "the Secret Service does not answer", hint: "restart the keyring, or run credmgr doctor")
 
     /// No keyring is the default one.
     static let noDefaultCollection = CredentialError(
         .storeUnavailable, "the Secret Service has no default keyring yet",
-        hint: "create one in the keyring's own program, or use --store file")
+        hint: "create one in the keyring's own program, or sign in with --store file")
 
     /// There is no bus to look on.
     static let noBusAddress = CredentialError(
         .storeUnavailable, "there is no session bus, and so no Secret Service",
-        hint: "run this in a desktop session, or use --store file")
+        hint: "run this in a desktop session, or sign in with --store file")
 
-    private static let otherStore = "run credmgr doctor, or use --store file"
+    private static let otherStore = "run credmgr doctor, or sign in with --store file"
 }

@@ -83,6 +83,21 @@ import Testing
         #expect(failure?.code == code)
     }
 
+    @Test func `needs no authorization endpoint for a flow without one`() throws {
+        var fixture = try GenericFixture()
+        fixture.type.issuer = nil
+        fixture.type.scope = ["api"]
+        fixture.type.endpoints = [
+            .deviceAuthorization: "https://op.example/device", .token: "https://op.example/token",
+        ]
+        fixture.provider.expect("POST", "https://op.example/device", Self.deviceReply)
+        _ = try fixture.adapter.begin(fixture.request(.device), in: fixture.world.context).shown()
+        let error = #expect(throws: CredentialError.self) {
+            try fixture.adapter.begin(fixture.request(), in: fixture.world.context)
+        }
+        #expect(error?.code == .unsupported)
+    }
+
     @Test func `asks no more once the code has ended`() throws {
         let fixture = try GenericFixture()
         let pending = try beginDevice(fixture)
@@ -122,10 +137,11 @@ import Testing
         #expect(wrong?.code == .denied)
     }
 
-    @Test(arguments: [
-        (nil, true, "Basic YXBwOnMlMkIx"), ("client_secret_basic", true, "Basic YXBwOnMlMkIx"),
-        ("client_secret_post", true, nil), ("none", false, nil),
-    ] as [(String?, Bool, String?)])
+    @Test(
+        arguments: [
+            (nil, true, "Basic YXBwOnMlMkIx"), ("client_secret_basic", true, "Basic YXBwOnMlMkIx"),
+            ("client_secret_post", true, nil), ("none", false, nil),
+        ] as [(String?, Bool, String?)])
     func `authenticates the client as the type says`(
         method: String?, sendsSecret: Bool, authorization: String?
     ) throws {
@@ -160,7 +176,8 @@ import Testing
             #expect(
                 try LibCryptography().verify(
                     token.signature, of: token.signingInput, algorithm: .es256, key: publicKey))
-            return HTTPResponse(status: 200, body: Array(#"{"access_token":"at","token_type":"access_token"}"#.utf8))
+            return HTTPResponse(
+                status: 200, body: Array(#"{"access_token":"at","token_type":"access_token"}"#.utf8))
         }
         _ = try fixture.adapter.begin(fixture.request(.clientCredentials), in: fixture.world.context).result()
     }
@@ -206,7 +223,8 @@ import Testing
         // Without a refresh token the flow is simply run again.
         _ = try fixture.adapter.refresh(
             RefreshRequest(
-                type: fixture.type, key: TokenRequestKey(scope: ["api"]), scope: ["api"], grant: result.tokens.grant,
+                type: fixture.type, key: TokenRequestKey(scope: ["api"]), scope: ["api"],
+                grant: result.tokens.grant,
                 subject: "ada"), in: fixture.world.context)
         #expect(fixture.provider.missing == 0)
     }
@@ -218,7 +236,8 @@ import Testing
     ) throws -> IssuedTokens {
         try fixture.adapter.refresh(
             RefreshRequest(
-                type: fixture.type, key: TokenRequestKey(scope: scope), scope: scope, grant: grant, subject: "ada-1"),
+                type: fixture.type, key: TokenRequestKey(scope: scope), scope: scope, grant: grant, subject: "ada-1"
+            ),
             in: fixture.world.context)
     }
 
@@ -313,10 +332,12 @@ import Testing
     }
 
     @Test(arguments: [
-        (400, #"{"error":"invalid_grant"}"#, ErrorCode.signInRequired), (401, #"{"error":"invalid_grant"}"#, .signInRequired),
+        (400, #"{"error":"invalid_grant"}"#, ErrorCode.signInRequired),
+        (401, #"{"error":"invalid_grant"}"#, .signInRequired),
         (400, "", .signInRequired), (403, #"{"error":"invalid_grant"}"#, .denied), (403, "", .configuration),
         (400, "<html>", .temporary), (200, "<html>", .temporary), (500, #"{"error":"invalid_grant"}"#, .temporary),
-        (429, "", .temporary), (302, "", .temporary), (400, "oops", .denied), (400, #"{"error":"invalid_client"}"#, .configuration),
+        (429, "", .temporary), (302, "", .temporary), (400, "oops", .denied),
+        (400, #"{"error":"invalid_client"}"#, .configuration),
         (400, #"{"error":"invalid_scope"}"#, .configuration), (200, #"{"access_token":"#, .malformedReply),
         (200, "{}", .malformedReply), (200, #"{"access_token":"a\nb"}"#, .malformedReply),
     ]) func `tells a lost grant from everything else`(status: Int, body: String, code: ErrorCode) throws {
@@ -352,8 +373,11 @@ import Testing
 
     // MARK: Signing out
 
-    @Test(arguments: [(200, "", nil), (200, "anything", nil), (503, "", ErrorCode.temporary), (401, "", .configuration),
-        (400, #"{"error":"unsupported_token_type"}"#, .unsupported)] as [(Int, String, ErrorCode?)])
+    @Test(
+        arguments: [
+            (200, "", nil), (200, "anything", nil), (503, "", ErrorCode.temporary), (401, "", .unsupported),
+            (400, #"{"error":"unsupported_token_type"}"#, .unsupported),
+        ] as [(Int, String, ErrorCode?)])
     func `revokes the refresh token`(status: Int, body: String, code: ErrorCode?) throws {
         let fixture = try GenericFixture()
         let grant = try fixture.signIn().tokens.grant
@@ -385,6 +409,7 @@ import Testing
             grant, policy: "", of: fixture.type, in: fixture.world.context)
         #expect(address?.description.hasPrefix("https://op.example/logout?client_id=app&id_token_hint=ey") ?? false)
         let plain = try machineFixture()
-        #expect(try plain.adapter.endSessionAddress(nil, policy: "", of: plain.type, in: plain.world.context) == nil)
+        #expect(
+            try plain.adapter.endSessionAddress(nil, policy: "", of: plain.type, in: plain.world.context) == nil)
     }
 }

@@ -132,7 +132,8 @@ struct GenericFixture {
 
     @Test(arguments: [
         "http://127.0.0.1:4711/cb?code=c-1&state=other", "http://127.0.0.1:4711/other?code=c-1&state=STATE",
-        "http://127.0.0.1:4711/cb?code=c-1", "http://127.0.0.1:4711/cb?code=c-1&state=STATE&iss=https://evil.example",
+        "http://127.0.0.1:4711/cb?code=c-1",
+        "http://127.0.0.1:4711/cb?code=c-1&state=STATE&iss=https://evil.example",
         "http://127.0.0.1:4711/cb?code=c-1&state=STATE&code=c-2", "code=c-1&state=other", "c-1",
     ]) func `sends no code for an answer that does not hold up`(answer: String) throws {
         let fixture = try GenericFixture()
@@ -153,7 +154,8 @@ struct GenericFixture {
             metadata: GenericFixture.metadata.with(["authorization_response_iss_parameter_supported": true]))
         let error = #expect(throws: CredentialError.self) {
             try fixture.adapter.resume(
-                fixture.request(), pending: pending, with: fixture.answer(fields["state"]), in: fixture.world.context)
+                fixture.request(), pending: pending, with: fixture.answer(fields["state"]),
+                in: fixture.world.context)
         }
         #expect(error?.code == .validationFailed)
     }
@@ -166,15 +168,17 @@ struct GenericFixture {
             GenericFixture.metadata.with(["token_endpoint": "https://evil.example/token"]))
         let error = #expect(throws: CredentialError.self) {
             try GenericOAuth2Adapter().resume(
-                fixture.request(), pending: pending, with: fixture.answer(fields["state"]), in: fixture.world.context)
+                fixture.request(), pending: pending, with: fixture.answer(fields["state"]),
+                in: fixture.world.context)
         }
         #expect(error?.code == .validationFailed)
     }
 
-    @Test(arguments: [
-        ["nonce": "other"], ["iss": "https://evil.example"], ["aud": "other"], ["exp": 1_699_990_000],
-        ["sub": .null], ["at_hash": "AAAA"],
-    ] as [JSONValue])
+    @Test(
+        arguments: [
+            ["nonce": "other"], ["iss": "https://evil.example"], ["aud": "other"], ["exp": 1_699_990_000],
+            ["sub": .null], ["at_hash": "AAAA"],
+        ] as [JSONValue])
     func `gives out nothing when the id token does not hold up`(changes: JSONValue) throws {
         let fixture = try GenericFixture()
         let (_, fields, pending) = try fixture.begin()
@@ -183,10 +187,29 @@ struct GenericFixture {
         fixture.provider.expect("POST", "https://op.example/token", fixture.reply(idToken: idToken))
         let error = #expect(throws: CredentialError.self) {
             try fixture.adapter.resume(
-                fixture.request(), pending: pending, with: fixture.answer(fields["state"]), in: fixture.world.context)
+                fixture.request(), pending: pending, with: fixture.answer(fields["state"]),
+                in: fixture.world.context)
         }
         #expect(error?.code == .validationFailed)
         #expect(error?.code.exitStatus == 7)
+    }
+
+    @Test(arguments: [(1_699_999_000, true), (1_699_990_000, false), (nil, false)] as [(Int64?, Bool)])
+    func `checks the age of the sign-in where the type bounds it`(signedIn: Int64?, isAccepted: Bool) throws {
+        var fixture = try GenericFixture()
+        fixture.type.authorizeParameters = ["max_age": "1000"]
+        let (_, fields, pending) = try fixture.begin()
+        #expect(fields["max_age"] == "1000")
+        fixture.provider.expect("GET", "https://op.example/keys", fixture.world.signer.keySet)
+        let claims = fixture.claims(nonce: fields["nonce"]).with(["auth_time": JSONValue(signedIn)])
+        fixture.provider.expect(
+            "POST", "https://op.example/token", fixture.reply(idToken: try fixture.world.signer.sign(claims)))
+        let outcome = Result {
+            try fixture.adapter.resume(
+                fixture.request(), pending: pending, with: fixture.answer(fields["state"]),
+                in: fixture.world.context)
+        }
+        #expect(((try? outcome.get()) != nil) == isAccepted)
     }
 
     @Test func `refuses a reply without the id token that was asked for`() throws {
@@ -196,7 +219,8 @@ struct GenericFixture {
         fixture.provider.expect("POST", "https://op.example/token", fixture.reply(idToken: nil))
         let error = #expect(throws: CredentialError.self) {
             try fixture.adapter.resume(
-                fixture.request(), pending: pending, with: fixture.answer(fields["state"]), in: fixture.world.context)
+                fixture.request(), pending: pending, with: fixture.answer(fields["state"]),
+                in: fixture.world.context)
         }
         #expect(error?.code == .validationFailed)
     }
@@ -215,7 +239,8 @@ struct GenericFixture {
             "GET", "https://op.example/keys", isKnownThen ? newer.keySet : fixture.world.signer.keySet)
         let outcome = Result {
             try fixture.adapter.resume(
-                fixture.request(), pending: pending, with: fixture.answer(fields["state"]), in: fixture.world.context)
+                fixture.request(), pending: pending, with: fixture.answer(fields["state"]),
+                in: fixture.world.context)
         }
         #expect(((try? outcome.get()) != nil) == isKnownThen)
         #expect(fixture.provider.missing == 0)
@@ -227,7 +252,8 @@ struct GenericFixture {
         fixture.provider.expect("GET", "https://op.example/keys", 503, [:])
         let error = #expect(throws: CredentialError.self) {
             try fixture.adapter.resume(
-                fixture.request(), pending: pending, with: fixture.answer(fields["state"]), in: fixture.world.context)
+                fixture.request(), pending: pending, with: fixture.answer(fields["state"]),
+                in: fixture.world.context)
         }
         #expect(error?.code == .temporary)
         #expect(fixture.provider.received.allSatisfy { $0.request.method == "GET" })
@@ -254,7 +280,8 @@ struct GenericFixture {
     @Test func `refuses a provider that has PKCE only as plain`() throws {
         let fixture = try GenericFixture()
         let error = #expect(throws: CredentialError.self) {
-            try fixture.begin(metadata: GenericFixture.metadata.with(["code_challenge_methods_supported": ["plain"]]))
+            try fixture.begin(
+                metadata: GenericFixture.metadata.with(["code_challenge_methods_supported": ["plain"]]))
         }
         #expect(error?.code == .unsupported)
     }
@@ -273,9 +300,10 @@ struct GenericFixture {
         #expect(fixture.provider.received.count == 1)
     }
 
-    @Test(arguments: [
-        (nil, "default", nil), ("ada", "ada", "ada"),
-    ] as [(String?, String, String?)])
+    @Test(
+        arguments: [
+            (nil, "default", nil), ("ada", "ada", "ada"),
+        ] as [(String?, String, String?)])
     func `signs in to plain OAuth, where nobody tells who it is`(
         hint: String?, subject: String, username: String?
     ) throws {
@@ -329,13 +357,14 @@ struct GenericFixture {
         }
     }
 
-    @Test(arguments: [
-        { $0.clientID = "" }, { $0.issuer = "http://op.example" }, { $0.issuer = "op.example" },
-        { $0.issuer = nil }, { $0.tenant = "t" }, { $0.policies = ["a": "b"] },
-        { $0.endpoints[.token] = "http://op.example/token" }, { $0.endpoints[.jwks] = "file:///keys" },
-        { $0.tokenEndpointAuthMethod = "client_secret_jwt" }, { $0.authorizeParameters = ["state": "1"] },
-        { $0.headers = ["Authorization": "x"] }, { $0.scope = ["a\"b"] },
-    ] as [@Sendable (inout AccountType) -> Void])
+    @Test(
+        arguments: [
+            { $0.clientID = "" }, { $0.issuer = "http://op.example" }, { $0.issuer = "op.example" },
+            { $0.issuer = nil }, { $0.tenant = "t" }, { $0.policies = ["a": "b"] },
+            { $0.endpoints[.token] = "http://op.example/token" }, { $0.endpoints[.jwks] = "file:///keys" },
+            { $0.tokenEndpointAuthMethod = "client_secret_jwt" }, { $0.authorizeParameters = ["state": "1"] },
+            { $0.headers = ["Authorization": "x"] }, { $0.scope = ["a\"b"] },
+        ] as [@Sendable (inout AccountType) -> Void])
     func `finds fault with a definition without the network`(change: @Sendable (inout AccountType) -> Void) throws {
         var fixture = try GenericFixture()
         try fixture.adapter.check(fixture.type)

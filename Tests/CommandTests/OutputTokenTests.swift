@@ -147,9 +147,9 @@ import Testing
             ], now: Instant(epochSeconds: 0))
         #expect(
             table.text(width: nil) == """
-                   NAME  TYPE  GROUP    STATUS                 TOKEN      STORE           ID
-                *  ann   ToDo  default  active                 in 42 min  secret-service  0123456789abcdef
-                   old   ToDo  default  needs-login (revoked)             secret-service  0123456789abcdef
+                   NAME  TYPE  GROUP    STATUS       TOKEN      STORE           ID
+                *  ann   ToDo  default  active       in 42 min  secret-service  0123456789abcdef
+                   old   ToDo  default  needs-login             secret-service  0123456789abcdef
 
                 """)
     }

@@ -36,7 +36,7 @@ options.add_argument("--hang-in", default="", help="the method that never answer
 options.add_argument("--plain", action="store_true", help="no encryption on the way")
 options.add_argument("--locked", action="store_true", help="the collection is locked")
 options.add_argument("--prompt-to-create", action="store_true", help="CreateItem asks first")
-options.add_argument("--on-prompt", choices=["dismiss", "answer", "wait", "die"], default="answer")
+options.add_argument("--on-prompt", choices=["dismiss", "answer", "unlock", "wait", "die"], default="answer")
 options = options.parse_args()
 
 
@@ -104,6 +104,7 @@ class Prompt(dbus.service.Object):
         if options.on_prompt == "die":
             GLib.idle_add(os._exit, 0)
         elif options.on_prompt != "wait":
+            options.locked = options.locked and options.on_prompt != "unlock"
             GLib.idle_add(self.Completed, options.on_prompt == "dismiss", dbus.String("", variant_level=1))
 
     @dbus.service.method(PROMPT_INTERFACE, "", "")

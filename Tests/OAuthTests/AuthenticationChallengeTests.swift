@@ -15,21 +15,26 @@ import Testing
     }
 
     @Test(arguments: [
-        ([#"Bearer realm="Users""#], true), (["Bearer"], true), (["bearer"], true), (["Bearer error=invalid_token"], true),
+        ([#"Bearer realm="Users""#], true), (["Bearer"], true), (["bearer"], true),
+        (["Bearer error=invalid_token"], true),
         ([#"BEARER error = "expired_token""#], true), ([#"Bearer realm="a, b=c", error="invalid_token""#], true),
         ([#"Bearer realm="say \"hi\"", error="invalid_token""#], true),
         ([#"Basic realm="x", Bearer error="invalid_token""#], true),
         (["Negotiate", "Bearer"], true), (["Negotiate YII=, Bearer"], true), (["Digest a=b,,Bearer c=d"], true),
-        ([#"Bearer error="insufficient_scope", scope="a b""#], false), ([#"Bearer error="invalid_request""#], false),
+        ([#"Bearer error="insufficient_scope", scope="a b""#], false),
+        ([#"Bearer error="invalid_request""#], false),
         ([#"Basic realm="Bearer""#], false), ([#"Basic realm="x, Bearer y=z""#], false), ([""], false), ([], false),
-        ([#""Bearer""#], false), (["Bearerx realm=1"], false), (["=Bearer"], true), ([#"Bearer realm="open"#], true),
+        ([#""Bearer""#], false), (["Bearerx realm=1"], false), (["=Bearer"], true),
+        ([#"Bearer realm="open"#], true),
         ([",,;;== \u{0}"], false),
     ]) func `tells whether a fresh token may help`(fields: [String], helps: Bool) {
         #expect(AuthenticationChallenge.parse(fields).contains(where: \.asksForFreshToken) == helps)
     }
 
     @Test func `takes the first of a repeated parameter`() {
-        let challenges = AuthenticationChallenge.parse([#"Bearer error="invalid_token", ERROR="insufficient_scope""#])
+        let challenges = AuthenticationChallenge.parse([
+            #"Bearer error="invalid_token", ERROR="insufficient_scope""#
+        ])
         #expect(challenges.first?.parameters["error"] == "invalid_token")
     }
 

@@ -23,6 +23,7 @@ import Testing
         (outOfBand, "URN:ietf:wg:oauth:2.0:oob?code=abc&state=s", "abc"),
         (outOfBand, "code=abc&state=s", "abc"),
         (outOfBand, " 4/0AX4-abc= \n", "4/0AX4-abc="),
+        (outOfBand, "M.C1:abc", "M.C1:abc"),
         (
             "com.example.apps.1234-tepulg5joaks7:/",
             "com.example.apps.1234-tepulg5joaks7:/?state=s&code=4/WQAstm4iiN_0Qi-n4mEo-jL-85CvQ&scope=https://x/a+b#",
@@ -59,6 +60,10 @@ import Testing
         (loopback, "http://localhost:51873/?code=a%0db&state=s"),
         (loopback, "http://localhost:51873/?code=a%zz&state=s"),
         (loopback, "http://localhost:51873/?code=&state=s"),
+        (loopback, "https://localhost:51873/?a=1&code=abc&state=s"),
+        (loopback, "x:y?a=1&code=abc&state=s"),
+        (outOfBand, "https://evil.example/?a=1&code=abc&state=s"),
+        (outOfBand, "urn:ietf:wg:oauth:2.0:oob:other?code=abc&state=s"),
         (loopback, "http://localhost:51873/?Code=abc&state=s"),
         (outOfBand, "code=abc&state=t"),
         (outOfBand, "code=abc"),
@@ -79,16 +84,17 @@ import Testing
         #expect(error.map { !$0.message.contains("abc") } ?? false)
     }
 
-    @Test(arguments: [
-        ("&iss=https%3A%2F%2Fgood", "https://good", false, true),
-        ("&iss=https%3A%2F%2Fgood", "https://good", true, true),
-        ("", "https://good", false, true),
-        ("&iss=https%3A%2F%2Fgood", nil, false, true),
-        ("", "https://good", true, false),
-        ("&iss=https%3A%2F%2Fevil", "https://good", false, false),
-        ("&iss=https%3A%2F%2Fgood%2F", "https://good", false, false),
-        ("&iss=", "https://good", false, false),
-    ] as [(String, String?, Bool, Bool)])
+    @Test(
+        arguments: [
+            ("&iss=https%3A%2F%2Fgood", "https://good", false, true),
+            ("&iss=https%3A%2F%2Fgood", "https://good", true, true),
+            ("", "https://good", false, true),
+            ("&iss=https%3A%2F%2Fgood", nil, false, true),
+            ("", "https://good", true, false),
+            ("&iss=https%3A%2F%2Fevil", "https://good", false, false),
+            ("&iss=https%3A%2F%2Fgood%2F", "https://good", false, false),
+            ("&iss=", "https://good", false, false),
+        ] as [(String, String?, Bool, Bool)])
     func `checks the issuer`(items: String, issuer: String?, requires: Bool, isAccepted: Bool) throws {
         let response = try AuthorizationResponse.parse(
             Self.loopback + "?code=c&state=s" + items, redirectURI: Self.loopback)
@@ -107,7 +113,8 @@ import Testing
         #expect(
             response.error
                 == ProviderError(
-                    code: "access_denied", description: "AADB2C90118: The user\r\nCorrelation ID: 1\r\n", uri: "https://x"))
+                    code: "access_denied", description: "AADB2C90118: The user\r\nCorrelation ID: 1\r\n",
+                    uri: "https://x"))
         let refusal = #expect(throws: CredentialError.self) {
             _ = try response.checkedCode(state: "s", issuer: nil, requiresIssuer: false) {
                 RefusalMapping.error($0, in: .authorize, type: "T")

@@ -93,26 +93,28 @@ extension JSONValue {
         #expect(claims.expiresAt == Minter.now.adding(3600))
     }
 
-    @Test(arguments: [
-        ["aud": ["app"]], ["aud": ["other", "app"], "azp": "app"], ["azp": "app"],
-        ["exp": 1_699_999_701], ["iat": 1_700_000_300], ["nbf": 1_700_000_300], ["nbf": 1_600_000_000],
-        ["exp": .decimal("1700003600.5")], ["sub": .string(String(repeating: "x", count: 255))],
-        ["exp": .decimal("1e30")], ["unknown": ["a": [1, .null]]],
-    ] as [JSONValue])
+    @Test(
+        arguments: [
+            ["aud": ["app"]], ["aud": ["other", "app"], "azp": "app"], ["azp": "app"],
+            ["exp": 1_699_999_701], ["iat": 1_700_000_300], ["nbf": 1_700_000_300], ["nbf": 1_600_000_000],
+            ["exp": .decimal("1700003600.5")], ["sub": .string(String(repeating: "x", count: 255))],
+            ["exp": .decimal("1e30")], ["unknown": ["a": [1, .null]]],
+        ] as [JSONValue])
     func `accepts what the specification allows`(changes: JSONValue) throws {
         _ = try minter.validate(try minter.token(.es256, claims: spoiled(changes)))
     }
 
-    @Test(arguments: [
-        ["iss": "https://evil.example"], ["iss": "https://op.example/"], ["iss": "https://OP.example"],
-        ["iss": .null], ["iss": 1], ["iss": ["https://op.example"]],
-        ["aud": "other"], ["aud": "APP"], ["aud": .null], ["aud": []], ["aud": ["other"]], ["aud": ["app", 1]],
-        ["aud": ["app", "other"]], ["aud": ["app", "other"], "azp": "other"], ["azp": "other"], ["azp": 1],
-        ["exp": .null], ["exp": 1_699_999_700], ["exp": "1700003600"], ["exp": 0], ["exp": -1], ["exp": true],
-        ["iat": .null], ["iat": 1_700_000_301], ["iat": "soon"], ["nbf": 1_700_000_301], ["nbf": [:]],
-        ["sub": .null], ["sub": ""], ["sub": 7], ["sub": .string(String(repeating: "x", count: 256))],
-        ["nonce": .null], ["nonce": "n-2"], ["nonce": ""], ["nonce": 1],
-    ] as [JSONValue])
+    @Test(
+        arguments: [
+            ["iss": "https://evil.example"], ["iss": "https://op.example/"], ["iss": "https://OP.example"],
+            ["iss": .null], ["iss": 1], ["iss": ["https://op.example"]],
+            ["aud": "other"], ["aud": "APP"], ["aud": .null], ["aud": []], ["aud": ["other"]], ["aud": ["app", 1]],
+            ["aud": ["app", "other"]], ["aud": ["app", "other"], "azp": "other"], ["azp": "other"], ["azp": 1],
+            ["exp": .null], ["exp": 1_699_999_700], ["exp": "1700003600"], ["exp": 0], ["exp": -1], ["exp": true],
+            ["iat": .null], ["iat": 1_700_000_301], ["iat": "soon"], ["nbf": 1_700_000_301], ["nbf": [:]],
+            ["sub": .null], ["sub": ""], ["sub": 7], ["sub": .string(String(repeating: "x", count: 256))],
+            ["nonce": .null], ["nonce": "n-2"], ["nonce": ""], ["nonce": 1],
+        ] as [JSONValue])
     func `refuses claims`(changes: JSONValue) throws {
         let token = try minter.token(.es256, claims: spoiled(changes))
         let error = #expect(throws: CredentialError.self) { try minter.validate(token) }
@@ -120,13 +122,16 @@ extension JSONValue {
         #expect(error?.message.hasPrefix("the id token cannot be trusted: ") ?? false)
     }
 
-    @Test(arguments: [
-        ["alg": "none"], ["alg": "None"], ["alg": "HS256", "kid": "key-ES256"], ["alg": "RS256", "kid": "key-ES256"],
-        ["alg": "ES256", "kid": "unknown"], ["alg": "ES256", "kid": "KEY-ES256"], ["alg": "ES256", "kid": 1],
-        ["kid": "key-ES256"], ["alg": 1], ["alg": "ES384", "kid": "key-ES256"],
-        ["alg": "ES256", "kid": "key-ES256", "crit": ["exp"]], ["alg": "ES256", "kid": "key-ES256", "crit": []],
-        ["alg": "ES256", "kid": "key-ES256", "b64": false],
-    ] as [JSONValue])
+    @Test(
+        arguments: [
+            ["alg": "none"], ["alg": "None"], ["alg": "HS256", "kid": "key-ES256"],
+            ["alg": "RS256", "kid": "key-ES256"],
+            ["alg": "ES256", "kid": "unknown"], ["alg": "ES256", "kid": "KEY-ES256"], ["alg": "ES256", "kid": 1],
+            ["kid": "key-ES256"], ["alg": 1], ["alg": "ES384", "kid": "key-ES256"],
+            ["alg": "ES256", "kid": "key-ES256", "crit": ["exp"]],
+            ["alg": "ES256", "kid": "key-ES256", "crit": []],
+            ["alg": "ES256", "kid": "key-ES256", "b64": false],
+        ] as [JSONValue])
     func `refuses headers`(header: JSONValue) throws {
         let token = try minter.token(.es256, header: header.object)
         let error = #expect(throws: CredentialError.self) { try minter.validate(token) }
@@ -150,7 +155,8 @@ extension JSONValue {
         let unsigned = Base64URL.encode(Array(#"{"alg":"none"}"#.utf8)) + "." + parts[1] + "."
         for bad in [
             parts[0] + "." + other[1] + "." + parts[2], parts[0] + "." + parts[1] + "." + other[2],
-            parts[0] + "." + parts[1] + ".", parts[0] + "." + parts[1], token + ".x", token + "=", unsigned, "", "..",
+            parts[0] + "." + parts[1] + ".", parts[0] + "." + parts[1], token + ".x", token + "=", unsigned, "",
+            "..",
             "a.b.c", parts[0] + "." + parts[1] + "." + parts[2] + "AA", token + "..", " " + token,
             Base64URL.encode(Array(#"["alg"]"#.utf8)) + "." + parts[1] + "." + parts[2],
             Base64URL.encode(Array(#"{"alg":"RS256","alg":"none"}"#.utf8)) + "." + parts[1] + "." + parts[2],
@@ -187,7 +193,9 @@ extension JSONValue {
     }
 
     @Test func `never takes an encryption key or a key for another algorithm`() throws {
-        for change in [["use": "enc"], ["alg": "ES384"], ["key_ops": ["encrypt"]], ["crv": "P-384"], ["kty": "oct"]]
+        for change in [
+            ["use": "enc"], ["alg": "ES384"], ["key_ops": ["encrypt"]], ["crv": "P-384"], ["kty": "oct"],
+        ]
             as [JSONValue]
         {
             let key = try #require(minter.keys[.es256]).publicJWK
@@ -200,10 +208,18 @@ extension JSONValue {
 
     @Test func `checks subject, age of the sign-in and nonce as asked`() throws {
         let token = try minter.token(.es256, claims: spoiled(["auth_time": 1_699_999_000, "nonce": .null]))
-        _ = try minter.validate(token) { $0.nonce = nil; $0.subject = "ada"; $0.maximumAge = 700 }
-        #expect(throws: CredentialError.self) { try minter.validate(token) { $0.nonce = nil; $0.subject = "Ada" } }
+        _ = try minter.validate(token) {
+            $0.nonce = nil; $0.subject = "ada"; $0.maximumAge = 700
+        }
         #expect(throws: CredentialError.self) {
-            try minter.validate(token) { $0.nonce = nil; $0.maximumAge = 699 }
+            try minter.validate(token) {
+                $0.nonce = nil; $0.subject = "Ada"
+            }
+        }
+        #expect(throws: CredentialError.self) {
+            try minter.validate(token) {
+                $0.nonce = nil; $0.maximumAge = 699
+            }
         }
         let ageless = try minter.token(.es256)
         #expect(throws: CredentialError.self) { try minter.validate(ageless) { $0.maximumAge = 3600 } }
@@ -226,7 +242,9 @@ extension JSONValue {
         let token = try minter.token(.rs256, claims: spoiled(hashes))
         let accessToken = "jHkWEdUXMU1BwAsC4vtUsZwnNvTIxEl0z9K3vx5KF0Y"
         let code = "Qcb0Orv1zh30vL1MPRsbm-diHiMwcLyZvn1arpZv-Jxf_11jnpEX3Tgfvk"
-        _ = try minter.validate(token) { $0.accessToken = accessToken; $0.code = code }
+        _ = try minter.validate(token) {
+            $0.accessToken = accessToken; $0.code = code
+        }
         #expect(throws: CredentialError.self) { try minter.validate(token) { $0.accessToken = "other" } }
         #expect(throws: CredentialError.self) { try minter.validate(token) { $0.code = "other" } }
         let odd = try minter.token(.rs256, claims: spoiled(["at_hash": 1]))
@@ -235,7 +253,8 @@ extension JSONValue {
 
     @Test func `signs assertions that verify, with every kind of key`() throws {
         let context = AdapterContext(
-            transport: NoTransport(), clock: FixedClock(), random: CountingRandom(), cryptography: LibCryptography(),
+            transport: NoTransport(), clock: FixedClock(), random: CountingRandom(),
+            cryptography: LibCryptography(),
             clientSecrets: NoSecrets())
         for algorithm in [SignatureAlgorithm.rs256, .es256, .edDSA] {
             let key = try #require(minter.keys[algorithm])
@@ -248,8 +267,16 @@ extension JSONValue {
                 try LibCryptography().verify(
                     token.signature, of: token.signingInput, algorithm: algorithm, key: key.publicJWK))
         }
+        let privateKey = try #require(try minter.keys[.es256]?.privateKey.reveal())
+        let jwk = try JSONValue.parse(privateKey).merging(["kid": "pk-1"])
+        for key in [JSONValue.object(jwk), ["keys": [.object(jwk)]]] {
+            let text = try ClientAssertion(issuer: "app", subject: "app", audience: "a")
+                .signed(with: Secret(key.text()), in: context).reveal()
+            #expect(try CompactToken(text).header["kid"]?.string == "pk-1")
+        }
         let broken = #expect(throws: CredentialError.self) {
-            try ClientAssertion(issuer: "a", subject: "a", audience: "a").signed(with: Secret("no key"), in: context)
+            try ClientAssertion(issuer: "a", subject: "a", audience: "a").signed(
+                with: Secret("no key"), in: context)
         }
         #expect(broken?.code == .configuration)
     }

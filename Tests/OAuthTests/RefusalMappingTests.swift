@@ -21,7 +21,8 @@ import Testing
         ("invalid_code", .exchangeCode, 403, .denied), ("", .exchangeCode, 403, .configuration),
         ("", .exchangeCode, 400, .denied), ("", .password, 403, .denied),
         ("access_denied", .authorize, 0, .denied), ("login_required", .authorize, 0, .signInRequired),
-        ("interaction_required", .authorize, 0, .signInRequired), ("consent_required", .authorize, 0, .signInRequired),
+        ("interaction_required", .authorize, 0, .signInRequired),
+        ("consent_required", .authorize, 0, .signInRequired),
         ("unsupported_response_type", .authorize, 0, .configuration),
         ("redirect_uri_mismatch", .authorize, 0, .configuration), ("server_error", .authorize, 0, .temporary),
         ("expired_token", .devicePoll, 400, .denied), ("something_new", .authorize, 0, .denied),
@@ -42,7 +43,8 @@ import Testing
     }
 
     @Test func `names the command that signs in`() {
-        let error = RefusalMapping.error(ProviderError(code: "invalid_grant", status: 400), in: .refresh, type: "Tasks")
+        let error = RefusalMapping.error(
+            ProviderError(code: "invalid_grant", status: 400), in: .refresh, type: "Tasks")
         #expect(error.hint == "credmgr login --type Tasks")
     }
 }

@@ -89,7 +89,11 @@ import Testing
     ]) func `bars extra parameters that are its own`(name: String) {
         for part in ["authorize", "token"] {
             var type = AccountType(name: "T", adapter: "oauth2", clientID: "app")
-            if part == "authorize" { type.authorizeParameters[name] = "x" } else { type.tokenParameters[name] = "x" }
+            if part == "authorize" {
+                type.authorizeParameters[name] = "x"
+            } else {
+                type.tokenParameters[name] = "x"
+            }
             let error = #expect(throws: CredentialError.self) { try ReservedNames.check(type) }
             #expect(error?.code == .configuration)
         }
@@ -109,7 +113,9 @@ import Testing
         try ReservedNames.check(type)
     }
 
-    @Test(arguments: [("!", true), ("#[]~", true), ("a b", false), ("\"", false), ("\\", false), ("\u{7F}", false), ("", false)])
+    @Test(arguments: [
+        ("!", true), ("#[]~", true), ("a b", false), ("\"", false), ("\\", false), ("\u{7F}", false), ("", false),
+    ])
     func `knows the characters of a scope`(word: String, isValid: Bool) { #expect(Scope.isValid(word) == isValid) }
 
     @Test func `treats blank scopes as none`() { #expect(Scope.distinct(["", " ", "a b", "b"]) == ["a", "b"]) }

@@ -11,37 +11,43 @@ import Testing
         return try TokenReply(members, now: Self.now, acceptsIDTokenAlone: idTokenAlone)
     }
 
-    @Test(arguments: [
-        ("", 600), (#", "expires_in": 3600"#, 3600), (#", "expires_in": "3600""#, 3600),
-        (#", "expires_in": 3600.9"#, 3600), (#", "expires_in": 3.6e3"#, 3600), (#", "expires_in": "3.6e3""#, 3600),
-        (#", "expires_in": 0"#, 0), (#", "expires_in": -1"#, 0), (#", "expires_in": "-5""#, 0),
-        (#", "expires_in": 1e308"#, 31_536_000), (#", "expires_in": 1e999"#, 31_536_000),
-        (#", "expires_in": 9223372036854775808"#, 31_536_000), (#", "expires_in": 9223372036854775807"#, 31_536_000),
-        (#", "expires_in": -1e308"#, 0), (#", "expires_in": "NaN""#, 600), (#", "expires_in": "soon""#, 600),
-        (#", "expires_in": """#, 600), (#", "expires_in": null"#, 600), (#", "expires_in": true"#, 600),
-        (#", "expires_in": []"#, 600), (#", "expires_in": {}"#, 600),
-        (#", "expires_on": 1700000100"#, 100), (#", "expires_on": "1700000100""#, 100),
-        (#", "expires_on": 1e300"#, 31_536_000), (#", "expires_on": 1"#, 1 - 1_700_000_000),
-        (#", "expires_in": 50, "expires_on": 1700000100"#, 50),
-        (#", "expires_in": null, "expires_on": 1700000100"#, 100),
-        (#", "not_before": "1442340812", "expires_in": "60""#, 60),
-    ] as [(String, Int64)])
+    @Test(
+        arguments: [
+            ("", 600), (#", "expires_in": 3600"#, 3600), (#", "expires_in": "3600""#, 3600),
+            (#", "expires_in": 3600.9"#, 3600), (#", "expires_in": 3.6e3"#, 3600),
+            (#", "expires_in": "3.6e3""#, 3600),
+            (#", "expires_in": 0"#, 0), (#", "expires_in": -1"#, 0), (#", "expires_in": "-5""#, 0),
+            (#", "expires_in": 1e308"#, 31_536_000), (#", "expires_in": 1e999"#, 31_536_000),
+            (#", "expires_in": 9223372036854775808"#, 31_536_000),
+            (#", "expires_in": 9223372036854775807"#, 31_536_000),
+            (#", "expires_in": -1e308"#, 0), (#", "expires_in": "NaN""#, 600), (#", "expires_in": "soon""#, 600),
+            (#", "expires_in": """#, 600), (#", "expires_in": null"#, 600), (#", "expires_in": true"#, 600),
+            (#", "expires_in": []"#, 600), (#", "expires_in": {}"#, 600),
+            (#", "expires_on": 1700000100"#, 100), (#", "expires_on": "1700000100""#, 100),
+            (#", "expires_on": 1e300"#, 31_536_000), (#", "expires_on": 1"#, 1 - 1_700_000_000),
+            (#", "expires_in": 50, "expires_on": 1700000100"#, 50),
+            (#", "expires_in": null, "expires_on": 1700000100"#, 100),
+            (#", "not_before": "1442340812", "expires_in": "60""#, 60),
+        ] as [(String, Int64)])
     func `reads the lifetime`(members: String, expected: Int64) throws {
         let reply = try read(#"{"access_token": "t""# + members + "}")
         #expect(reply.expiresAt.seconds(since: Self.now) == expected)
     }
 
-    @Test(arguments: [
-        (#""a b""#, ["a", "b"]), (#"["a", "b"]"#, ["a", "b"]), (#""repo,user""#, ["repo", "user"]),
-        (#""b  a b""#, ["b", "a"]), (#"["a b", 1, "c"]"#, ["a", "b", "c"]),
-        (#""""#, nil), ("[]", nil), ("null", nil), ("7", nil), ("{}", nil), (#""\"""#, nil),
-    ] as [(String, [String]?)])
+    @Test(
+        arguments: [
+            (#""a b""#, ["a", "b"]), (#"["a", "b"]"#, ["a", "b"]), (#""repo,user""#, ["repo", "user"]),
+            (#""b  a b""#, ["b", "a"]), (#"["a b", 1, "c"]"#, ["a", "b", "c"]),
+            (#""""#, nil), ("[]", nil), ("null", nil), ("7", nil), ("{}", nil), (#""\"""#, nil),
+        ] as [(String, [String]?)])
     func `reads the scope`(value: String, expected: [String]?) throws {
         #expect(try read(#"{"access_token": "t", "scope": \#(value)}"#).scope == expected)
     }
 
-    @Test(arguments: ["", #", "token_type": "bearer""#, #", "token_type": "BEARER""#, #", "token_type": null"#,
-        #", "token_type": """#, #", "token_type": "access_token""#])
+    @Test(arguments: [
+        "", #", "token_type": "bearer""#, #", "token_type": "BEARER""#, #", "token_type": null"#,
+        #", "token_type": """#, #", "token_type": "access_token""#,
+    ])
     func `takes bearer tokens under all their names`(members: String) throws {
         #expect(try read(#"{"access_token": "t""# + members + "}").tokenType == "Bearer")
     }
@@ -85,7 +91,8 @@ import Testing
 
     private func sort(_ status: Int, _ body: String, _ type: String = "application/json") throws -> EndpointReply {
         try EndpointReply.sort(
-            HTTPResponse(status: status, headers: [("content-type", type)], body: Array(body.utf8)), from: "token endpoint")
+            HTTPResponse(status: status, headers: [("content-type", type)], body: Array(body.utf8)),
+            from: "token endpoint")
     }
 
     @Test(arguments: [
@@ -123,7 +130,9 @@ import Testing
 
     @Test func `gives the time to wait as hint`() {
         let response = HTTPResponse(status: 429, headers: [("retry-after", "17")])
-        let error = #expect(throws: CredentialError.self) { try EndpointReply.sort(response, from: "token endpoint") }
+        let error = #expect(throws: CredentialError.self) {
+            try EndpointReply.sort(response, from: "token endpoint")
+        }
         #expect(error?.hint == "try again in 17 seconds")
         #expect(error?.details.contains("retry-after: 17") ?? false)
     }

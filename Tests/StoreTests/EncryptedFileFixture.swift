@@ -84,6 +84,7 @@ final class MemoryCache: AccessTokenCache {
     func read(_ name: String) -> [UInt8]? { entries.withLock { $0[name] } }
     func write(_ entry: [UInt8], name: String, seconds: Int64) { entries.withLock { $0[name] = entry } }
     func remove(_ name: String) { entries.withLock { $0[name] = nil } }
+    func removeAll(prefix: String) { entries.withLock { $0 = $0.filter { !$0.key.hasPrefix(prefix) } } }
 
     func replaceAll(with entry: [UInt8]) {
         entries.withLock { entries in for name in entries.keys { entries[name] = entry } }

@@ -190,3 +190,42 @@ struct SecretServiceStoreTests {
         }
     }
 }
+
+/// The same store on a keyring that is another program altogether.
+@Suite(.enabled(if: PrivateKeyring.isKeePassXCInstalled, "keepassxc is not installed"))
+struct SecretServiceKeePassXCTests {
+    @Test func `items are created, changed in place by another process, listed and removed`() async {
+        await #expect(processExitsWith: .success) {
+            let keyring = try PrivateKeyring(.keePassXC)
+            defer { keyring.stop() }
+            let store = keyring.store()
+            try store.probe()
+            #expect(try store.read(.example("a")) == nil)
+            let bytes = (0..<5_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
+            try store.write(bytes, for: .example("a"), label: "credmgr: Example жук/日本")
+            #expect(try store.read(.example("a")) == bytes)
+            // Another connection is another client to KeePassXC.
+            try keyring.store().write([2], for: .example("a"), label: "credmgr: Example")
+            #expect(try store.read(.example("a")) == [2])
+            try store.write([3], for: .example("b"), label: "credmgr: Example")
+            #expect(try store.items(of: .standard, kind: .tokenSet) == [.example("a"), .example("b")])
+            try store.remove(.example("a"))
+            #expect(try store.read(.example("a")) == nil)
+            #expect(try store.read(.example("b")) == [3])
+        }
+    }
+
+    @Test func `a locked database is never empty`() async {
+        await #expect(processExitsWith: .success) {
+            let keyring = try PrivateKeyring(.keePassXC)
+            defer { keyring.stop() }
+            let store = keyring.store()
+            try store.write([1], for: .example("a"), label: "credmgr: Example")
+            try keyring.lock()
+            for store in [store, keyring.store()] {
+                #expect(refusal { _ = try store.read(.example("a")) }?.code == .storeLocked)
+                #expect(refusal { try store.remove(.example("a")) }?.code == .storeLocked)
+            }
+        }
+    }
+}

@@ -1,6 +1,6 @@
 import Foundation
 
-/// A session bus with its own gnome-keyring, in folders of its own: nothing of the machine's session is touched,
+/// A session bus with its own keyring, in folders of its own: nothing of the machine's session is touched,
 /// and any number of them can run side by side.
 ///
 /// The bus starts no services by itself. Everything ends with ``stop()``, at the latest with the last reference; call
@@ -12,6 +12,8 @@ public final class PrivateKeyring: @unchecked Sendable {
         case gnomeKeyring
         /// gnome-keyring of a user who never had a keyring.
         case gnomeKeyringWithoutCollection
+        /// KeePassXC with an open database. It has no screen: a window that it opens stays unanswered.
+        case keePassXC
         /// Nobody.
         case nobody
         /// A program that says `ready` on its standard output when it provides the service.
@@ -29,9 +31,16 @@ public final class PrivateKeyring: @unchecked Sendable {
 
     /// Whether the programs that it needs are installed.
     public static var isInstalled: Bool {
-        ["dbus-daemon", "dbus-send", "gnome-keyring-daemon"].allSatisfy {
-            FileManager.default.isExecutableFile(atPath: "/usr/bin/" + $0)
-        }
+        areInstalled(["dbus-daemon", "dbus-send", "gnome-keyring-daemon"])
+    }
+
+    /// Whether KeePassXC is installed, too.
+    public static var isKeePassXCInstalled: Bool {
+        isInstalled && areInstalled(["keepassxc", "keepassxc-cli", "secret-tool"])
+    }
+
+    private static func areInstalled(_ programs: [String]) -> Bool {
+        programs.allSatisfy { FileManager.default.isExecutableFile(atPath: "/usr/bin/" + $0) }
     }
 
     /// Starts a bus and, unless nobody is to provide it, the service; returns when it answers.
@@ -39,9 +48,10 @@ public final class PrivateKeyring: @unchecked Sendable {
         self.provider = provider
         folder = try TemporaryFolder()
         var environment = ["PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "GSETTINGS_BACKEND": "memory"]
+        environment["QT_QPA_PLATFORM"] = "offscreen"
         for (variable, name) in [
             ("HOME", "home"), ("XDG_DATA_HOME", "data"), ("XDG_CONFIG_HOME", "config"), ("XDG_CACHE_HOME", "cache"),
-            ("XDG_RUNTIME_DIR", "run"),
+            ("XDG_RUNTIME_DIR", "run"), ("TMPDIR", "tmp"),
         ] {
             let path = folder.path + "/" + name
             try FileManager.default.createDirectory(
@@ -84,10 +94,17 @@ public final class PrivateKeyring: @unchecked Sendable {
         case .nobody: return
         case .gnomeKeyring:
             try startKeyring(["--unlock"], password: Self.password)
-            try wait(for: "boolean false", from: collection("Locked"))
+            try waitForCollection(locked: false)
+        case .keePassXC:
+            let database = try KeePassXCDatabase(folder: folder.path, environment: environment)
+            let input = Pipe()
+            (keyring, _) = try start("/usr/bin/keepassxc", database.arguments, input: input)
+            try input.fileHandleForWriting.write(contentsOf: Data((KeePassXCDatabase.password + "\n").utf8))
+            // The alias is there before the database is open.
+            try waitForCollection(locked: false)
         case .gnomeKeyringWithoutCollection:
             try startKeyring([], password: nil)
-            try wait(for: "boolean true", from: owned)
+            try wait(for: "boolean true", from: { owned })
         case .program(let program, let arguments):
             let (process, output) = try start(program, arguments)
             keyring = process
@@ -104,7 +121,7 @@ public final class PrivateKeyring: @unchecked Sendable {
     /// Ends the service and starts it again.
     public func restartService() throws {
         stopService()
-        try wait(for: "boolean false", from: owned)
+        try wait(for: "boolean false", from: { owned })
         try startService()
     }
 
@@ -122,11 +139,17 @@ public final class PrivateKeyring: @unchecked Sendable {
 
     /// Locks the default collection.
     public func lock() throws {
+        if case .keePassXC = provider {
+            // It locks only after a question to the connection that asked for it. How the tool ends does not matter:
+            // libsecret 0.20.5 crashes after the lock.
+            _ = try ChildProcess("secret-tool", ["lock"], environment: environment).run(seconds: 20)
+            return try waitForCollection(locked: true)
+        }
         try send([
             "org.freedesktop.secrets", "/org/freedesktop/secrets", "org.freedesktop.Secret.Service.Lock",
-            "array:objpath:/org/freedesktop/secrets/aliases/default",
+            "array:objpath:" + (try defaultCollection()),
         ])
-        try wait(for: "boolean true", from: collection("Locked"))
+        try waitForCollection(locked: true)
     }
 
     /// Opens the default collection again; the service is another process then.
@@ -141,11 +164,22 @@ public final class PrivateKeyring: @unchecked Sendable {
         ]
     }
 
-    private func collection(_ property: String) -> [String] {
-        [
-            "org.freedesktop.secrets", "/org/freedesktop/secrets/aliases/default",
-            "org.freedesktop.DBus.Properties.Get", "string:org.freedesktop.Secret.Collection", "string:" + property,
-        ]
+    private func defaultCollection() throws -> String {
+        let reply = try send([
+            "org.freedesktop.secrets", "/org/freedesktop/secrets", "org.freedesktop.Secret.Service.ReadAlias",
+            "string:default",
+        ])
+        let path = reply.trimmingCharacters(in: .whitespacesAndNewlines)
+        return path.hasPrefix("/") ? path : "/"
+    }
+
+    private func waitForCollection(locked: Bool) throws {
+        try wait(for: "boolean \(locked)") {
+            [
+                "org.freedesktop.secrets", try defaultCollection(), "org.freedesktop.DBus.Properties.Get",
+                "string:org.freedesktop.Secret.Collection", "string:Locked",
+            ]
+        }
     }
 
     private func startKeyring(_ arguments: [String], password: String?) throws {
@@ -172,11 +206,11 @@ public final class PrivateKeyring: @unchecked Sendable {
     }
 
     /// Asks until the answer has `text` in it; each question takes a few milliseconds, which is wait enough.
-    private func wait(for text: String, from question: [String]) throws {
+    private func wait(for text: String, from question: () throws -> [String]) throws {
         let limit = ContinuousClock.now.advanced(by: .seconds(20))
         while ContinuousClock.now < limit {
             if let keyring, !keyring.isRunning { throw Failure("the keyring ended") }
-            if try send(question).contains(text) { return }
+            if try send(question()).contains(text) { return }
         }
         throw Failure("the keyring did not come to '\(text)'")
     }

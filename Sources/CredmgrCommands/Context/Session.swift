@@ -85,7 +85,8 @@ package struct Session: Sendable {
     /// Token sets in the stores.
     package func repository(_ stores: any SecretStores) -> TokenSetRepository {
         TokenSetRepository(
-            stores: stores, journal: context.journal, cryptography: context.cryptography, random: context.random)
+            stores: stores, journal: context.journal, registry: context.registry,
+            cryptography: context.cryptography, random: context.random)
     }
 
     /// What adapters may use.
@@ -107,9 +108,9 @@ package struct Session: Sendable {
     /// Gives tokens.
     package func tokenService(_ stores: any SecretStores) -> TokenService {
         TokenService(
-            repository: repository(stores), locks: context.locks,
-            refresher: DetachedRefresher(programs: context.programs, seconds: lockWait), clock: context.clock,
-            lockWait: lockWait)
+            repository: repository(stores), registry: context.registry, locks: context.locks,
+            refresher: DetachedRefresher(programs: context.programs, seconds: lockWait), cache: cache,
+            clock: context.clock, lockWait: lockWait)
     }
 
     /// Keeps what sign-ins give.

@@ -35,9 +35,15 @@ package struct OAuthClient: Sendable {
     func requestTokens(
         _ request: TokenRequest, _ operation: ProviderOperation
     ) throws(CredentialError) -> JSONObject {
-        switch try sendTokenRequest(request) {
-        case .object(let members): return members
-        case .refused(let refusal): throw dialect.error(for: refusal, in: operation)
+        do throws(CredentialError) {
+            switch try sendTokenRequest(request) {
+            case .object(let members): return members
+            case .refused(let refusal): throw dialect.error(for: refusal, in: operation)
+            }
+        } catch {
+            var error = error
+            error.details += dialect.requestFacts
+            throw error
         }
     }
 
@@ -172,6 +178,7 @@ package struct OAuthClient: Sendable {
         validator.nonce = nonce
         validator.code = code
         validator.accessToken = reply.accessToken
+        if nonce != nil { validator.maximumAge = type.authorizeParameters["max_age"].flatMap { Int64($0) } }
         validator.subject = state[GrantState.subject]?.string
         let claims = try validator.validate(idToken, cryptography: context.cryptography) {
             (algorithm, kid) throws(CredentialError) in

@@ -27,9 +27,8 @@ package struct AuthorizationResponse: Sendable, Equatable {
         guard !text.isEmpty, text.utf8.count <= 1 << 17 else {
             throw refused(text.isEmpty ? "it is empty" : "it is longer than 128 KiB")
         }
-        if let address = WebAddress(text), let expected = WebAddress(redirectURI), address.scheme == expected.scheme
-        {
-            guard RedirectURI.matches(address, expected) else {
+        if let address = WebAddress(text), address.isWeb || !mayBeBareCode(address, redirectURI) {
+            guard let expected = WebAddress(redirectURI), RedirectURI.matches(address, expected) else {
                 throw refused("it is not for the redirect URI of this sign-in")
             }
             let query = address.query ?? ""
@@ -38,9 +37,9 @@ package struct AuthorizationResponse: Sendable, Equatable {
             throw refused("it has neither a code nor an error")
         }
         if let response = try read(parametersAlone(text)) { return response }
-        guard RedirectURI.isOutOfBand(redirectURI), text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }),
-            !text.contains("://")
-        else { throw refused("it is neither a URL of this sign-in nor its parameters") }
+        guard RedirectURI.isOutOfBand(redirectURI), text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
+            throw refused("it is neither a URL of this sign-in nor its parameters")
+        }
         return AuthorizationResponse(code: text, isBareCode: true)
     }
 
@@ -54,6 +53,17 @@ package struct AuthorizationResponse: Sendable, Equatable {
     package func checkedCode(
         state: String, issuer: String?, requiresIssuer: Bool, refusal: (ProviderError) -> CredentialError
     ) throws(CredentialError) -> String {
+        try check(state: state, issuer: issuer, requiresIssuer: requiresIssuer)
+        if let error { throw refusal(error) }
+        guard let code else { throw Self.refused("it has no code") }
+        return code
+    }
+
+    /// Checks that it answers the request with `state` and comes from `issuer`; parameters as for
+    /// ``checkedCode(state:issuer:requiresIssuer:refusal:)``.
+    ///
+    /// - Throws: ``ErrorCode/validationFailed``.
+    package func check(state: String, issuer: String?, requiresIssuer: Bool) throws(CredentialError) {
         if !isBareCode {
             guard let received = self.state, ConstantTime.equal(received, state) else {
                 throw Self.refused("its state is not that of this sign-in")
@@ -66,9 +76,11 @@ package struct AuthorizationResponse: Sendable, Equatable {
         } else if self.issuer == nil, requiresIssuer, !isBareCode {
             throw Self.refused("it lacks the issuer that the provider promises (RFC 9207)")
         }
-        if let error { throw refusal(error) }
-        guard let code else { throw Self.refused("it has no code") }
-        return code
+    }
+
+    /// Whether what looks like a URL may be a code with a colon in it.
+    private static func mayBeBareCode(_ address: WebAddress, _ redirectURI: String) -> Bool {
+        RedirectURI.isOutOfBand(redirectURI) && address.scheme != "urn" && address.host.isEmpty
     }
 
     /// Reads parameters; `nil` when there is neither a code nor an error among them.

@@ -1,4 +1,5 @@
 import CLibSecret
+import Glibc
 import LinuxPlatform
 
 /// A method of the service's main object, with arguments and the type of its answer.
@@ -10,8 +11,10 @@ struct ServiceQuestion: Sendable {
 
 /// One connection to the session bus with one encrypted session of the Secret Service on it.
 @safe final class SecretServiceConnection: @unchecked Sendable {
-    /// The well-known name of the service.
-    static let name = "org.freedesktop.secrets"
+    /// The well-known name of the service. The variable is libsecret's, which goes by it whatever name it is given:
+    /// our own calls must go to the same service.
+    static let name =
+        unsafe getenv("SECRET_SERVICE_BUS_NAME").map { unsafe String(cString: $0) } ?? "org.freedesktop.secrets"
     /// The interface of the service's main object.
     static let interface = "org.freedesktop.Secret.Service"
     /// The service's main object.

@@ -21,7 +21,7 @@ struct DemoWalkthrough: Demonstration {
         defer { provider.stop() }
         if arguments.flag("serve") { return try serve(base, configuration, session) }
 
-        let home = try TemporaryFolder(in: machine.environment["TMPDIR"] ?? "/tmp", name: "credmgr-demo")
+        let home = try ThrowawayFolder(in: machine.environment["TMPDIR"] ?? "/tmp", name: "credmgr-demo")
         var stage = DemoStage(machine: machine, session: session, home: home.path, base: base)
         defer { stage.cleanUp() }
         try stage.write(DemoSettings(base: base, configuration: configuration).plist, to: "settings.plist")

@@ -34,7 +34,7 @@ package struct LoopbackClient: Sendable {
     ///
     /// - Throws: ``ErrorCode/temporary`` when the connection fails.
     package func exchange(_ bytes: [UInt8], port: UInt16, ipv6: Bool = false) throws(CredentialError) -> [UInt8] {
-        let socket = try connect(port: port, ipv6: ipv6)
+        let socket = try LoopbackSocket.connect(port: port, ipv6: ipv6, seconds: seconds)
         defer { close(socket) }
         var sent = 0
         while sent < bytes.count {
@@ -57,43 +57,6 @@ package struct LoopbackClient: Sendable {
             }
         }
         return reply
-    }
-
-    private func connect(port: UInt16, ipv6: Bool) throws(CredentialError) -> Int32 {
-        let type = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
-        let socket = Glibc.socket(ipv6 ? AF_INET6 : AF_INET, type, 0)
-        guard socket >= 0 else { throw CredentialError(.temporary, "no socket for port \(port)") }
-        var limit = timeval(tv_sec: seconds, tv_usec: 0)
-        let size = socklen_t(MemoryLayout<timeval>.size)
-        unsafe setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &limit, size)
-        unsafe setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &limit, size)
-        var result: Int32
-        if ipv6 {
-            var address = sockaddr_in6()
-            address.sin6_family = sa_family_t(AF_INET6)
-            address.sin6_port = port.bigEndian
-            unsafe address.sin6_addr.__in6_u.__u6_addr8.15 = 1
-            result = Self.connect(socket, &address)
-        } else {
-            var address = sockaddr_in()
-            address.sin_family = sa_family_t(AF_INET)
-            address.sin_port = port.bigEndian
-            address.sin_addr.s_addr = in_addr_t(0x7F00_0001).bigEndian
-            result = Self.connect(socket, &address)
-        }
-        guard result == 0 else {
-            close(socket)
-            throw CredentialError(.temporary, "nobody listens on port \(port) of the loopback")
-        }
-        return socket
-    }
-
-    private static func connect<Address>(_ socket: Int32, _ address: inout Address) -> Int32 {
-        unsafe withUnsafePointer(to: &address) { pointer in
-            unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
-                unsafe Glibc.connect(socket, pointer, socklen_t(MemoryLayout<Address>.size))
-            }
-        }
     }
 
     private static func parse(_ reply: [UInt8]) throws(CredentialError) -> HTTPResponse {

@@ -2,7 +2,7 @@ package import CredentialCore
 import Glibc
 
 /// A private folder that goes with everything in it when it is closed.
-package final class TemporaryFolder {
+package final class ThrowawayFolder {
     /// Its path.
     package let path: String
 
