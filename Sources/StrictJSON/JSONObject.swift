@@ -79,10 +79,10 @@ public struct JSONObject: Sendable, Hashable {
     }
 }
 
-extension JSONObject: ExpressibleByDictionaryLiteral {
+extension JSONObject {
     /// Makes an object with its members in the order written; of a name given twice the last value stays.
-    public init(dictionaryLiteral elements: (String, JSONValue)...) {
+    public init(_ members: KeyValuePairs<String, JSONValue>) {
         self.init()
-        for (name, value) in elements { self[name] = value }
+        for (name, value) in members { self[name] = value }
     }
 }

@@ -140,12 +140,14 @@ private let done =
         ("verification_uri_complete", "file:///etc/passwd"),
     ] as [(String, JSONValue)])
     func `a device code that does not hold is refused`(_ member: String, _ value: JSONValue) throws {
-        var interaction: JSONObject = [
+        var interaction = JSONObject([
             "kind": "show_code", "user_code": "AB-CD", "verification_uri": "https://p.example/d", "expires_in": 600,
-        ]
+        ])
         func reply() -> String {
-            JSONValue.object(["version": 1, "reply": "interaction", "interaction": .object(interaction), "pending": [:]])
-                .text()
+            let reply: JSONValue = [
+                "version": 1, "reply": "interaction", "interaction": .object(interaction), "pending": [:],
+            ]
+            return reply.text()
         }
         #expect(try begin(CannedPlugin(begin: reply())) == nil)
         interaction[member] = value
@@ -238,7 +240,7 @@ private let done =
                 subject: "ada"), in: World().context)
         #expect(renewed.accessToken?.token.reveal() == "tok-2")
         #expect(renewed.grant.refreshToken?.reveal() == "ref-1")
-        #expect(renewed.grant.adapterState == ["k": [1]])
+        #expect(renewed.grant.adapterState == JSONObject(["k": [1]]))
         try adapter.revoke(renewed.grant, of: .canned(), in: World().context)
         let request = try #require(
             try JSONValue.parse(String(contentsOfFile: folder + "/refresh.request", encoding: .utf8)).object)

@@ -14,42 +14,40 @@ package struct RegistryRebuild: Sendable {
 
     /// What the stores hold of a group.
     package struct Inventory: Sendable {
-        /// The accounts with secrets, each in the store whose copy is the newest.
-        package var accounts: [Account] = []
+        /// The token sets by account and store: each account's facts, and the generation.
+        package var copies: [String: [StoreKind: (account: Account, generation: Int64)]] = [:]
         /// Items that hold no token set: their ids.
         package var damaged: [(store: StoreKind, id: String)] = []
         /// The stores that could not be asked, and why.
         package var unread: [(store: StoreKind, error: CredentialError)] = []
+
+        /// The accounts with secrets, oldest first, each in the store whose copy is the newest.
+        package var accounts: [Account] {
+            copies.values.compactMap { copies in
+                // Equal generations are the same: a migration was interrupted.
+                let order = copies.sorted {
+                    ($0.value.generation, $1.key.rawValue) > ($1.value.generation, $0.key.rawValue)
+                }
+                guard let newest = order.first else { return nil }
+                var account = newest.value.account
+                account.store = newest.key
+                account.leftover = order.dropFirst().first?.key
+                return account
+            }.sorted { ($0.createdAt.epochSeconds, $0.id) < ($1.createdAt.epochSeconds, $1.id) }
+        }
     }
 
     /// Reads all token sets of a group. Never throws for a store: one that cannot be asked is listed.
     package func inventory(of group: KeychainGroup) -> Inventory {
         var inventory = Inventory()
-        var newest: [String: Int64] = [:]
         for kind in StoreKind.allCases {
             do throws(CredentialError) {
                 let store = try stores.store(kind)
                 for item in try store.items(of: group, kind: .tokenSet) {
-                    guard let set = try Self.set(item, store), set.account.id == item.owner else {
+                    if let set = try Self.set(item, store), set.account.id == item.owner {
+                        inventory.copies[item.owner, default: [:]][kind] = (set.account, set.generation)
+                    } else {
                         inventory.damaged.append((kind, item.owner))
-                        continue
-                    }
-                    var account = set.account
-                    account.store = kind
-                    account.leftover = nil
-                    guard let generation = newest[account.id] else {
-                        newest[account.id] = set.generation
-                        inventory.accounts.append(account)
-                        continue
-                    }
-                    // A copy that does not count, from a migration that was interrupted.
-                    let isNewer = set.generation > generation
-                    if isNewer { newest[account.id] = set.generation }
-                    inventory.accounts = inventory.accounts.map { other in
-                        guard other.id == account.id else { return other }
-                        var kept = isNewer ? account : other
-                        kept.leftover = isNewer ? other.store : kind
-                        return kept
                     }
                 }
             } catch {

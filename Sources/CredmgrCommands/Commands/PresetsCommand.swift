@@ -26,7 +26,7 @@ struct PresetsCommand: Command {
     }
 
     private static func json(_ entry: PresetCatalog.Entry) -> JSONValue {
-        var object: JSONObject = ["name": .string(entry.name)]
+        var object = JSONObject(["name": .string(entry.name)])
         object["origin"] = entry.path == nil ? "built-in" : "file"
         object["path"] = JSONValue(entry.path)
         switch entry.preset {

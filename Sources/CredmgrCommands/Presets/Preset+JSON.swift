@@ -84,7 +84,7 @@ extension Preset {
 
     /// The preset for `presets --json`.
     var json: JSONObject {
-        [
+        JSONObject([
             "name": .string(name), "title": .string(title), "summary": .string(summary),
             "documentation": JSONValue(documentation),
             "placeholders": .array(
@@ -96,6 +96,6 @@ extension Preset {
                     ]
                 }),
             "notes": JSONValue(notes), "definition": .object(definition),
-        ]
+        ])
     }
 }

@@ -97,7 +97,7 @@ package struct PluginConformance: Sendable {
     private func secrets() throws(CredentialError) -> ConformanceResult.Verdict {
         var grant = Grant(flow: .code, obtainedAt: context.clock.now)
         grant.refreshToken = Secret(Self.canary)
-        grant.adapterState = ["conformance": .string(Self.canary)]
+        grant.adapterState = JSONObject(["conformance": .string(Self.canary)])
         var revoke = PluginRequest(.revoke, version: version)
         try revoke.add(type, secrets: CanarySecrets(secret: Self.canary))
         revoke.add(grant)

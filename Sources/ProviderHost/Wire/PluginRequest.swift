@@ -15,7 +15,7 @@ package struct PluginRequest: Sendable {
     /// - Parameter operation: one of ``ProviderOperation``; the conformance suite also sends others.
     package init(version: Int64, operation: String) {
         self.operation = operation
-        members = ["version": .integer(version), "operation": .string(operation)]
+        members = JSONObject(["version": .integer(version), "operation": .string(operation)])
     }
 
     init(_ operation: ProviderOperation, version: Int64) {
@@ -41,7 +41,7 @@ package struct PluginRequest: Sendable {
         }
         definition["name"] = .string(type.name)
         members["type"] = .object(definition)
-        var client: JSONObject = ["id": .string(type.clientID)]
+        var client = JSONObject(["id": .string(type.clientID)])
         client["secret"] = secret(try clientSecrets.clientSecret(of: type))
         client["private_key"] = secret(try clientSecrets.privateKey(of: type))
         members["client"] = .object(client)
@@ -49,10 +49,10 @@ package struct PluginRequest: Sendable {
 
     /// What a sign-in is asked to do.
     mutating func add(_ request: SignInRequest, scope: [String]) {
-        var object: JSONObject = [
+        var object = JSONObject([
             "flow": .string(request.flow.rawValue), "scope": JSONValue(scope),
             "redirect_uri": .string(request.redirectURI),
-        ]
+        ])
         object["policy"] = request.policy.isEmpty ? nil : .string(request.policy)
         object["resource"] = (request.resource ?? request.type.resource).map(JSONValue.string)
         object["audience"] = (request.audience ?? request.type.audience).map(JSONValue.string)
@@ -81,10 +81,10 @@ package struct PluginRequest: Sendable {
 
     /// A grant.
     mutating func add(_ grant: Grant) {
-        var object: JSONObject = [
+        var object = JSONObject([
             "flow": .string(grant.flow.rawValue), "scope": JSONValue(grant.scope),
             "obtained_at": .integer(grant.obtainedAt.epochSeconds), "state": .object(grant.adapterState),
-        ]
+        ])
         object["refresh_token"] = secret(grant.refreshToken)
         object["refresh_expires_at"] = grant.refreshExpiresAt.map { .integer($0.epochSeconds) }
         object["id_token"] = secret(grant.idToken)
@@ -95,7 +95,7 @@ package struct PluginRequest: Sendable {
     /// What a refresh is asked for.
     mutating func add(_ request: RefreshRequest, scope: [String]) {
         add(request.grant)
-        var object: JSONObject = ["scope": JSONValue(scope)]
+        var object = JSONObject(["scope": JSONValue(scope)])
         object["policy"] = request.key.policy.isEmpty ? nil : .string(request.key.policy)
         object["resource"] = request.key.resource.map(JSONValue.string)
         object["audience"] = request.key.audience.map(JSONValue.string)

@@ -51,7 +51,7 @@ struct ProvidersCommand: Command {
     }
 
     private static func json(_ entry: ProviderCatalog.Entry) -> JSONValue {
-        var object: JSONObject = ["name": .string(entry.name), "origin": "external"]
+        var object = JSONObject(["name": .string(entry.name), "origin": "external"])
         var provider: InstalledProvider?
         var reason: String?
         switch entry.state {
