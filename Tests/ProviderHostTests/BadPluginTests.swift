@@ -12,7 +12,8 @@ private let done =
 
 /// What a plugin does wrong, and how that ends.
 @Suite struct BadPluginTests {
-    private func begin(_ plugin: CannedPlugin, seconds: Int = 20, world: World = World()) throws -> CredentialError? {
+    private func begin(_ plugin: CannedPlugin, seconds: Int = 20, world: World = World()) throws -> CredentialError?
+    {
         let home = try PluginHome()
         try home.install(plugin)
         let adapter = try home.adapter(plugin.name, seconds: seconds)
@@ -28,7 +29,8 @@ private let done =
     @Test func `one that hangs is ended, with all that it started`() throws {
         let home = try PluginHome()
         let plugin = CannedPlugin(
-            begin: openURL, before: "trap '' TERM; sleep 600 & echo $! > '\(home.providers)/canned/child'; wait; sleep 600")
+            begin: openURL,
+            before: "trap '' TERM; sleep 600 & echo $! > '\(home.providers)/canned/child'; wait; sleep 600")
         let folder = try home.install(plugin)
         let error = failure { () throws(CredentialError) in
             _ = try (try? home.adapter("canned", seconds: 1))?.begin(.canned(), in: World().context)
@@ -36,7 +38,9 @@ private let done =
         #expect(error?.code == .temporary)
         #expect(error?.code.exitStatus == 6)
         let child = try #require(
-            Int32(String(contentsOfFile: folder + "/child", encoding: .utf8).trimmingCharacters(in: .whitespacesAndNewlines)))
+            Int32(
+                String(contentsOfFile: folder + "/child", encoding: .utf8).trimmingCharacters(
+                    in: .whitespacesAndNewlines)))
         // It was sent SIGTERM or SIGKILL already; a zombie without a parent may take a moment to go.
         #expect(isGone(child))
     }
@@ -80,9 +84,11 @@ private let done =
     @Test func `one whose interpreter is missing does not start`() throws {
         let home = try PluginHome()
         let folder = try home.install(CannedPlugin(begin: done))
-        try home.write("#!/nonexistent/interpreter\n", folder + "/run", mode: 0o755)
+        try home.install("#!/nonexistent/interpreter\n", folder + "/run")
         let adapter = try home.adapter("canned")
-        #expect(code { () throws(CredentialError) in _ = try adapter.begin(.canned(), in: World().context) } == .configuration)
+        #expect(
+            code { () throws(CredentialError) in _ = try adapter.begin(.canned(), in: World().context) }
+                == .configuration)
     }
 
     @Test(arguments: [
@@ -98,7 +104,9 @@ private let done =
         plugin.replies["describe"] = description
         let folder = try home.install(plugin)
         let adapter = try home.adapter("canned")
-        #expect(code { () throws(CredentialError) in _ = try adapter.begin(.canned(), in: World().context) } == .malformedReply)
+        #expect(
+            code { () throws(CredentialError) in _ = try adapter.begin(.canned(), in: World().context) }
+                == .malformedReply)
         #expect(!FileManager.default.fileExists(atPath: folder + "/begin.request"))
     }
 
@@ -118,13 +126,15 @@ private let done =
         #expect(try begin(CannedPlugin(begin: reply))?.code == .malformedReply)
     }
 
-    @Test(arguments: [
-        ("url", "http://p.example/a?state=0123456789abcdef"), ("url", "javascript:alert(1)"), ("url", 7),
-        ("url", "https://p.example/a?state=other-0123456789"), ("url", "https://p.example/a"),
-        ("url", "https://p.example/a?state=0123456789abcdef&state=x"), ("url", "https://u:p@p.example/?state=0123456789abcdef"),
-        ("state", "short"), ("state", "0123456789abcde\n"), ("state", "0123456789 bcdef"), ("state", .null),
-        ("kind", "dance"), ("kind", .null),
-    ] as [(String, JSONValue)])
+    @Test(
+        arguments: [
+            ("url", "http://p.example/a?state=0123456789abcdef"), ("url", "javascript:alert(1)"), ("url", 7),
+            ("url", "https://p.example/a?state=other-0123456789"), ("url", "https://p.example/a"),
+            ("url", "https://p.example/a?state=0123456789abcdef&state=x"),
+            ("url", "https://u:p@p.example/?state=0123456789abcdef"),
+            ("state", "short"), ("state", "0123456789abcde\n"), ("state", "0123456789 bcdef"), ("state", .null),
+            ("kind", "dance"), ("kind", .null),
+        ] as [(String, JSONValue)])
     func `an interaction that does not hold is refused`(_ member: String, _ value: JSONValue) throws {
         var reply = try #require(try JSONValue.parse(openURL).object)
         var interaction = try #require(reply["interaction"]?.object)
@@ -133,12 +143,13 @@ private let done =
         #expect(try begin(CannedPlugin(begin: JSONValue.object(reply).text()))?.code == .malformedReply)
     }
 
-    @Test(arguments: [
-        ("interval", -1), ("interval", 0), ("interval", 100_000), ("interval", "5"), ("expires_in", -1),
-        ("expires_in", .null), ("expires_in", .decimal("1e9")), ("user_code", ""), ("user_code", "A\u{0}B"),
-        ("user_code", .string(String(repeating: "A", count: 65))), ("verification_uri", "http://p.example"),
-        ("verification_uri_complete", "file:///etc/passwd"),
-    ] as [(String, JSONValue)])
+    @Test(
+        arguments: [
+            ("interval", -1), ("interval", 0), ("interval", 100_000), ("interval", "5"), ("expires_in", -1),
+            ("expires_in", .null), ("expires_in", .decimal("1e9")), ("user_code", ""), ("user_code", "A\u{0}B"),
+            ("user_code", .string(String(repeating: "A", count: 65))), ("verification_uri", "http://p.example"),
+            ("verification_uri_complete", "file:///etc/passwd"),
+        ] as [(String, JSONValue)])
     func `a device code that does not hold is refused`(_ member: String, _ value: JSONValue) throws {
         var interaction = JSONObject([
             "kind": "show_code", "user_code": "AB-CD", "verification_uri": "https://p.example/d", "expires_in": 600,
@@ -154,14 +165,17 @@ private let done =
         #expect(try begin(CannedPlugin(begin: reply()))?.code == .malformedReply)
     }
 
-    @Test(arguments: [
-        ("access_token", .null), ("access_token", ""), ("access_token", 5), ("access_token", "a b"),
-        ("access_token", "a\nb"), ("access_token", "ü"), ("access_token", .string(String(repeating: "a", count: 70_000))),
-        ("token_type", "DPoP"), ("token_type", 1), ("expires_in", -1), ("expires_in", 0), ("expires_in", "60"),
-        ("expires_in", .decimal("99999999999999999999")), ("expires_in", 31_536_001), ("expires_in", .decimal("1.5")),
-        ("refresh_token", "a\tb"), ("refresh_token", []), ("refresh_expires_in", -5), ("scope", "read"),
-        ("scope", ["a b"]), ("scope", ["a\"b"]), ("scope", [1]), ("id_token", 1), ("nonce", ["a"]),
-    ] as [(String, JSONValue)])
+    @Test(
+        arguments: [
+            ("access_token", .null), ("access_token", ""), ("access_token", 5), ("access_token", "a b"),
+            ("access_token", "a\nb"), ("access_token", "ü"),
+            ("access_token", .string(String(repeating: "a", count: 70_000))),
+            ("token_type", "DPoP"), ("token_type", 1), ("expires_in", -1), ("expires_in", 0), ("expires_in", "60"),
+            ("expires_in", .decimal("99999999999999999999")), ("expires_in", 31_536_001),
+            ("expires_in", .decimal("1.5")),
+            ("refresh_token", "a\tb"), ("refresh_token", []), ("refresh_expires_in", -5), ("scope", "read"),
+            ("scope", ["a b"]), ("scope", ["a\"b"]), ("scope", [1]), ("id_token", 1), ("nonce", ["a"]),
+        ] as [(String, JSONValue)])
     func `tokens that do not hold are refused`(_ member: String, _ value: JSONValue) throws {
         var reply = try #require(try JSONValue.parse(done).object)
         var tokens = try #require(reply["tokens"]?.object)
@@ -170,12 +184,15 @@ private let done =
         #expect(try begin(CannedPlugin(begin: JSONValue.object(reply).text()))?.code == .malformedReply)
     }
 
-    @Test(arguments: [
-        ("identity", .null), ("identity", "ada"), ("identity", [:]), ("identity", ["subject": ""]),
-        ("identity", ["subject": "a\u{1B}b"]), ("identity", ["subject": .string(String(repeating: "a", count: 256))]),
-        ("identity", ["subject": "a", "username": 1]), ("identity", ["subject": "a", "name": "x\ny"]),
-        ("tokens", .null), ("tokens", []), ("state", []), ("state", ["x": .string(String(repeating: "a", count: 70_000))]),
-    ] as [(String, JSONValue)])
+    @Test(
+        arguments: [
+            ("identity", .null), ("identity", "ada"), ("identity", [:]), ("identity", ["subject": ""]),
+            ("identity", ["subject": "a\u{1B}b"]),
+            ("identity", ["subject": .string(String(repeating: "a", count: 256))]),
+            ("identity", ["subject": "a", "username": 1]), ("identity", ["subject": "a", "name": "x\ny"]),
+            ("tokens", .null), ("tokens", []), ("state", []),
+            ("state", ["x": .string(String(repeating: "a", count: 70_000))]),
+        ] as [(String, JSONValue)])
     func `a result that does not hold is refused`(_ member: String, _ value: JSONValue) throws {
         var reply = try #require(try JSONValue.parse(done).object)
         reply[member] = value
@@ -186,7 +203,9 @@ private let done =
     func `each error code of the list means one of the product`(_ code: PluginFailure.Code) throws {
         let error = try begin(
             CannedPlugin(
-                begin: #"{"version":1,"reply":"error","code":"\#(code.rawValue)","message":"it went wrong","hint":"try"}"#))
+                begin:
+                    #"{"version":1,"reply":"error","code":"\#(code.rawValue)","message":"it went wrong","hint":"try"}"#
+            ))
         #expect(error?.code == code.errorCode)
         #expect(error?.message == "canned: it went wrong")
         #expect(error?.hint == "try")
@@ -210,12 +229,14 @@ private let done =
     @Test func `a plugin sees a cleaned environment, a neutral folder and no descriptor of ours`() throws {
         let home = try PluginHome()
         let folder = try home.install(
-            CannedPlugin(begin: openURL, before: "{ env; pwd; ls /proc/self/fd; } > '\(home.providers)/canned/seen'"))
+            CannedPlugin(
+                begin: openURL, before: "{ env; pwd; ls /proc/self/fd; } > '\(home.providers)/canned/seen'"))
         let held = open("/etc/hostname", O_RDONLY)
         defer { close(held) }
         let adapter = try home.adapter("canned")
         _ = try adapter.begin(.canned(), in: World().context)
-        let lines = try String(contentsOfFile: folder + "/seen", encoding: .utf8).split(separator: "\n").map(String.init)
+        let lines = try String(contentsOfFile: folder + "/seen", encoding: .utf8).split(separator: "\n").map(
+            String.init)
         #expect(lines.contains("HOME=/nonexistent") && lines.contains("/"))
         #expect(!lines.contains { $0.contains("SECRET_OF_HOST") })
         // 0, 1, 2, and the one that ls itself reads the folder through.
@@ -260,7 +281,8 @@ private let done =
         #expect(
             code { () throws(CredentialError) in
                 _ = try adapter.refresh(
-                    RefreshRequest(type: .canned(), key: TokenRequestKey(scope: []), scope: [], grant: grant, subject: "bob"),
+                    RefreshRequest(
+                        type: .canned(), key: TokenRequestKey(scope: []), scope: [], grant: grant, subject: "bob"),
                     in: World().context)
             } == .validationFailed)
     }
@@ -277,7 +299,10 @@ private let done =
 
     @Test func `an id token that cannot be checked is dropped, and said`() throws {
         let home = try PluginHome()
-        try home.install(CannedPlugin(begin: done.replacingOccurrences(of: "\"expires_in\"", with: "\"id_token\":\"a.b.c\",\"expires_in\"")))
+        try home.install(
+            CannedPlugin(
+                begin: done.replacingOccurrences(
+                    of: "\"expires_in\"", with: "\"id_token\":\"a.b.c\",\"expires_in\"")))
         let world = World()
         guard case .done(let result) = try home.adapter("canned").begin(.canned(), in: world.context) else {
             Issue.record("not done")

@@ -33,7 +33,7 @@ struct PluginHome {
     @discardableResult
     func install(example name: String) throws -> String {
         let target = "\(providers)/\(name)"
-        try FileManager.default.copyItem(atPath: "\(projectFolder)/Plugins/example-provider/\(name)", toPath: target)
+        try Self.run("/bin/cp", ["-r", "\(projectFolder)/Plugins/example-provider/\(name)", target])
         for path in [target, "\(target)/manifest.json"] { chmod(path, path == target ? 0o755 : 0o644) }
         chmod("\(target)/\(name)", 0o755)
         return target
@@ -47,8 +47,19 @@ struct PluginHome {
         chmod(folder, 0o755)
         for (name, text) in plugin.replies { try write(text, "\(folder)/\(name).reply") }
         try write(plugin.manifest.text(), "\(folder)/manifest.json")
-        try write(plugin.script(folder), "\(folder)/run", mode: 0o755)
+        try install(plugin.script(folder), "\(folder)/run")
         return folder
+    }
+
+    /// Puts a program in place by another process: a program that any process has open for writing, if only in the
+    /// moment between its fork and its exec, cannot be started.
+    func install(_ script: String, _ path: String) throws {
+        try write(script, path + ".txt")
+        try Self.run("/usr/bin/install", ["-m", "755", path + ".txt", path])
+    }
+
+    private static func run(_ program: String, _ arguments: [String]) throws {
+        try #require(try ChildProcess(program, arguments).run().exitStatus == 0)
     }
 
     func write(_ text: String, _ path: String, mode: mode_t = 0o644) throws {
@@ -59,7 +70,8 @@ struct PluginHome {
     /// The adapter of an installed plugin.
     func adapter(_ name: String, seconds: Int = 20) throws -> ExternalAdapter {
         let provider = try #require(try catalog().provider(named: name))
-        return ExternalAdapter(provider, launcher: PluginLauncher(environment: standardEnvironment, seconds: seconds))
+        return ExternalAdapter(
+            provider, launcher: PluginLauncher(environment: standardEnvironment, seconds: seconds))
     }
 }
 

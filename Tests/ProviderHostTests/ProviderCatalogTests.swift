@@ -40,7 +40,9 @@ import Testing
         let name = part == "/.." ? "*" : "canned"
         if mode == 0o775 && getuid() != 0 { return }
         #expect(reason(home, name)?.contains("others can write") == true)
-        #expect(code { () throws(CredentialError) in _ = try home.catalog().adapter(named: "canned") } == .configuration)
+        #expect(
+            code { () throws(CredentialError) in _ = try home.catalog().adapter(named: "canned") } == .configuration
+        )
     }
 
     @Test(.enabled(if: geteuid() == 0, "only root can give files away"), arguments: ["", "/manifest.json", "/run"])
@@ -83,16 +85,19 @@ import Testing
         #expect(reason(home)?.contains("not a regular file") == true)
     }
 
-    @Test(arguments: [
-        (["executable": "../run"], "executable"), (["executable": "/bin/sh"], "executable"),
-        (["executable": "a/b"], "executable"), (["name": "another"], "manifest is for 'another'"),
-        (["name": "../canned"], "name"), (["name": .null], "'name' is missing"), (["version": 1], "version"),
-        (["version": ""], "version"), (["protocol_versions": []], "protocol_versions"),
-        (["protocol_versions": ["1"]], "protocol_versions"), (["protocol_versions": [2, 3]], "version 2, 3"),
-        (["summary": "two\nlines"], "summary"), (["summary": .null], "summary"), (["flows": ["telepathy"]], "telepathy"),
-        (["flows": []], "flows"), (["flows": "code"], "flows"), (["default_redirect_uri": "javascript:1"], "redirect"),
-        (["settings": ["bad name": [:]]], "settings"), (["settings": ["a": 1]], "settings.a"),
-    ] as [(JSONValue, String)])
+    @Test(
+        arguments: [
+            (["executable": "../run"], "executable"), (["executable": "/bin/sh"], "executable"),
+            (["executable": "a/b"], "executable"), (["name": "another"], "manifest is for 'another'"),
+            (["name": "../canned"], "name"), (["name": .null], "'name' is missing"), (["version": 1], "version"),
+            (["version": ""], "version"), (["protocol_versions": []], "protocol_versions"),
+            (["protocol_versions": ["1"]], "protocol_versions"), (["protocol_versions": [2, 3]], "version 2, 3"),
+            (["summary": "two\nlines"], "summary"), (["summary": .null], "summary"),
+            (["flows": ["telepathy"]], "telepathy"),
+            (["flows": []], "flows"), (["flows": "code"], "flows"),
+            (["default_redirect_uri": "javascript:1"], "redirect"),
+            (["settings": ["bad name": [:]]], "settings"), (["settings": ["a": 1]], "settings.a"),
+        ] as [(JSONValue, String)])
     func `a manifest that does not hold is refused`(_ change: JSONValue, _ part: String) throws {
         let home = try PluginHome()
         var plugin = CannedPlugin()
@@ -145,7 +150,8 @@ import Testing
         let folder = try first.install(CannedPlugin())
         try second.install(CannedPlugin())
         let catalog = ProviderCatalog(
-            places: [ProviderPlace(base: first.base), ProviderPlace(base: second.base)], reserved: [], environment: [:])
+            places: [ProviderPlace(base: first.base), ProviderPlace(base: second.base)], reserved: [],
+            environment: [:])
         guard case .shadowed(let by) = catalog.entries()[1].state else {
             Issue.record("the second is not shadowed")
             return

@@ -142,7 +142,8 @@ package struct AdapterConformance: Sendable {
     private func damagedPending() -> ConformanceResult.Verdict {
         mustFail("it went on") { () throws(CredentialError) in
             _ = try adapter.resume(
-                try request, pending: JSONObject(["conformance": "not its own"]), with: .text(Secret("conformance")),
+                try request, pending: JSONObject(["conformance": "not its own"]),
+                with: .text(Secret("conformance")),
                 in: context)
         }
     }

@@ -108,6 +108,5 @@ extension CommandTable {
             SharedOption.type,
             .list("set", .any("NAME=VALUE"), "a setting of the type that is made up"),
             SharedOption.json,
-        ],
-        exitStatuses: [7])
+        ])
 }

@@ -27,7 +27,7 @@ struct ProvidersTestCommand: Command {
         let failed = results.count { if case .failed = $0.verdict { true } else { false } }
         guard failed == 0 else {
             throw CredentialError(
-                .validationFailed, "the adapter \(name) fails \(failed) of \(results.count) checks",
+                .problemsFound, "the adapter \(name) fails \(failed) of \(results.count) checks",
                 hint: "docs/plugin-protocol.md says what each must do")
         }
     }
