@@ -6,7 +6,7 @@ struct Redactor {
     /// Shorter words than this are too common to be taken out wherever they stand.
     private static let shortest = 6
     /// A run of this many letters and digits without a break is no word of any language.
-    private static let opaqueLength = 24
+    private static let opaqueLength = 16
     private var secrets: [String]
 
     /// Makes a redactor for known secrets.
