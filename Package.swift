@@ -83,16 +83,19 @@ let package = Package(
             path: "Sources/ExampleTaskList",
             swiftSettings: [.swiftLanguageMode(.v6), .treatAllWarnings(as: .error)]),
 
+        // Adapters that others bring
+        source("ProviderHost", ["CredentialCore", "OAuth", "StrictJSON", "LinuxPlatform"]),
+
         // The command line
         source(
             "CredmgrCommands",
-            ["CredentialCore", "OAuth", "StrictJSON", "LinuxPlatform"]),
+            ["CredentialCore", "OAuth", "StrictJSON", "LinuxPlatform", "ProviderHost"]),
         .executableTarget(
             name: "credmgr",
             dependencies: [
                 "CredmgrCommands", "CredentialCore", "GenericOAuth2Adapter", "AzureB2CAdapter", "LinuxPlatform",
                 "LocalFiles", "SecretServiceStore", "EncryptedFileStore", "KernelKeyringCache", "CurlTransport",
-                "CryptoSupport", "LoopbackHTTP", "DemoProvider",
+                "CryptoSupport", "LoopbackHTTP", "DemoProvider", "ProviderHost",
             ],
             swiftSettings: strict),
 
@@ -129,8 +132,19 @@ let package = Package(
                 "LinuxPlatform", "TestSupport",
             ]),
         tests(
-            "CommandTests", ["CredmgrCommands", "CredentialCore", "StrictJSON", "TestSupport"],
+            "CommandTests",
+            [
+                "CredmgrCommands", "GenericOAuth2Adapter", "AzureB2CAdapter", "CredentialCore", "StrictJSON",
+                "TestSupport",
+            ],
             exclude: ["Snapshots"]),
+        tests(
+            "ProviderHostTests",
+            [
+                "ProviderHost", "GenericOAuth2Adapter", "AzureB2CAdapter", "DemoProvider", "CryptoSupport",
+                "LinuxPlatform", "CurlTransport", "LoopbackHTTP", "CredentialCore", "StrictJSON", "credmgr",
+                "TestSupport",
+            ]),
         tests(
             "EndToEndTests",
             [

@@ -7,6 +7,7 @@ import GenericOAuth2Adapter
 import KernelKeyringCache
 import LinuxPlatform
 import LocalFiles
+import ProviderHost
 
 /// This machine: the parts that the commands are given. Making them opens nothing.
 struct Machine: Sendable {
@@ -35,11 +36,23 @@ struct Machine: Sendable {
     }
 
     /// The adapters that are built in.
-    static let adapters = AdapterRegistry([AzureB2CAdapter(), GenericOAuth2Adapter()])
+    private static let builtIn: [any CredentialAdapter] = [AzureB2CAdapter(), GenericOAuth2Adapter()]
+
+    /// Where packages put external adapters.
+    private static let systemLibraries = "/usr/lib"
+
+    /// The external adapters: the user's own, then those of packages. Nothing is looked for before it is asked for.
+    private var providers: ProviderCatalog {
+        ProviderCatalog(
+            places: [directories.dataHome, Self.systemLibraries].map(ProviderPlace.init(base:)),
+            reserved: Self.builtIn.map(\.name), environment: environment)
+    }
 
     var context: CommandContext {
         let folders = GroupFolders(dataHome: directories.dataHome)
         let console = LinuxConsole()
+        let providers = providers
+        let searchPath = directories.configSearchPath + directories.dataSearchPath
         let warn: @Sendable (String) -> Void = { text in console.writeNotice(ErrorRenderer().warning(text)) }
         return CommandContext(
             environment: environment, workingDirectory: WorkingDirectory.path, dataHome: directories.dataFolder,
@@ -54,8 +67,11 @@ struct Machine: Sendable {
             metadataCache: MetadataFiles(cacheHome: directories.cacheHome),
             stores: { options in StoreShelf(self, options) }, typeFiles: files, settings: B2CSettings(),
             fileStates: LinuxFileStates(),
-            dataFolder: LinuxDataFolder(path: directories.dataFolder, clock: clock), adapters: Self.adapters,
-            programs: programs,
+            dataFolder: LinuxDataFolder(path: directories.dataFolder, clock: clock),
+            adapters: AdapterRegistry(Self.builtIn) { (name) throws(CredentialError) in
+                try providers.adapter(named: name)
+            }, providers: providers,
+            presets: PresetCatalog(folders: searchPath.map { $0 + "/presets" }, files: files), programs: programs,
             redirects: LoopbackReceivers(random: random))
     }
 
