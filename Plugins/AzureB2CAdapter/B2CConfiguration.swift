@@ -103,11 +103,11 @@ enum B2CConfiguration {
         return words
     }
 
-    /// The request with `localhost` in a loopback redirect: the portal of B2C registers no IP literals, and B2C
-    /// leaves the port free.
+    /// The request with `localhost` in a loopback redirect that the type does not name: the portal of B2C registers
+    /// no IP literals. One that is named is registered, whatever the portal says; the listener answers to it.
     static func withLocalhost(_ request: SignInRequest) -> SignInRequest {
         guard let address = WebAddress(request.redirectURI), address.scheme == "http", address.isLoopback,
-            address.host != "localhost", request.type.redirectURI != request.redirectURI
+            address.host != "localhost", request.type.redirectURI == nil
         else { return request }
         var request = request
         let port = address.port.map { ":\($0)" } ?? ""

@@ -12,7 +12,7 @@ do throws(CredentialError) {
     let machine = try Machine(environment: ProcessEnvironment.variables())
     if words == [RefreshWorker.command] {
         WorkerProcess.detach()
-        status = RefreshWorker.run(machine.context, lock: FileLock(inherited: DetachedWorker.lockDescriptor))
+        status = RefreshWorker.run(machine.context, lock: try FileLock(inherited: DetachedWorker.lockDescriptor))
     } else {
         status = Program(context: machine.context, demo: DemoWalkthrough(machine: machine)).run(words)
     }

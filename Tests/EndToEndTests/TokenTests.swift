@@ -156,4 +156,30 @@ import Testing
         try home.run(["logout", "--all", "--yes"])
         #expect(try home.json(["accounts", "--json"]).array?.isEmpty == true)
     }
+
+    @Test func `A refresh with a warm cache is one request`() throws {
+        let home = try Home(), tenant = try DemoTenant()
+        try tenant.signIn(at: home)
+        let before = tenant.provider.counters
+        #expect(before.discoveryRequests == 1 && before.keyRequests == 1)
+        try home.run(["token", "--force-refresh"])
+        var after = tenant.provider.counters
+        #expect(after.refreshes == before.refreshes + 1)
+        #expect(after.discoveryRequests == before.discoveryRequests && after.keyRequests == before.keyRequests)
+
+        // A damaged cache costs its requests once more, and nothing else.
+        for name in home.files.keys where name.contains("/metadata/") { try home.write("{", to: name) }
+        try home.run(["token", "--force-refresh"])
+        try home.run(["token", "--force-refresh"])
+        after = tenant.provider.counters
+        #expect(after.refreshes == before.refreshes + 3)
+        #expect(after.keyRequests == before.keyRequests + 1)
+        let cached = home.files.filter { $0.key.contains("/metadata/") }
+        #expect(cached.count == 2)
+        for secret in tenant.provider.secrets {
+            for (name, data) in cached {
+                #expect(!String(decoding: data, as: UTF8.self).contains(secret), "\(name)")
+            }
+        }
+    }
 }

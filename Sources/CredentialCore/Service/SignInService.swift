@@ -63,7 +63,11 @@ package struct SignInService: Sendable {
         defer { lock.release() }
 
         var set = TokenSet(account: account, journalKey: random.bytes(32))
-        if !isNew, let stored = try repository.read(account, in: group, isLocked: true) { set = stored }
+        if !isNew {
+            if let stored = try repository.read(account, in: group, isLocked: true) { set = stored }
+            // Between the look at the registry and the lock the account may have been moved.
+            account.store = try repository.place(of: account, in: group)
+        }
         set.grants[policy] = result.tokens.grant
         set.accessTokens.removeAll { $0.key.policy == policy }
         if let token = result.tokens.accessToken { set.keep(token, now: now) }
@@ -85,18 +89,24 @@ package struct SignInService: Sendable {
         set.account = account
 
         var warnings: [String] = []
-        if case .journaled(let failure) = try repository.save(&set, in: group) {
+        switch try repository.save(&set, in: group) {
+        case .stored: break
+        case .journaled(let failure):
             // A first sign-in has no older item that could open the journal.
             if isNew {
                 try repository.forgetJournal(account, in: group)
                 throw failure
             }
             warnings.append("the \(account.store.shownName) did not take the new tokens: \(failure.message)")
+        case .overtaken:
+            throw CredentialError(
+                .temporary, "another process has changed \(account.id) meanwhile", hint: "sign in again")
         }
         let kept = account
         try registry.update(group) { (registry) throws(CredentialError) in
             var entry = kept
             entry.label = registry[id: kept.id]?.label
+            entry.leftover = registry[id: kept.id]?.leftover
             registry[id: kept.id] = entry
         }
         cache.drop(account.id, in: group)

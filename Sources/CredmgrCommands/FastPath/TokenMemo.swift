@@ -14,6 +14,8 @@ struct TokenMemo: Sendable {
     let account: (id: String, type: String, username: String?)
     /// The policy, empty where there is none.
     let policy: String
+    /// `min_valid` of `config.json`.
+    let minimumValidity: Int64?
 
     /// Reads the memo of a query; `nil` when there is none, or a file has changed since.
     static func read(_ name: String, _ context: CommandContext) -> TokenMemo? {
@@ -26,7 +28,7 @@ struct TokenMemo: Sendable {
         where state.array?.compactMap(\.integer) != context.fileStates.state(of: path)?.numbers { return nil }
         return TokenMemo(
             entry: entry, group: group, account: (id, type, object["username"]?.string),
-            policy: object["policy"]?.string ?? "")
+            policy: object["policy"]?.string ?? "", minimumValidity: object["min_valid"]?.integer)
     }
 
     /// Keeps a memo for an hour.
@@ -44,6 +46,7 @@ struct TokenMemo: Sendable {
         object["type"] = .string(memo.account.type)
         object["username"] = memo.account.username.map(JSONValue.string)
         if !memo.policy.isEmpty { object["policy"] = .string(memo.policy) }
+        object["min_valid"] = memo.minimumValidity.map(JSONValue.integer)
         context.tokenCache.write(JSONValue.object(object).bytes(), name: name, seconds: 3_600)
     }
 
