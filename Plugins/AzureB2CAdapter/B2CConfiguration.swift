@@ -60,7 +60,7 @@ enum B2CConfiguration {
 
     /// The error for something that B2C does not have.
     static func lacks(_ what: String, hint: String? = nil) -> CredentialError {
-        CredentialError(.unsupported, "Azure AD B2C does not have \(what)", hint: hint)
+        CredentialError(.unsupported, "\(what) does not exist at Azure AD B2C", hint: hint)
     }
 
     /// The scopes to send for a person's token.
