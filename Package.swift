@@ -136,5 +136,12 @@ let package = Package(
                 "credmgr", "DemoProvider", "CryptoSupport", "LinuxPlatform", "LoopbackHTTP", "CredentialCore",
                 "StrictJSON", "TestSupport",
             ]),
+        tests(
+            "RaceTests",
+            [
+                "credmgr", "DemoProvider", "CryptoSupport", "KernelKeyringCache", "LinuxPlatform", "CredentialCore",
+                "StrictJSON", "TestSupport",
+            ],
+            exclude: ["Support/faults.c"]),
     ]
 )

@@ -33,6 +33,8 @@ package struct CommandContext: Sendable {
     package var events: any EventLog
     /// The cache of access tokens.
     package var tokenCache: any AccessTokenCache
+    /// What providers publish, kept from one call to the next.
+    package var metadataCache: any MetadataCache
     /// The stores, opened as told.
     package var stores: @Sendable (StoreOptions) -> any SecretStores
     /// The files of type definitions.
@@ -56,7 +58,8 @@ package struct CommandContext: Sendable {
         configurationFile: String, console: any Console, clock: any WallClock, random: any RandomSource,
         cryptography: any Cryptography, transport: any HTTPTransport, registry: any RegistryStore,
         locks: any AccountLocks, journal: any GenerationJournal, events: any EventLog,
-        tokenCache: any AccessTokenCache, stores: @escaping @Sendable (StoreOptions) -> any SecretStores,
+        tokenCache: any AccessTokenCache, metadataCache: any MetadataCache,
+        stores: @escaping @Sendable (StoreOptions) -> any SecretStores,
         typeFiles: any TypeFiles, settings: any SettingsImporter, fileStates: any FileStates,
         dataFolder: any DataFolder, adapters: AdapterRegistry, programs: any Programs,
         redirects: any RedirectReceivers
@@ -76,6 +79,7 @@ package struct CommandContext: Sendable {
         self.journal = journal
         self.events = events
         self.tokenCache = tokenCache
+        self.metadataCache = metadataCache
         self.stores = stores
         self.typeFiles = typeFiles
         self.settings = settings

@@ -102,6 +102,7 @@ package struct Session: Sendable {
             transport: context.transport, clock: context.clock, random: context.random,
             cryptography: context.cryptography,
             clientSecrets: ClientSecretResolver(stores: stores, context: context),
+            metadataCache: context.metadataCache,
             note: { [notices] in notices.detail($0) })
     }
 

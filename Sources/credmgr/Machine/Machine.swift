@@ -42,6 +42,7 @@ struct Machine: Sendable {
                 certificateFile: environment["CURL_CA_BUNDLE"] ?? environment["SSL_CERT_FILE"]),
             registry: RegistryFile(folders, clock: clock, warn: warn), locks: AccountLockFiles(folders),
             journal: JournalFiles(folders), events: EventLogFile(folders), tokenCache: cache,
+            metadataCache: MetadataFiles(cacheHome: directories.cacheHome),
             stores: { options in StoreShelf(self, options) }, typeFiles: files, settings: B2CSettings(),
             fileStates: LinuxFileStates(),
             dataFolder: LinuxDataFolder(path: directories.dataFolder, clock: clock), adapters: Self.adapters,
