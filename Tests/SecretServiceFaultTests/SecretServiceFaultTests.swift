@@ -17,6 +17,42 @@ struct SecretServiceFaultTests {
         #expect(report.complaints.isEmpty, "\(report.complaints.joined(separator: "\n"))")
     }
 
+    @Test(arguments: [("locked-prompt-unlocks", Int32(0)), ("locked-dismissed", 7), ("locked-stays-locked", 5)])
+    func `unlocking asks the keyring, where a person can see the question`(
+        _ name: String, _ status: Int32
+    ) async throws {
+        let fault = try #require(Fault.all.first { $0.name == name })
+        let statuses = try await Self.queue.run {
+            let original = try SignedInHome.shared.get()
+            return try Self.scene(fault, original) { home, _ in
+                [
+                    try home.run(["store", "unlock"]).exitStatus,
+                    try home.run(["store", "unlock", "--no-input"], display: true).exitStatus,
+                    try home.run(["store", "unlock"], display: true).exitStatus,
+                ]
+            }
+        }
+        #expect(statuses == [5, 5, status])
+    }
+
+    @Test func `a known person can sign in over a damaged secret`() async throws {
+        let healthy = try #require(Fault.all.first { $0.name == "healthy" })
+        let statuses = try await Self.queue.run {
+            let original = try SignedInHome.shared.get()
+            return try Self.scene(healthy, original, damaging: true) { home, service in
+                let before = try service.tokenSets()
+                let statuses = [
+                    try home.run(["token", "--type", SignedInHome.type]).exitStatus,
+                    try home.run(["login", "--complete", original.redirects["set-lost"] ?? ""]).exitStatus,
+                    try home.run(["token", "--type", SignedInHome.type]).exitStatus,
+                ]
+                let isRenewed = try service.tokenSets()[original.account] != before[original.account]
+                return statuses + [isRenewed ? 0 : 1, try home.accounts() == [original.account] ? 0 : 1]
+            }
+        }
+        #expect(statuses == [5, 0, 0, 0, 0])
+    }
+
     private struct Report: Sendable {
         var complaints: [String] = []
 
@@ -36,10 +72,12 @@ struct SecretServiceFaultTests {
 
     /// A copy of the home with the service in the way.
     private static func scene<Result>(
-        _ fault: Fault, _ original: SignedInHome, _ body: (Home, FaultyService) throws -> Result
+        _ fault: Fault, _ original: SignedInHome, damaging: Bool = false,
+        _ body: (Home, FaultyService) throws -> Result
     ) throws -> Result {
         let folder = try TemporaryFolder()
         try original.copy(to: folder)
+        if damaging { try FaultyService.damageTokenSets(in: folder.path + "/state.json") }
         let service = try FaultyService(state: folder.path + "/state.json", fault: fault.name)
         defer { service.stop() }
         return try body(Home(path: folder.path + "/home", bus: service.environment), service)

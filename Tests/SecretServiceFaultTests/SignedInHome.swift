@@ -161,6 +161,18 @@ struct FaultyService: Sendable {
         return sets
     }
 
+    /// Puts bytes that are no token set into the items of a state.
+    static func damageTokenSets(in state: String) throws {
+        let url = URL(fileURLWithPath: state)
+        var document = try JSONSerialization.jsonObject(with: Data(contentsOf: url)) as? [String: Any] ?? [:]
+        var items = document["items"] as? [String: [String: Any]] ?? [:]
+        for (path, item) in items where (item["attributes"] as? [String: String])?["kind"] == "token-set" {
+            items[path]?["secret"] = Data("nonsense".utf8).base64EncodedString()
+        }
+        document["items"] = items
+        try JSONSerialization.data(withJSONObject: document).write(to: url)
+    }
+
     func stop() { keyring?.stop() }
 }
 

@@ -135,3 +135,35 @@ struct MigrationTests {
         }
     }
 }
+
+/// The same with KeePassXC, which is another program altogether.
+@Suite(
+    .enabled(if: PrivateKeyring.isKeePassXCInstalled, "keepassxc is not installed: scripts/setup test-keepassxc"))
+struct KeePassXCMigrationTests {
+    @Test func `large token sets of people with other letters move there and back`() async {
+        await #expect(processExitsWith: .success) {
+            let keyring = try PrivateKeyring(.keePassXC)
+            defer { keyring.stop() }
+            let scene = try Scene(keyring), file = scene.file, id = "00000000000000a1"
+            let service = SecretServiceStore(busAddress: keyring.busAddress, canPrompt: false) { _ in }
+            var set = try Scene.tokenSet(id, in: .file)
+            set.account.username = "жук/日本@例え.jp"
+            set.grants[""]?.idToken = Secret(String(repeating: "x", count: 65_536))
+            try file.write(set.encoded(), for: scene.item(id), label: "x")
+            let account = set.account
+            try scene.registry.update(scene.group) { (registry) throws(CredentialError) in
+                registry[id: id] = account
+            }
+            for (word, target, source) in [
+                ("secret-service", service as any SecretStore, file as any SecretStore), ("file", file, service),
+            ] {
+                let outcome = try scene.run(["store", "migrate", "--to", word])
+                #expect(outcome.exitStatus == 0, "\(outcome.standardError)")
+                let moved = try target.read(scene.item(id)).map { try TokenSet(decoding: $0) }
+                #expect(moved?.grants == set.grants)
+                #expect(moved?.account.username == set.account.username)
+                #expect(try source.read(scene.item(id)) == nil)
+            }
+        }
+    }
+}

@@ -95,4 +95,42 @@ private let hasKeyring: Bool = {
         #expect(outcome.standardError.contains("nothing to unlock"))
         #expect(try scene.run(["store", "lock"]).standardError.contains("cannot be locked"))
     }
+
+    @Test func `a person at the terminal is asked, but never by token`() throws {
+        let scene = try Scene()
+        try scene.signIn([id], in: scene.file)
+        #expect(
+            try scene.run(["store", "rekey", "--passphrase-file", "-"], input: "correct horse\n").exitStatus == 0)
+        let definition = ["types", "add", "Tasks", "--issuer", "https://id.example", "--client-id", "c"]
+        #expect(try scene.run(definition).exitStatus == 0)
+        let typed = try atTerminal(scene, ["store", "unlock"], answers: ["wrong", "correct horse"])
+        #expect(typed.exitStatus == 0, "\(typed.standardOutput)")
+        #expect(typed.standardOutput.contains("That does not open it."))
+        #expect(!typed.standardOutput.contains("correct horse"))
+        _ = try scene.run(["store", "lock"])
+        #expect(try atTerminal(scene, ["store", "unlock"], answers: ["a", "b", "c"]).exitStatus == 5)
+        let rekeyed = try atTerminal(scene, ["store", "rekey"], answers: ["correct horse", "new", "other"])
+        #expect(rekeyed.exitStatus == 2, "\(rekeyed.standardOutput)")
+        #expect(
+            try atTerminal(scene, ["store", "rekey"], answers: ["correct horse", "new", "new"]).exitStatus == 0)
+        _ = try scene.run(["store", "lock"])
+        for words in [["token"], ["token", "--account", id]] {
+            let outcome = try atTerminal(scene, words, answers: [])
+            #expect(outcome.exitStatus == 5, "\(outcome.standardOutput)")
+            #expect(!outcome.standardOutput.contains("Passphrase of"))
+        }
+        _ = try scene.run(["store", "lock"])
+    }
+
+    /// Runs the program on a terminal of its own and types an answer at each question.
+    private func atTerminal(
+        _ scene: Scene, _ words: [String], answers: [String]
+    ) throws -> ChildProcess.Outcome {
+        var command = scene.command(words)
+        let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+            .appendingPathComponent("../Fixtures/type-at-terminal.py").path
+        command.arguments = [script] + answers + ["--", command.program] + command.arguments
+        command.program = "/usr/bin/python3"
+        return try command.run()
+    }
 }
