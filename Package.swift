@@ -146,6 +146,18 @@ let package = Package(
                 "TestSupport",
             ]),
         tests(
+            "SecretServiceFaultTests",
+            [
+                "credmgr", "DemoProvider", "CryptoSupport", "LinuxPlatform", "CredentialCore", "StrictJSON",
+                "TestSupport",
+            ]),
+        tests(
+            "StoreCommandTests",
+            [
+                "credmgr", "EncryptedFileStore", "SecretServiceStore", "LocalFiles", "KernelKeyringCache",
+                "CryptoSupport", "LinuxPlatform", "CredmgrCommands", "CredentialCore", "StrictJSON", "TestSupport",
+            ]),
+        tests(
             "EndToEndTests",
             [
                 "credmgr", "DemoProvider", "CryptoSupport", "LinuxPlatform", "LoopbackHTTP", "CredentialCore",

@@ -92,7 +92,7 @@ package struct Program: Sendable {
             ["store", "migrate"]: StoreMigrateCommand.self,
             ["store", "unlock"]: StoreUnlockCommand.self,
             ["store", "lock"]: StoreLockCommand.self,
-            ["store", "passphrase"]: StorePassphraseCommand.self,
+            ["store", "rekey"]: StoreRekeyCommand.self,
             ["doctor"]: DoctorCommand.self,
             ["completion"]: CompletionCommand.self,
             ["help"]: HelpCommand.self,

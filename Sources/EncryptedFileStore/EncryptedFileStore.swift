@@ -99,7 +99,8 @@ package struct EncryptedFileStore: SecretStore {
     ///
     /// - Parameter newKey: what a file made now is opened with; what the user has configured without it.
     func update(
-        _ group: KeychainGroup, newKey: StoreKey? = nil, _ change: (inout OpenedStore) throws(CredentialError) -> Void
+        _ group: KeychainGroup, newKey: StoreKey? = nil,
+        _ change: (inout OpenedStore) throws(CredentialError) -> Void
     ) throws(CredentialError) {
         try asStoreFailure { () throws(CredentialError) in
             let folder = try PrivateDirectory.create(Self.folder(of: group), below: dataHome)

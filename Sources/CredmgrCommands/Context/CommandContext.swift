@@ -105,6 +105,8 @@ package struct StoreOptions: Sendable {
     package var mayPrompt: Bool
     /// Whether a passphrase may be asked for on the terminal.
     package var mayAsk: Bool
+    /// Whether the key of an encrypted file that a passphrase has opened may be kept for later calls.
+    package var keepsKeys: Bool
     /// How long the desktop's question is waited for, in seconds.
     package var promptSeconds: Int
     /// Takes what the user should know.
@@ -112,10 +114,12 @@ package struct StoreOptions: Sendable {
 
     /// Makes options.
     package init(
-        mayPrompt: Bool, mayAsk: Bool, promptSeconds: Int, warn: @escaping @Sendable (String) -> Void
+        mayPrompt: Bool, mayAsk: Bool, keepsKeys: Bool, promptSeconds: Int,
+        warn: @escaping @Sendable (String) -> Void
     ) {
         self.mayPrompt = mayPrompt
         self.mayAsk = mayAsk
+        self.keepsKeys = keepsKeys
         self.promptSeconds = promptSeconds
         self.warn = warn
     }
