@@ -48,7 +48,7 @@ package final class RedirectListener: Sendable {
         self.desk = desk
     }
 
-    /// Waits for the redirect.
+    /// Waits for the redirect; once per listener.
     ///
     /// - Parameters:
     ///   - seconds: how long at most.
