@@ -38,7 +38,7 @@ func tests(_ name: String, _ dependencies: [Target.Dependency], exclude: [String
 let package = Package(
     name: "credmgr",
     products: [
-        .library(name: "CredentialCore", targets: ["CredentialCore"]),
+        .library(name: "Credentials", targets: ["Credentials", "CredentialCore"]),
         .executable(name: "credmgr", targets: ["credmgr"]),
     ],
     targets: [
@@ -69,6 +69,19 @@ let package = Package(
         source("CryptoSupport", ["CLibCrypto", "LinuxPlatform", "CredentialCore", "StrictJSON"]),
         source("LoopbackHTTP", ["CMicroHTTPD", "LinuxPlatform", "CredentialCore"]),
         source("DemoProvider", ["LoopbackHTTP", "CryptoSupport", "CredentialCore", "StrictJSON"]),
+
+        // For Swift programs: the account store, and an example of its use
+        source(
+            "Credentials",
+            [
+                "CredentialCore", "OAuth", "StrictJSON", "GenericOAuth2Adapter", "AzureB2CAdapter", "LinuxPlatform",
+                "LocalFiles", "SecretServiceStore", "EncryptedFileStore", "KernelKeyringCache", "CurlTransport",
+                "CryptoSupport",
+            ]),
+        .executableTarget(
+            name: "example-task-list", dependencies: ["Credentials", "CredentialCore"],
+            path: "Sources/ExampleTaskList",
+            swiftSettings: [.swiftLanguageMode(.v6), .treatAllWarnings(as: .error)]),
 
         // The command line
         source(
@@ -122,6 +135,13 @@ let package = Package(
             "EndToEndTests",
             [
                 "credmgr", "DemoProvider", "CryptoSupport", "LinuxPlatform", "LoopbackHTTP", "CredentialCore",
+                "StrictJSON", "TestSupport",
+            ]),
+        tests(
+            "LibraryTests",
+            [
+                "Credentials", "example-task-list", "DemoProvider", "CryptoSupport", "LinuxPlatform",
+                "CredentialCore",
                 "StrictJSON", "TestSupport",
             ]),
         tests(

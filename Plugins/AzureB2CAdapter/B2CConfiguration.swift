@@ -64,14 +64,28 @@ enum B2CConfiguration {
     static func effectiveScope(_ scope: [String], of type: AccountType) -> [String] {
         var words = Scope.distinct(scope)
         if type.flow == .clientCredentials || words.contains(where: { $0.hasSuffix("/.default") }) { return words }
-        let reserved = ["openid", "offline_access", "profile", "email"]
+        let reserved = ["openid", offlineAccess, "profile", "email"]
         let namesResource = words.contains { !reserved.contains($0.lowercased()) }
         // Where the id token is the bearer, an access token would be of no use.
         if !namesResource, type.bearer == .accessToken { words.append(type.clientID) }
-        for word in ["openid", "offline_access"] where !words.contains(where: { $0.lowercased() == word }) {
+        let isOnline = !type.scope.isEmpty && !contains(offlineAccess, in: type.scope)
+        for word in isOnline ? ["openid"] : ["openid", offlineAccess] where !contains(word, in: words) {
             words.append(word)
         }
         return words
+    }
+
+    /// The scopes to send with a refresh token: B2C gives a new one only where `offline_access` is asked for again,
+    /// also when the tool that asks now would not have asked for it.
+    static func refreshScope(_ scope: [String], of type: AccountType, grant: Grant) -> [String] {
+        let words = effectiveScope(scope, of: type)
+        return grant.refreshToken == nil || contains(offlineAccess, in: words) ? words : words + [offlineAccess]
+    }
+
+    private static let offlineAccess = "offline_access"
+
+    private static func contains(_ word: String, in words: [String]) -> Bool {
+        words.contains { $0.lowercased() == word }
     }
 
     /// The scope of client credentials: one, that ends in `/.default`.
@@ -89,11 +103,11 @@ enum B2CConfiguration {
         return words
     }
 
-    /// The request with `localhost` in a loopback redirect: the portal of B2C registers no IP literals, and B2C
-    /// leaves the port free.
+    /// The request with `localhost` in a loopback redirect that the type does not name: the portal of B2C registers
+    /// no IP literals. One that is named is registered, whatever the portal says; the listener answers to it.
     static func withLocalhost(_ request: SignInRequest) -> SignInRequest {
         guard let address = WebAddress(request.redirectURI), address.scheme == "http", address.isLoopback,
-            address.host != "localhost", request.type.redirectURI != request.redirectURI
+            address.host != "localhost", request.type.redirectURI == nil
         else { return request }
         var request = request
         let port = address.port.map { ":\($0)" } ?? ""

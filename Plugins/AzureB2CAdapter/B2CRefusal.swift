@@ -3,6 +3,9 @@ import OAuth
 
 /// The reason that B2C hides in `error_description`: `AADB2C90118: The user has …`, then lines of `Key: value`.
 struct B2CRefusal: Equatable {
+    /// The number that means: run the policy that resets passwords.
+    static let forgottenPassword = "90118"
+
     /// The five digits.
     let number: String
     /// The sentence, to the end of its line.
@@ -37,7 +40,7 @@ struct B2CRefusal: Equatable {
         let login = "credmgr login --type \(type.name) --policy \(policy)"
         var (code, sentence, hint): (ErrorCode, String, String?)
         switch number {
-        case "90118":
+        case Self.forgottenPassword:
             (code, sentence) = (.denied, "the user has forgotten the password")
             hint =
                 type.passwordResetPolicy.map { "credmgr login --type \(type.name) --policy \($0)" }

@@ -39,6 +39,8 @@ package struct Program: Sendable {
             let notices = Notices(
                 console: context.console, environment: context.environment, isQuiet: false, isVerbose: isVerbose)
             notices.error(error)
+            // What was found is the result, and has been printed.
+            if error.code == .problemsFound { return error.code.exitStatus }
             if wantsJSON ?? parser.wantsJSON(words) {
                 // The failure itself is what counts; if standard output is gone, it has been told already.
                 try? write(ErrorRenderer.json(error).text(.indented) + "\n")
@@ -84,6 +86,11 @@ package struct Program: Sendable {
             ["types", "import"]: TypesImportCommand.self,
             ["types", "remove"]: TypesRemoveCommand.self,
             ["store", "status"]: StoreStatusCommand.self,
+            ["store", "migrate"]: StoreMigrateCommand.self,
+            ["store", "unlock"]: StoreUnlockCommand.self,
+            ["store", "lock"]: StoreLockCommand.self,
+            ["store", "passphrase"]: StorePassphraseCommand.self,
+            ["doctor"]: DoctorCommand.self,
             ["completion"]: CompletionCommand.self,
             ["help"]: HelpCommand.self,
             ["__complete"]: CompleteCommand.self,

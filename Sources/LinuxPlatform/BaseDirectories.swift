@@ -11,6 +11,8 @@ package struct BaseDirectories: Sendable, Hashable {
     package let dataHome: String
     /// `$XDG_CONFIG_HOME`.
     package let configHome: String
+    /// `$XDG_CACHE_HOME`.
+    package let cacheHome: String
     /// The `credmgr` folders with configuration, the user's first, then those of `$XDG_CONFIG_DIRS`.
     package let configSearchPath: [String]
     /// The `credmgr` folders of `$XDG_DATA_DIRS`; the user's own is not among them.
@@ -38,6 +40,7 @@ package struct BaseDirectories: Sendable, Hashable {
         self.home = home
         dataHome = Self.absolute(variable("XDG_DATA_HOME")) ?? Self.join(home, ".local/share")
         configHome = Self.absolute(variable("XDG_CONFIG_HOME")) ?? Self.join(home, ".config")
+        cacheHome = Self.absolute(variable("XDG_CACHE_HOME")) ?? Self.join(home, ".cache")
         configSearchPath =
             [configHome + "/credmgr"] + Self.list(variable("XDG_CONFIG_DIRS"), standard: ["/etc/xdg"])
         dataSearchPath = Self.list(

@@ -48,7 +48,7 @@ package final class RedirectListener: Sendable {
         self.desk = desk
     }
 
-    /// Waits for the redirect.
+    /// Waits for the redirect. After one has come another may be waited for.
     ///
     /// - Parameters:
     ///   - seconds: how long at most.
@@ -99,6 +99,8 @@ private final class Desk: Sendable {
 
     func wait(seconds: Int, accepts: @escaping @Sendable (String) -> Bool) -> String? {
         state.withLock { $0.accepts = accepts }
+        // A redirect that comes before the next wait must not be judged by this one's state.
+        defer { state.withLock { ($0.accepts, $0.received, $0.shown) = (nil, nil, false) } }
         return state.wait(seconds: seconds) { $0.shown ? $0.received : nil }
     }
 

@@ -18,9 +18,11 @@ import Testing
         #expect(json.object?["expires_at"]?.string == expiresAt)
         #expect(json.object?["policy"]?.string == "b2c_1_sign_in")
         #expect(json.object?["refreshed"] == false)
-        #expect(json.object?["account"] == ["id": .string(id), "type": "B2C_Acccount", "username": "alice@example.com"])
+        #expect(
+            json.object?["account"] == ["id": .string(id), "type": "B2C_Acccount", "username": "alice@example.com"])
         for (format, bytes) in [
-            ("token", token + "\n"), ("bearer", "Bearer \(token)\n"), ("header", "Authorization: Bearer \(token)\n"),
+            ("token", token + "\n"), ("bearer", "Bearer \(token)\n"),
+            ("header", "Authorization: Bearer \(token)\n"),
             ("env", "export ACCESS_TOKEN='\(token)'\nexport ACCESS_TOKEN_EXPIRES_ON='\(expiresOn)'\n"),
             (
                 "exec-credential",
@@ -47,11 +49,12 @@ import Testing
         let home = try Home(), tenant = try DemoTenant()
         let id = try tenant.signIn(at: home)
         let account = try #require(try home.json(["accounts", "--json"]).array?.first?.object)
-        #expect(account.keys == [
-            "id", "type", "adapter", "group", "username", "name", "subject", "issuer", "client_id", "default",
-            "status", "status_reason", "store", "policies", "scope", "expires_at", "expires_on",
-            "refresh_expires_at", "created_at", "updated_at",
-        ])
+        #expect(
+            account.keys == [
+                "id", "type", "adapter", "group", "username", "name", "subject", "issuer", "client_id", "default",
+                "status", "status_reason", "store", "policies", "scope", "expires_at", "expires_on",
+                "refresh_expires_at", "created_at", "updated_at",
+            ])
         #expect(account["id"]?.string == id)
         #expect(account["type"]?.string == "B2C_Acccount")
         #expect(account["adapter"]?.string == "azure-b2c")
@@ -65,7 +68,9 @@ import Testing
         #expect(account["status_reason"] == .null)
         #expect(account["store"]?.string == "file")
         #expect(account["policies"] == ["b2c_1_sign_in"])
-        #expect(account["expires_on"]?.integer.map { Instant(epochSeconds: $0).rfc3339 } == account["expires_at"]?.string)
+        #expect(
+            account["expires_on"]?.integer.map { Instant(epochSeconds: $0).rfc3339 }
+                == account["expires_at"]?.string)
         #expect(account["refresh_expires_at"]?.string?.hasSuffix("Z") == true)
         let table = try home.run(["accounts"]).standardOutput
         for word in ["NAME", "alice@example.com", "B2C_Acccount", "active", "file", id] {
@@ -150,5 +155,31 @@ import Testing
         #expect(try home.json(["accounts", "--json"]).array?.count == 1)
         try home.run(["logout", "--all", "--yes"])
         #expect(try home.json(["accounts", "--json"]).array?.isEmpty == true)
+    }
+
+    @Test func `A refresh with a warm cache is one request`() throws {
+        let home = try Home(), tenant = try DemoTenant()
+        try tenant.signIn(at: home)
+        let before = tenant.provider.counters
+        #expect(before.discoveryRequests == 1 && before.keyRequests == 1)
+        try home.run(["token", "--force-refresh"])
+        var after = tenant.provider.counters
+        #expect(after.refreshes == before.refreshes + 1)
+        #expect(after.discoveryRequests == before.discoveryRequests && after.keyRequests == before.keyRequests)
+
+        // A damaged cache costs its requests once more, and nothing else.
+        for name in home.files.keys where name.contains("/metadata/") { try home.write("{", to: name) }
+        try home.run(["token", "--force-refresh"])
+        try home.run(["token", "--force-refresh"])
+        after = tenant.provider.counters
+        #expect(after.refreshes == before.refreshes + 3)
+        #expect(after.keyRequests == before.keyRequests + 1)
+        let cached = home.files.filter { $0.key.contains("/metadata/") }
+        #expect(cached.count == 2)
+        for secret in tenant.provider.secrets {
+            for (name, data) in cached {
+                #expect(!String(decoding: data, as: UTF8.self).contains(secret), "\(name)")
+            }
+        }
     }
 }

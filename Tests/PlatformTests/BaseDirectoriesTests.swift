@@ -7,9 +7,11 @@ import Testing
     @Test func `folders follow the environment`() throws {
         let folders = try BaseDirectories(environment: [
             "HOME": "/home/u/", "XDG_DATA_HOME": "/data", "XDG_CONFIG_HOME": "/config",
+            "XDG_CACHE_HOME": "/cache/",
             "XDG_CONFIG_DIRS": "/etc/a:/etc/b/", "XDG_DATA_DIRS": "/usr/x",
         ])
         #expect(folders.home == "/home/u")
+        #expect(folders.cacheHome == "/cache")
         #expect(folders.dataFolder == "/data/credmgr")
         #expect(folders.configFolder == "/config/credmgr")
         #expect(folders.configSearchPath == ["/config/credmgr", "/etc/a/credmgr", "/etc/b/credmgr"])
@@ -22,6 +24,7 @@ import Testing
             "XDG_DATA_DIRS": "x:/usr/y",
         ])
         #expect(folders.dataHome == "/home/u/.local/share")
+        #expect(folders.cacheHome == "/home/u/.cache")
         #expect(folders.configHome == "/home/u/.config")
         #expect(folders.configSearchPath == ["/home/u/.config/credmgr", "/etc/xdg/credmgr"])
         #expect(folders.dataSearchPath == ["/usr/y/credmgr"])

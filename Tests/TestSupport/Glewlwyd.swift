@@ -143,6 +143,9 @@ public final class Glewlwyd: @unchecked Sendable {
     /// The JWK set with the private ES256 key of ``keyClient``.
     public var keyFile: String { facts.pkjwt_key }
 
+    /// The password of a user (alice or bob); empty for anybody else.
+    public func password(of user: String) -> String { facts.users[user] ?? "" }
+
     /// Signs `user` (alice or bob) in, as a browser and a person would.
     ///
     /// - Parameters:

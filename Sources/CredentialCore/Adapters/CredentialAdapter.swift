@@ -77,6 +77,8 @@ public struct AdapterContext: Sendable {
     public let cryptography: any Cryptography
     /// Gives the secrets of the type's client.
     public let clientSecrets: any ClientSecrets
+    /// Keeps what providers publish.
+    public let metadataCache: any MetadataCache
     /// Takes a fact for `--verbose`; never a secret.
     public let note: @Sendable (String) -> Void
 
@@ -84,6 +86,7 @@ public struct AdapterContext: Sendable {
     public init(
         transport: any HTTPTransport, clock: any WallClock, random: any RandomSource,
         cryptography: any Cryptography, clientSecrets: any ClientSecrets,
+        metadataCache: any MetadataCache = NoMetadataCache(),
         note: @escaping @Sendable (String) -> Void = { _ in }
     ) {
         self.transport = transport
@@ -91,6 +94,7 @@ public struct AdapterContext: Sendable {
         self.random = random
         self.cryptography = cryptography
         self.clientSecrets = clientSecrets
+        self.metadataCache = metadataCache
         self.note = note
     }
 }

@@ -231,13 +231,3 @@ package struct TokenService: Sendable {
         return "credmgr login --type \(request.type.name)\(policy)\(group)"
     }
 }
-
-extension StoreKind {
-    /// The store's name in sentences.
-    package var shownName: String {
-        switch self {
-        case .secretService: "Secret Service"
-        case .file: "encrypted file"
-        }
-    }
-}

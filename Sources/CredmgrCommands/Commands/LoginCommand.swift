@@ -67,14 +67,31 @@ struct LoginCommand: Command {
             let step = try adapter.resume(
                 signIn.request, pending: signIn.pending, with: .redirect(redirected),
                 in: session.adapterContext(stores))
-            guard case .done(let result) = step else {
-                throw CredentialError(.unsupported, "the provider wants more than one step", hint: "credmgr login")
-            }
+            guard case .done(let result) = step else { throw try goOn(step, with: signIn, session, stores) }
             try finish(result, signIn.request, signIn.group, signIn.store, signIn.forceNew, session, stores)
         } catch {
             tell(error, signIn.request, signIn.group, session)
             throw error
         }
+    }
+
+    /// Keeps a sign-in pending that has a further page, and says what to do.
+    private func goOn(
+        _ step: SignInStep, with signIn: PendingSignIn, _ session: Session, _ stores: any SecretStores
+    ) throws(CredentialError) -> CredentialError {
+        guard case .interaction(.openURL(let address, let state), let pending) = step else {
+            return CredentialError(.unsupported, "the provider wants more than a page", hint: "credmgr login")
+        }
+        var signIn = signIn
+        signIn.pending = pending
+        signIn.createdAt = session.context.clock.now
+        let shelf = PendingSignIn.Shelf(store: try stores.store(signIn.store), context: session.context)
+        try shelf.keep(signIn, state: state)
+        session.notices.say("The sign-in has a further page. Open this address:")
+        session.notices.say("  \(address)")
+        return CredentialError(
+            .signInRequired, "the sign-in is not finished: it has a further page",
+            hint: "credmgr login --complete URL, with the address the browser ends at")
     }
 
     /// The pending sign-in, from whichever store keeps it.

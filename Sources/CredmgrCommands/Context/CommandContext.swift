@@ -33,6 +33,8 @@ package struct CommandContext: Sendable {
     package var events: any EventLog
     /// The cache of access tokens.
     package var tokenCache: any AccessTokenCache
+    /// What providers publish, kept from one call to the next.
+    package var metadataCache: any MetadataCache
     /// The stores, opened as told.
     package var stores: @Sendable (StoreOptions) -> any SecretStores
     /// The files of type definitions.
@@ -41,6 +43,8 @@ package struct CommandContext: Sendable {
     package var settings: any SettingsImporter
     /// The state of files, for the fast path.
     package var fileStates: any FileStates
+    /// The folder with all that is kept.
+    package var dataFolder: any DataFolder
     /// The adapters.
     package var adapters: AdapterRegistry
     /// Programs.
@@ -54,9 +58,10 @@ package struct CommandContext: Sendable {
         configurationFile: String, console: any Console, clock: any WallClock, random: any RandomSource,
         cryptography: any Cryptography, transport: any HTTPTransport, registry: any RegistryStore,
         locks: any AccountLocks, journal: any GenerationJournal, events: any EventLog,
-        tokenCache: any AccessTokenCache, stores: @escaping @Sendable (StoreOptions) -> any SecretStores,
+        tokenCache: any AccessTokenCache, metadataCache: any MetadataCache,
+        stores: @escaping @Sendable (StoreOptions) -> any SecretStores,
         typeFiles: any TypeFiles, settings: any SettingsImporter, fileStates: any FileStates,
-        adapters: AdapterRegistry, programs: any Programs,
+        dataFolder: any DataFolder, adapters: AdapterRegistry, programs: any Programs,
         redirects: any RedirectReceivers
     ) {
         self.environment = environment
@@ -74,10 +79,12 @@ package struct CommandContext: Sendable {
         self.journal = journal
         self.events = events
         self.tokenCache = tokenCache
+        self.metadataCache = metadataCache
         self.stores = stores
         self.typeFiles = typeFiles
         self.settings = settings
         self.fileStates = fileStates
+        self.dataFolder = dataFolder
         self.adapters = adapters
         self.programs = programs
         self.redirects = redirects
@@ -88,12 +95,20 @@ package struct CommandContext: Sendable {
 package struct StoreOptions: Sendable {
     /// Whether the desktop may ask the user to unlock.
     package var mayPrompt: Bool
+    /// Whether a passphrase may be asked for on the terminal.
+    package var mayAsk: Bool
+    /// How long the desktop's question is waited for, in seconds.
+    package var promptSeconds: Int
     /// Takes what the user should know.
     package var warn: @Sendable (String) -> Void
 
     /// Makes options.
-    package init(mayPrompt: Bool, warn: @escaping @Sendable (String) -> Void) {
+    package init(
+        mayPrompt: Bool, mayAsk: Bool, promptSeconds: Int, warn: @escaping @Sendable (String) -> Void
+    ) {
         self.mayPrompt = mayPrompt
+        self.mayAsk = mayAsk
+        self.promptSeconds = promptSeconds
         self.warn = warn
     }
 }

@@ -22,7 +22,11 @@ enum CachedToken {
         _ token: AccessToken, _ target: Target, _ query: TokenQuery, _ session: Session
     ) {
         let context = session.context
+        // A memo knows no rules, and no validity but that of the options. Without a type, an account of any other
+        // group could come between.
         guard session.isCaching, session.configuration.rules.isEmpty,
+            session.configuration.minimumValidity == nil,
+            query.target.type ?? GlobalOptions.set("CREDMGR_TYPE", context.environment) != nil,
             let name = TokenMemo.name(query, group: session.options.group?.name, context.fastPlace)
         else { return }
         let entry = session.cache.name(of: token.key, account: target.account.id, group: target.group)

@@ -25,8 +25,10 @@ struct SignInDriver: Sendable {
             receiver = opened
         }
         var step = try adapter.begin(request, in: adapterContext)
+        var isFirst = true
         while case .interaction(let interaction, let pending) = step {
-            let reply = try perform(interaction, receiver)
+            let reply = try perform(interaction, receiver, isFirst: isFirst)
+            isFirst = false
             step = try adapter.resume(request, pending: pending, with: reply, in: adapterContext)
         }
         guard case .done(let result) = step else {
@@ -39,12 +41,16 @@ struct SignInDriver: Sendable {
     static func isLoopback(_ redirect: WebAddress) -> Bool { redirect.scheme == "http" && redirect.isLoopback }
 
     private func perform(
-        _ interaction: Interaction, _ receiver: (any RedirectReceiver)?
+        _ interaction: Interaction, _ receiver: (any RedirectReceiver)?, isFirst: Bool
     ) throws(CredentialError) -> InteractionReply {
         switch interaction {
         case .openURL(let address, let state):
-            if let receiver { return try listen(receiver, address, state) }
-            return try paste(address)
+            session.notices.say(
+                isFirst ? "Open this address to sign in:" : "The sign-in has a further page. Open this address:")
+            session.notices.say("  \(address)")
+            if opensBrowser { openBrowser(address) }
+            guard let receiver else { return .redirect(try paste()) }
+            return .redirect(try wait(receiver, state))
         case .showCode(let userCode, let verificationURI, let complete, let interval, let expires):
             return try showCode(userCode, verificationURI, complete, interval, expires)
         case .ask(let prompt, let isSecret):
@@ -59,16 +65,10 @@ struct SignInDriver: Sendable {
 
     // MARK: Browser
 
-    private func listen(
-        _ receiver: any RedirectReceiver, _ address: WebAddress, _ state: String
-    ) throws(CredentialError) -> InteractionReply {
-        session.notices.say("Open this address to sign in:")
-        session.notices.say("  \(address)")
-        if opensBrowser { openBrowser(address) }
-        let url = try receiver.wait(seconds: session.options.timeout ?? Self.patience) { url in
+    private func wait(_ receiver: any RedirectReceiver, _ state: String) throws(CredentialError) -> String {
+        try receiver.wait(seconds: session.options.timeout ?? Self.patience) { url in
             RedirectState.isPresent(state, in: url)
         }
-        return .redirect(url)
     }
 
     private func openBrowser(_ address: WebAddress) {
@@ -84,14 +84,11 @@ struct SignInDriver: Sendable {
     // MARK: Paste
 
     /// For a redirect that no browser on Linux can follow to us: the user brings it.
-    private func paste(_ address: WebAddress) throws(CredentialError) -> InteractionReply {
-        session.notices.say("Open this address to sign in:")
-        session.notices.say("  \(address)")
-        if opensBrowser { openBrowser(address) }
+    private func paste() throws(CredentialError) -> String {
         if session.mayAsk {
-            let answer = try console.ask(
-                "Then paste the address the browser ended at, or the code: ", isSecret: false)
-            return .redirect(answer.reveal())
+            return try console.ask(
+                "Then paste the address the browser ended at, or the code: ", isSecret: false
+            ).reveal()
         }
         session.notices.say(
             "Then give the address the browser ended at, or the code, as one line of standard input.")
@@ -100,7 +97,7 @@ struct SignInDriver: Sendable {
                 .signInRequired, "no redirected address on standard input",
                 hint: "credmgr login --print-url, then credmgr login --complete URL")
         }
-        return .redirect(line)
+        return line
     }
 
     // MARK: Device

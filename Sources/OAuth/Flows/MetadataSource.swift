@@ -2,22 +2,26 @@ package import CredentialCore
 package import StrictJSON
 import Synchronization
 
-/// Fetches providers' metadata and key sets, and keeps them for the life of the process.
+/// Fetches what providers publish, metadata and key sets, and keeps it: in memory for the life of the process, and
+/// in the ``MetadataCache`` for the next one. Only a document that has been read and found sound is kept.
 package final class MetadataSource: Sendable {
-    private let documents = Mutex<[String: Kept]>([:])
-
-    /// Seconds a metadata document serves.
-    private static let metadataLifetime: Int64 = 3_600
-    /// Seconds a key set serves, unless a token names a key that is not in it.
-    private static let keySetLifetime: Int64 = 86_400
+    private let documents = Mutex<[String: PublishedDocument]>([:])
 
     /// Makes an empty source.
     package init() {}
 
-    private struct Kept {
-        let document: JSONObject
-        let fetchedAt: Instant
+    /// What is fetched: its name in messages, and the most seconds it serves.
+    private struct Kind {
+        let name: String
+        let longest: Int64
+
+        static let metadata = Kind(name: "metadata", longest: 3_600)
+        static let keySet = Kind(name: "key set", longest: 86_400)
     }
+
+    /// Seconds between two searches for a key that a key set lacks: tokens with made-up key names must not turn
+    /// into requests.
+    private static let searchPause: Int64 = 60
 
     /// The metadata at the first of `locations` that has any.
     ///
@@ -28,19 +32,30 @@ package final class MetadataSource: Sendable {
         at locations: [WebAddress], in context: AdapterContext,
         issuerRule: (String) throws(CredentialError) -> Void
     ) throws(CredentialError) -> ServerMetadata {
+        try first(of: locations, "metadata", in: context) { (document) throws(CredentialError) in
+            try ServerMetadata(document, issuerRule: issuerRule)
+        }
+    }
+
+    /// The document at the first of `locations` that has one, as `read` takes it.
+    ///
+    /// - Throws: as ``metadata(at:in:issuerRule:)``.
+    func first<Content>(
+        of locations: [WebAddress], _ name: String, in context: AdapterContext,
+        read: (JSONObject) throws(CredentialError) -> Content
+    ) throws(CredentialError) -> Content {
         var failure: CredentialError?
         for location in locations {
             do throws(CredentialError) {
-                let (document, _) = try document(
-                    at: location, lifetime: Self.metadataLifetime, what: "metadata", in: context)
-                return try ServerMetadata(document, issuerRule: issuerRule)
+                let kind = Kind(name: name, longest: Kind.metadata.longest)
+                return try content(at: location, kind, in: context, read: read).content
             } catch {
                 guard error.code == .configuration else { throw error }
                 failure = failure ?? error
             }
         }
         throw failure
-            ?? CredentialError(.configuration, "the account type names no place for the provider's metadata")
+            ?? CredentialError(.configuration, "the account type names no place for the provider's \(name)")
     }
 
     /// The key that verifies a token; the key set is fetched anew, once, when a kept one has no such key.
@@ -49,46 +64,100 @@ package final class MetadataSource: Sendable {
     package func key(
         for algorithm: SignatureAlgorithm, kid: String?, at address: WebAddress, in context: AdapterContext
     ) throws(CredentialError) -> JSONObject? {
-        let (document, isFresh) = try document(
-            at: address, lifetime: Self.keySetLifetime, what: "key set", in: context)
-        if let key = try KeySet(document).key(for: algorithm, kid: kid) { return key }
-        if isFresh { return nil }
+        let (keys, isNew) = try content(at: address, .keySet, in: context, read: Self.keySet)
+        if let key = try keys.key(for: algorithm, kid: kid) { return key }
+        let now = context.clock.now
+        guard !isNew, var kept = kept(address, in: context),
+            kept.soughtAt.map({ !(0..<Self.searchPause).contains(now.seconds(since: $0)) }) ?? true
+        else { return nil }
         context.note("the provider's keys are fetched again: a token names one that is not known")
-        let (newer, _) = try self.document(at: address, lifetime: 0, what: "key set", in: context)
-        return try KeySet(newer).key(for: algorithm, kid: kid)
+        kept.soughtAt = now
+        keep(kept, at: address, in: context)
+        return try fetch(address, .keySet, replacing: kept, in: context, read: Self.keySet)
+            .key(for: algorithm, kid: kid)
     }
 
     /// Makes sure that a key set is at hand, so that no reply that cannot be had again waits for it.
     ///
     /// - Throws: ``ErrorCode/temporary``, ``ErrorCode/configuration``.
     package func prepareKeys(at address: WebAddress, in context: AdapterContext) throws(CredentialError) {
-        _ = try document(at: address, lifetime: Self.keySetLifetime, what: "key set", in: context)
+        _ = try content(at: address, .keySet, in: context, read: Self.keySet)
     }
 
-    /// A document and whether it has been fetched just now.
-    private func document(
-        at address: WebAddress, lifetime: Int64, what: String, in context: AdapterContext
-    ) throws(CredentialError) -> (JSONObject, isFresh: Bool) {
-        let name = address.description
-        let now = context.clock.now
-        if let kept = documents.withLock({ $0[name] }), (0..<lifetime).contains(now.seconds(since: kept.fetchedAt))
-        {
-            return (kept.document, false)
+    private static func keySet(_ document: JSONObject) throws(CredentialError) -> KeySet { try KeySet(document) }
+
+    // MARK: Keeping
+
+    /// What a document says, and whether it was fetched just now: the kept one serves while it is fresh and sound.
+    private func content<Content>(
+        at address: WebAddress, _ kind: Kind, in context: AdapterContext,
+        read: (JSONObject) throws(CredentialError) -> Content
+    ) throws(CredentialError) -> (content: Content, isNew: Bool) {
+        let kept = kept(address, in: context)
+        if let kept, kept.isFresh(at: context.clock.now), let content = try? read(kept.document) {
+            return (content, false)
         }
+        return (try fetch(address, kind, replacing: kept, in: context, read: read), true)
+    }
+
+    private func kept(_ address: WebAddress, in context: AdapterContext) -> PublishedDocument? {
+        let name = address.description
+        return documents.withLock { $0[name] } ?? context.metadataCache.read(name)
+    }
+
+    private func keep(_ document: PublishedDocument, at address: WebAddress, in context: AdapterContext) {
+        let name = address.description
+        documents.withLock { $0[name] = document }
+        context.metadataCache.write(document, for: name)
+    }
+
+    // MARK: Fetching
+
+    private func fetch<Content>(
+        _ address: WebAddress, _ kind: Kind, replacing kept: PublishedDocument?, in context: AdapterContext,
+        read: (JSONObject) throws(CredentialError) -> Content
+    ) throws(CredentialError) -> Content {
         guard address.isSecure else {
             throw CredentialError(.configuration, "'\(address.origin)' is not https")
         }
-        let place = "\(what) of \(address.origin)"
-        let response = try context.transport.send(
-            HTTPRequest(address: address, headers: [("accept", "application/json")]))
+        var request = HTTPRequest(address: address, headers: [("accept", "application/json")])
+        // What cannot be read is no reason to be told that it has not changed.
+        let usable = kept.flatMap { kept in (try? read(kept.document)).map { (kept: kept, content: $0) } }
+        if let kept = usable?.kept {
+            if let tag = kept.entityTag { request.headers.append(("if-none-match", tag)) }
+            if let time = kept.lastModified { request.headers.append(("if-modified-since", time)) }
+        }
+        let response = try context.transport.send(request)
+        let lifetime = CacheLifetime.seconds(of: response, atMost: kind.longest)
+        if response.status == 304, let usable {
+            var kept = usable.kept
+            kept.fetchedAt = context.clock.now
+            kept.lifetime = lifetime
+            keep(kept, at: address, in: context)
+            return usable.content
+        }
+        let place = "\(kind.name) of \(address.origin)"
         switch try EndpointReply.sort(response, from: place) {
         case .object(let document):
-            documents.withLock { $0[name] = Kept(document: document, fetchedAt: now) }
-            return (document, true)
+            let content = try read(document)
+            var fresh = PublishedDocument(
+                document: document, fetchedAt: context.clock.now, lifetime: lifetime,
+                entityTag: Self.validator("etag", of: response),
+                lastModified: Self.validator("last-modified", of: response))
+            fresh.soughtAt = kept?.soughtAt
+            keep(fresh, at: address, in: context)
+            return content
         case .refused(let refusal):
             throw CredentialError(
                 .configuration, "the \(place) cannot be had: HTTP status \(refusal.status ?? 0)",
                 hint: "check the issuer of the account type", details: RefusalMapping.details(of: refusal))
+        }
+    }
+
+    /// A validator that can be sent back: printable and short.
+    private static func validator(_ name: String, of response: HTTPResponse) -> String? {
+        response.value(of: name).flatMap { value in
+            value.utf8.count <= 512 && value.utf8.allSatisfy { $0 >= 0x20 && $0 < 0x7F } ? value : nil
         }
     }
 }

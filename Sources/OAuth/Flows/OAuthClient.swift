@@ -44,10 +44,16 @@ package struct OAuthClient: Sendable {
     func requestDatedTokens(
         _ request: TokenRequest, _ operation: ProviderOperation
     ) throws(CredentialError) -> (members: JSONObject, date: Instant?) {
-        let (reply, date) = try sendDatedTokenRequest(request)
-        switch reply {
-        case .object(let members): return (members, date)
-        case .refused(let refusal): throw dialect.error(for: refusal, in: operation)
+        do throws(CredentialError) {
+            let (reply, date) = try sendDatedTokenRequest(request)
+            switch reply {
+            case .object(let members): return (members, date)
+            case .refused(let refusal): throw dialect.error(for: refusal, in: operation)
+            }
+        } catch {
+            var error = error
+            error.details += dialect.requestFacts
+            throw error
         }
     }
 

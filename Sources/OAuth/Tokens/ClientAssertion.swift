@@ -23,11 +23,17 @@ package struct ClientAssertion: Sendable {
         self.scope = scope
     }
 
-    /// Signs it with a private key, a JWK or PEM; a JWK's `kid` goes into the header.
+    /// Signs it with a private key, PEM, a JWK or a key set of one; a JWK's `kid` goes into the header, without which
+    /// some providers find no key.
     ///
     /// - Throws: ``ErrorCode/configuration`` when the key cannot be read or serves for no algorithm.
     package func signed(with key: Secret, in context: AdapterContext) throws(CredentialError) -> Secret {
-        let jwk = (try? JSONValue.parse(key.reveal()))?.object
+        var key = key
+        var jwk = (try? JSONValue.parse(key.reveal()))?.object
+        if let only = jwk?["keys"]?.array?.first?.object, jwk?["keys"]?.array?.count == 1 {
+            jwk = only
+            key = Secret(JSONValue.object(only).text())
+        }
         var claims: JSONObject = JSONObject()
         claims["iss"] = .string(issuer)
         claims["sub"] = .string(subject)

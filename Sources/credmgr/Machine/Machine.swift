@@ -51,8 +51,11 @@ struct Machine: Sendable {
                 certificateFile: environment["CURL_CA_BUNDLE"] ?? environment["SSL_CERT_FILE"]),
             registry: RegistryFile(folders, clock: clock, warn: warn), locks: AccountLockFiles(folders),
             journal: JournalFiles(folders), events: EventLogFile(folders), tokenCache: cache,
+            metadataCache: MetadataFiles(cacheHome: directories.cacheHome),
             stores: { options in StoreShelf(self, options) }, typeFiles: files, settings: B2CSettings(),
-            fileStates: LinuxFileStates(), adapters: Self.adapters, programs: programs,
+            fileStates: LinuxFileStates(),
+            dataFolder: LinuxDataFolder(path: directories.dataFolder, clock: clock), adapters: Self.adapters,
+            programs: programs,
             redirects: LoopbackReceivers(random: random))
     }
 

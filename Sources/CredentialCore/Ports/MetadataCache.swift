@@ -1,0 +1,51 @@
+public import StrictJSON
+
+/// A document that a provider publishes for everybody: its metadata (RFC 8414) or its keys (RFC 7517 §5).
+public struct PublishedDocument: Sendable, Hashable {
+    /// The document.
+    public var document: JSONObject
+    /// When the provider sent it, or last said that it is unchanged.
+    public var fetchedAt: Instant
+    /// For how many seconds from then it serves without being asked for again.
+    public var lifetime: Int64
+    /// `ETag` (RFC 9110 §8.8.3), as it came.
+    public var entityTag: String?
+    /// `Last-Modified` (RFC 9110 §8.8.2), as it came.
+    public var lastModified: String?
+    /// When a key that is not in it was last looked for at the provider.
+    public var soughtAt: Instant?
+
+    /// Makes a document just fetched.
+    public init(
+        document: JSONObject, fetchedAt: Instant, lifetime: Int64, entityTag: String? = nil,
+        lastModified: String? = nil
+    ) {
+        self.document = document
+        self.fetchedAt = fetchedAt
+        self.lifetime = lifetime
+        self.entityTag = entityTag
+        self.lastModified = lastModified
+    }
+
+    /// Whether it serves at `now`; a clock that was set back makes it stale.
+    public func isFresh(at now: Instant) -> Bool { (0..<lifetime).contains(now.seconds(since: fetchedAt)) }
+}
+
+/// Keeps what providers publish from one process to the next. It holds no secrets.
+///
+/// A cache never fails: what it cannot do it leaves undone, and what it cannot read is not there.
+public protocol MetadataCache: Sendable {
+    /// The document kept for an address.
+    func read(_ address: String) -> PublishedDocument?
+    /// Keeps a document in place of an older one of the address.
+    func write(_ document: PublishedDocument, for address: String)
+}
+
+/// A cache that keeps nothing.
+public struct NoMetadataCache: MetadataCache {
+    /// Makes it.
+    public init() {}
+
+    public func read(_ address: String) -> PublishedDocument? { nil }
+    public func write(_ document: PublishedDocument, for address: String) {}
+}
