@@ -107,10 +107,9 @@ class Benchmark:
         print()
 
     def sizes(self):
-        process = subprocess.Popen([self.options.binary, "token", "--type", "Keyring"], stdout=subprocess.DEVNULL)
-        _, _, usage = os.wait4(process.pid, 0)
-        process.returncode = 0
-        print(f"peak memory of a cached call: {usage.ru_maxrss / 1024:.1f} MB, at most 20")
+        peak = subprocess.run([self.script("peak"), self.options.binary, "token", "--type", "Keyring"],
+                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=True).stderr
+        print(f"peak memory of a cached call: {int(peak) / 1024:.1f} MB, at most 20")
         print(f"binary: {os.path.getsize(self.options.binary) / 1e6:.1f} MB, at most 20")
 
     def measure(self, name, words, runs, variables=None):

@@ -137,7 +137,7 @@ package struct EncryptedFileStore: SecretStore {
         }
         switch store.origin {
         case .new, .previous(damaged: nil): break
-        case .current(let old): try folder.write(old, to: Self.previousName)
+        case .current: try folder.keep(Self.fileName, as: Self.previousName)
         case .previous(.some(let damaged)):
             // Copied, not moved: at no moment is there no file.
             try folder.write(damaged, to: "\(Self.fileName).corrupt-\(clock.now.epochSeconds)")
