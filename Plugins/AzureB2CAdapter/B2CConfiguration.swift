@@ -9,6 +9,9 @@ enum B2CConfiguration {
     static func check(_ type: AccountType) throws(CredentialError) {
         guard !type.clientID.isEmpty else { throw fault(type, "client_id is missing") }
         _ = try B2CAuthority(of: type)
+        guard type.adapterSettings.isEmpty else {
+            throw fault(type, "adapter_settings belongs to external adapters")
+        }
         if type.issuer != nil {
             throw fault(type, "issuer is found by discovery for each policy", hint: "leave issuer out")
         }
