@@ -106,11 +106,13 @@ import Testing
         #expect(openpty(&master, &slave, nil, nil, nil) == 0)
         defer { close(master) }
         let answer = Answer()
+        let done = DispatchSemaphore(value: 0)
         let owned = slave
         Thread.detachNewThread {
             answer.secret = try? TerminalPrompt(
                 FileDescriptor(owning: owned), prompt: "URL? ", isSecret: false
             ).ask()
+            done.signal()
         }
         var shown = Data()
         var buffer = [UInt8](repeating: 0, count: 1 << 16)
@@ -129,6 +131,7 @@ import Testing
                 }
             }
         }
+        done.wait()
         return (answer.secret, String(decoding: shown, as: UTF8.self))
     }
 
