@@ -67,7 +67,8 @@ struct ServiceFault: Error {
                 .storeUnavailable, message, hint: "apt-get install libsecret-1-0, or sign in with --store file")
         case .noBus:
             return CredentialError(
-                .storeUnavailable, "the session bus does not answer", hint: Self.otherStore, details: details)
+                .storeUnavailable, "the session bus does not answer, and so no Secret Service",
+                hint: Self.otherStore, details: details)
         case .noService:
             return CredentialError(
                 .storeUnavailable, "no program provides the Secret Service on the session bus",
