@@ -22,6 +22,8 @@ struct TaskAPI: Sendable {
             response.headers.append(("WWW-Authenticate", "Bearer realm=\"Users\""))
             return response
         }
+        let status = Int(clamping: context.switches.apiStatus)
+        if status != 0 { return .json(status, ["message": "The service is not itself today."]) }
         return isDotNet
             ? dotNet(request, owner: owner, rest: Array(parts.dropFirst(2)))
             : node(request, owner: owner, rest: Array(parts.dropFirst(1)))

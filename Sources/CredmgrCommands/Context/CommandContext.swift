@@ -1,4 +1,5 @@
 package import CredentialCore
+package import ProviderHost
 
 /// Everything outside the commands: each effect they can have, made by the composition root, or by a test.
 package struct CommandContext: Sendable {
@@ -47,6 +48,10 @@ package struct CommandContext: Sendable {
     package var dataFolder: any DataFolder
     /// The adapters.
     package var adapters: AdapterRegistry
+    /// The external adapters that are installed.
+    package var providers: ProviderCatalog
+    /// The presets of providers.
+    package var presets: PresetCatalog
     /// Programs.
     package var programs: any Programs
     /// Listens for redirects.
@@ -61,7 +66,8 @@ package struct CommandContext: Sendable {
         tokenCache: any AccessTokenCache, metadataCache: any MetadataCache,
         stores: @escaping @Sendable (StoreOptions) -> any SecretStores,
         typeFiles: any TypeFiles, settings: any SettingsImporter, fileStates: any FileStates,
-        dataFolder: any DataFolder, adapters: AdapterRegistry, programs: any Programs,
+        dataFolder: any DataFolder, adapters: AdapterRegistry, providers: ProviderCatalog, presets: PresetCatalog,
+        programs: any Programs,
         redirects: any RedirectReceivers
     ) {
         self.environment = environment
@@ -86,6 +92,8 @@ package struct CommandContext: Sendable {
         self.fileStates = fileStates
         self.dataFolder = dataFolder
         self.adapters = adapters
+        self.providers = providers
+        self.presets = presets
         self.programs = programs
         self.redirects = redirects
     }
