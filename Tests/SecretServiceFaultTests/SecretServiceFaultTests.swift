@@ -43,7 +43,7 @@ struct SecretServiceFaultTests {
                 let before = try service.tokenSets()
                 let statuses = [
                     try home.run(["token", "--type", SignedInHome.type]).exitStatus,
-                    try home.run(["login", "--complete", original.redirects["set-lost"] ?? ""]).exitStatus,
+                    try home.run(["login", "--complete", original.redirects["damaged"] ?? ""]).exitStatus,
                     try home.run(["token", "--type", SignedInHome.type]).exitStatus,
                 ]
                 let isRenewed = try service.tokenSets()[original.account] != before[original.account]

@@ -52,6 +52,7 @@ final class SignedInHome: Sendable {
         token = try home.expect(0, ["token", "--type", Self.type]).standardOutput
         var redirects: [String: String] = [:]
         for fault in Fault.all { redirects[fault.name] = try redirect(fault.person == .alice ? alice : bob) }
+        redirects["damaged"] = try redirect(alice)
         self.redirects = redirects
     }
 

@@ -101,14 +101,16 @@ struct LoginCommand: Command {
         var failure: CredentialError?
         let hint = "credmgr login --print-url"
         for kind in session.options.store.map({ [$0] }) ?? StoreKind.allCases {
+            let shelf = PendingSignIn.Shelf(store: try stores.store(kind), context: session.context)
             do throws(CredentialError) {
-                let shelf = PendingSignIn.Shelf(store: try stores.store(kind), context: session.context)
                 if let signIn = try shelf.take(state: state, catalog: session.catalog) { return signIn }
             } catch {
-                failure = failure ?? error
+                // A store that is not there counts only if the sign-in was put into it.
+                let isMissing = error.code == .storeUnavailable || error.code == .internalFault
+                let isKeptThere = try shelf.isMarked(state: state)
+                if !isMissing || isKeptThere || session.options.store != nil { failure = failure ?? error }
             }
         }
-        // A store that cannot be asked may be the one that keeps it.
         if let failure {
             throw CredentialError(
                 failure.code, "the sign-in that waits for this redirect was not found: \(failure.message)",
