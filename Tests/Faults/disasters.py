@@ -1,0 +1,1 @@
+TASKS = {"disk": [], "power": [], "keyring": [], "size": []}
