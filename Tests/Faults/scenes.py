@@ -10,8 +10,8 @@ SECRET = re.compile(r"[A-Za-z0-9_-]{40,}")
 class Scene:
     """One command in one store. Tallies what its faults led to."""
 
-    def __init__(self, program, store, name):
-        self.world = World(program, store, needs_keyring=name == "migrate")
+    def __init__(self, program, store, name, home=None):
+        self.world = World(program, store, needs_keyring=name == "migrate", home=home)
         self.name, self.store = name, store
         self.other = "file" if store == "secret-service" else "secret-service"
         self.tally = {"faults": 0, "done": 0, "refused": 0, "ended": 0}

@@ -103,11 +103,17 @@ package struct SignInService: Sendable {
                 .temporary, "another process has changed \(account.id) meanwhile", hint: "sign in again")
         }
         let kept = account
-        try registry.update(group) { (registry) throws(CredentialError) in
-            var entry = kept
-            entry.label = registry[id: kept.id]?.label
-            entry.leftover = registry[id: kept.id]?.leftover
-            registry[id: kept.id] = entry
+        do throws(CredentialError) {
+            try registry.update(group) { (registry) throws(CredentialError) in
+                var entry = kept
+                entry.label = registry[id: kept.id]?.label
+                entry.leftover = registry[id: kept.id]?.leftover
+                registry[id: kept.id] = entry
+            }
+        } catch {
+            // Nothing would ever lead to the secrets of an account that is not listed.
+            if isNew { try? repository.remove(kept, in: group) }
+            throw error
         }
         cache.drop(account.id, in: group)
         events.append(
