@@ -38,7 +38,7 @@ func tests(_ name: String, _ dependencies: [Target.Dependency], exclude: [String
 let package = Package(
     name: "credmgr",
     products: [
-        .library(name: "CredentialCore", targets: ["CredentialCore"]),
+        .library(name: "Credentials", targets: ["Credentials", "CredentialCore"]),
         .executable(name: "credmgr", targets: ["credmgr"]),
     ],
     targets: [
@@ -70,16 +70,32 @@ let package = Package(
         source("LoopbackHTTP", ["CMicroHTTPD", "LinuxPlatform", "CredentialCore"]),
         source("DemoProvider", ["LoopbackHTTP", "CryptoSupport", "CredentialCore", "StrictJSON"]),
 
+        // For Swift programs: the account store, and an example of its use
+        source(
+            "Credentials",
+            [
+                "CredentialCore", "OAuth", "StrictJSON", "GenericOAuth2Adapter", "AzureB2CAdapter", "LinuxPlatform",
+                "LocalFiles", "SecretServiceStore", "EncryptedFileStore", "KernelKeyringCache", "CurlTransport",
+                "CryptoSupport",
+            ]),
+        .executableTarget(
+            name: "example-task-list", dependencies: ["Credentials", "CredentialCore"],
+            path: "Sources/ExampleTaskList",
+            swiftSettings: [.swiftLanguageMode(.v6), .treatAllWarnings(as: .error)]),
+
+        // Adapters that others bring
+        source("ProviderHost", ["CredentialCore", "OAuth", "StrictJSON", "LinuxPlatform"]),
+
         // The command line
         source(
             "CredmgrCommands",
-            ["CredentialCore", "OAuth", "StrictJSON", "LinuxPlatform"]),
+            ["CredentialCore", "OAuth", "StrictJSON", "LinuxPlatform", "ProviderHost"]),
         .executableTarget(
             name: "credmgr",
             dependencies: [
                 "CredmgrCommands", "CredentialCore", "GenericOAuth2Adapter", "AzureB2CAdapter", "LinuxPlatform",
                 "LocalFiles", "SecretServiceStore", "EncryptedFileStore", "KernelKeyringCache", "CurlTransport",
-                "CryptoSupport", "LoopbackHTTP", "DemoProvider",
+                "CryptoSupport", "LoopbackHTTP", "DemoProvider", "ProviderHost",
             ],
             swiftSettings: strict),
 
@@ -124,12 +140,42 @@ let package = Package(
                 "LinuxPlatform", "TestSupport",
             ]),
         tests(
-            "CommandTests", ["CredmgrCommands", "CredentialCore", "StrictJSON", "TestSupport"],
+            "CommandTests",
+            [
+                "CredmgrCommands", "GenericOAuth2Adapter", "AzureB2CAdapter", "CredentialCore", "StrictJSON",
+                "TestSupport",
+            ],
             exclude: ["Snapshots"]),
+        tests(
+            "ProviderHostTests",
+            [
+                "ProviderHost", "GenericOAuth2Adapter", "AzureB2CAdapter", "DemoProvider", "CryptoSupport",
+                "LinuxPlatform", "CurlTransport", "LoopbackHTTP", "CredentialCore", "StrictJSON", "credmgr",
+                "TestSupport",
+            ]),
+        tests(
+            "SecretServiceFaultTests",
+            [
+                "credmgr", "DemoProvider", "CryptoSupport", "LinuxPlatform", "CredentialCore", "StrictJSON",
+                "TestSupport",
+            ]),
+        tests(
+            "StoreCommandTests",
+            [
+                "credmgr", "EncryptedFileStore", "SecretServiceStore", "LocalFiles", "KernelKeyringCache",
+                "CryptoSupport", "LinuxPlatform", "CredmgrCommands", "CredentialCore", "StrictJSON", "TestSupport",
+            ]),
         tests(
             "EndToEndTests",
             [
                 "credmgr", "DemoProvider", "CryptoSupport", "LinuxPlatform", "LoopbackHTTP", "CredentialCore",
+                "StrictJSON", "TestSupport",
+            ]),
+        tests(
+            "LibraryTests",
+            [
+                "Credentials", "example-task-list", "DemoProvider", "CryptoSupport", "LinuxPlatform",
+                "CredentialCore",
                 "StrictJSON", "TestSupport",
             ]),
         tests(

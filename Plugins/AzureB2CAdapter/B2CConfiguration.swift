@@ -9,6 +9,9 @@ enum B2CConfiguration {
     static func check(_ type: AccountType) throws(CredentialError) {
         guard !type.clientID.isEmpty else { throw fault(type, "client_id is missing") }
         _ = try B2CAuthority(of: type)
+        guard type.adapterSettings.isEmpty else {
+            throw fault(type, "adapter_settings belongs to external adapters")
+        }
         if type.issuer != nil {
             throw fault(type, "issuer is found by discovery for each policy", hint: "leave issuer out")
         }
@@ -57,7 +60,7 @@ enum B2CConfiguration {
 
     /// The error for something that B2C does not have.
     static func lacks(_ what: String, hint: String? = nil) -> CredentialError {
-        CredentialError(.unsupported, "Azure AD B2C does not have \(what)", hint: hint)
+        CredentialError(.unsupported, "\(what) does not exist at Azure AD B2C", hint: hint)
     }
 
     /// The scopes to send for a person's token.

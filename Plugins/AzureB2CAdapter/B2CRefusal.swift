@@ -53,7 +53,9 @@ struct B2CRefusal: Equatable {
         case "90088":
             (code, sentence) = (.configuration, "the sign-in was made with another policy than '\(policy)'")
             hint = "a sign-in belongs to one policy: \(login)"
-        case "90085": (code, sentence, hint) = (.denied, "the provider refused for a reason of its own", nil)
+        case "90085":
+            (code, sentence) = (.denied, "the provider refused for a reason of its own")
+            hint = "--verbose shows the correlation id to look up in the tenant's logs"
         case "90225": (code, sentence, hint) = (.denied, "the username or the password is wrong", nil)
         case "90035", "90037", "90111", "90114", "90244", "90273":
             (code, sentence, hint) = (.temporary, "the provider has trouble", "try again later")

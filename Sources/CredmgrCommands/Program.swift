@@ -50,7 +50,6 @@ package struct Program: Sendable {
     }
 
     private func run(_ arguments: ParsedArguments) throws(CredentialError) {
-        if arguments.command.path == ["token"], try TokenCommand.runFast(arguments, context) { return }
         let options = try GlobalOptions(arguments, environment: context.environment)
         let session = try Session(
             context: context, options: options,
@@ -86,11 +85,14 @@ package struct Program: Sendable {
             ["types", "add"]: TypesAddCommand.self,
             ["types", "import"]: TypesImportCommand.self,
             ["types", "remove"]: TypesRemoveCommand.self,
+            ["presets"]: PresetsCommand.self,
+            ["providers"]: ProvidersCommand.self,
+            ["providers", "test"]: ProvidersTestCommand.self,
             ["store", "status"]: StoreStatusCommand.self,
             ["store", "migrate"]: StoreMigrateCommand.self,
             ["store", "unlock"]: StoreUnlockCommand.self,
             ["store", "lock"]: StoreLockCommand.self,
-            ["store", "passphrase"]: StorePassphraseCommand.self,
+            ["store", "rekey"]: StoreRekeyCommand.self,
             ["doctor"]: DoctorCommand.self,
             ["completion"]: CompletionCommand.self,
             ["help"]: HelpCommand.self,

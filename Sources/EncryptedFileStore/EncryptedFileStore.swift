@@ -99,7 +99,8 @@ package struct EncryptedFileStore: SecretStore {
     ///
     /// - Parameter newKey: what a file made now is opened with; what the user has configured without it.
     func update(
-        _ group: KeychainGroup, newKey: StoreKey? = nil, _ change: (inout OpenedStore) throws(CredentialError) -> Void
+        _ group: KeychainGroup, newKey: StoreKey? = nil,
+        _ change: (inout OpenedStore) throws(CredentialError) -> Void
     ) throws(CredentialError) {
         try asStoreFailure { () throws(CredentialError) in
             let folder = try PrivateDirectory.create(Self.folder(of: group), below: dataHome)
@@ -136,7 +137,7 @@ package struct EncryptedFileStore: SecretStore {
         }
         switch store.origin {
         case .new, .previous(damaged: nil): break
-        case .current(let old): try folder.write(old, to: Self.previousName)
+        case .current: try folder.keep(Self.fileName, as: Self.previousName)
         case .previous(.some(let damaged)):
             // Copied, not moved: at no moment is there no file.
             try folder.write(damaged, to: "\(Self.fileName).corrupt-\(clock.now.epochSeconds)")

@@ -9,8 +9,9 @@ package struct KeySources: Sendable {
     package let ask: @Sendable (_ prompt: String) throws(CredentialError) -> Secret?
     /// Keeps data keys that a passphrase has opened, outside this process; `nil` for none.
     package let unlockedKeys: (any AccessTokenCache)?
-    /// How long ``unlockedKeys`` keeps a key, in seconds.
-    package let unlockedSeconds: Int64
+    /// How long ``unlockedKeys`` keeps a key that a passphrase has opened, in seconds; `nil` where that takes an
+    /// explicit unlocking.
+    package let unlockedSeconds: Int64?
 
     /// Names the sources.
     package init(
@@ -18,7 +19,7 @@ package struct KeySources: Sendable {
         ask: @escaping @Sendable (_ prompt: String) throws(CredentialError) -> Secret? = {
             _ throws(CredentialError) in nil
         },
-        unlockedKeys: (any AccessTokenCache)? = nil, unlockedSeconds: Int64 = 8 * 3600
+        unlockedKeys: (any AccessTokenCache)? = nil, unlockedSeconds: Int64? = 8 * 3600
     ) {
         self.passphrase = passphrase
         self.ask = ask

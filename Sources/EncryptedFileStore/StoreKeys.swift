@@ -42,7 +42,7 @@ final class StoreKeys: Sendable {
                 hint: "restore the key file from a backup")
         }
         let key = try openByPassphrase(header, path: path)
-        hold(key, of: header, seconds: sources.unlockedSeconds)
+        if let seconds = sources.unlockedSeconds { hold(key, of: header, seconds: seconds) }
         return remember(key, header)
     }
 

@@ -52,15 +52,16 @@ struct TerminalPrompt: ~Copyable {
         if number < 0 { throw .system("cannot watch", "signals", number: errno) }
         let signals = FileDescriptor(owning: number)
 
-        // A terminal that edits lines itself passes on 4,095 bytes of one and drops the rest without a word.
+        // A terminal that edits lines itself passes on 4,095 bytes of one and drops the rest without a word. What
+        // was typed before the question may have been cut that way, and is dropped whole.
         var original = termios()
         let isTerminal = unsafe tcgetattr(terminal.number, &original) == 0
         if isTerminal {
             var raw = original
             raw.c_lflag &= ~tcflag_t(ICANON | ECHO | ECHONL)
-            unsafe tcsetattr(terminal.number, isSecret ? TCSAFLUSH : TCSADRAIN, &raw)
+            unsafe tcsetattr(terminal.number, TCSAFLUSH, &raw)
         }
-        defer { if isTerminal { unsafe tcsetattr(terminal.number, isSecret ? TCSAFLUSH : TCSADRAIN, &original) } }
+        defer { if isTerminal { unsafe tcsetattr(terminal.number, TCSAFLUSH, &original) } }
         try show(Array(prompt.utf8))
         return try read(signals, LineEditor(keys: isTerminal ? LineEditor.Keys(original) : nil, echoes: !isSecret))
     }

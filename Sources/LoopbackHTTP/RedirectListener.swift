@@ -77,6 +77,8 @@ private final class Desk: Sendable {
         var accepts: (@Sendable (String) -> Bool)?
         var received: String?
         var shown = false
+        /// What was waited for before; the browser may load it again.
+        var finished: Set<String> = []
     }
 
     /// How long a request waits for the program to say what it waits for: a silent sign-in may be faster.
@@ -100,7 +102,12 @@ private final class Desk: Sendable {
     func wait(seconds: Int, accepts: @escaping @Sendable (String) -> Bool) -> String? {
         state.withLock { $0.accepts = accepts }
         // A redirect that comes before the next wait must not be judged by this one's state.
-        defer { state.withLock { ($0.accepts, $0.received, $0.shown) = (nil, nil, false) } }
+        defer {
+            state.withLock { state in
+                if let received = state.received { state.finished.insert(received) }
+                (state.accepts, state.received, state.shown) = (nil, nil, false)
+            }
+        }
         return state.wait(seconds: seconds) { $0.shown ? $0.received : nil }
     }
 
@@ -139,13 +146,14 @@ private final class Desk: Sendable {
             return refusal(400)
         }
         let url = "http://\(authority)\(path)?\(answer)"
+        let page = FormFields(query: answer)["error"] == nil ? RedirectPage.received : RedirectPage.refused
+        if state.withLock({ $0.finished.contains(url) }) { return page.response(200) }
         guard let accepts = state.wait(seconds: Self.patience, for: { $0.accepts }) else { return refusal(503) }
         guard accepts(url) else { return refusal(400) }
         let isFirst = state.withLock { state in
             defer { state.received = state.received ?? url }
             return state.received == nil
         }
-        let page = FormFields(query: answer)["error"] == nil ? RedirectPage.received : RedirectPage.refused
         // The wait ends when the page is shown, or nobody is there to see it: the program may exit right after it.
         guard isFirst else { return page.response(200) }
         return page.response(200) { self.state.withLock { $0.shown = true } }

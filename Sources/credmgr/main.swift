@@ -15,6 +15,10 @@ do throws(CredentialError) {
         throw CredentialError(
             .internalFault, "the arguments cannot be read", hint: "check that /proc is mounted and can be read")
     }
+    if let token = FastToken.answer(words, in: Machine.fastPlace) {
+        try StandardStream.output.write(token)
+        _exit(0)
+    }
     let machine = try Machine(environment: ProcessEnvironment.variables())
     if words == [RefreshWorker.command] {
         WorkerProcess.detach()

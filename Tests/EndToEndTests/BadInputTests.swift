@@ -23,7 +23,8 @@ import Testing
         ["types", "add", "T", "--client-id", "x", "--issuer", "https://i.example", "--keychain-group", "../x"],
         ["accounts", "--group", "../x"], ["accounts", "--group", "a/b"], ["accounts", "--group", long],
         ["login"], ["login", "--type", "Nowhere"], ["types", "show", "Nowhere", "--json"],
-        ["token", "--min-valid", "-1"], ["token", "--min-valid", "99999999999999999999"], ["token", "--min-valid", "x"],
+        ["token", "--min-valid", "-1"], ["token", "--min-valid", "99999999999999999999"],
+        ["token", "--min-valid", "x"],
         ["--timeout", "0", "accounts"], ["--timeout", "x", "accounts"], ["accounts", "--store", "cloud"],
         ["request", "GET"], ["request", "G T", "/"], ["label", "x"], ["use"], ["logout"], ["completion", "csh"],
         ["types", "add", "T", "--client-id", "x"], ["types", "add", "T", "--issuer", "https://i.example"],
@@ -50,8 +51,10 @@ import Testing
     }
 
     @Test(arguments: [
-        (#"{"stroe":"file"}"#, "stroe"), (#"{"store":"cloud"}"#, "store"), ("{", "config.json"), ("[]", "config.json"),
-        (#"{"cache":"yes"}"#, "cache"), (#"{"min_valid":-1}"#, "min_valid"), (#"{"store":"file","store":"file"}"#, "twice"),
+        (#"{"stroe":"file"}"#, "stroe"), (#"{"store":"cloud"}"#, "store"), ("{", "config.json"),
+        ("[]", "config.json"),
+        (#"{"cache":"yes"}"#, "cache"), (#"{"min_valid":-1}"#, "min_valid"),
+        (#"{"store":"file","store":"file"}"#, "twice"),
         (#"{"rules":[{"directry":"~"}]}"#, "directry"), (#"{"default_group":"a/b"}"#, "default_group"),
     ])
     func `A mistake in config.json is named with its file`(text: String, key: String) throws {
@@ -63,7 +66,8 @@ import Testing
 
     @Test(arguments: [
         (#"{"client_di":"x"}"#, "did you mean"), (#"{"adapter":"oauth","client_id":"x"}"#, "adapter"),
-        (#"{"adapter":"oauth2"}"#, "client_id"), ("", "JSON"), (#"{"adapter":"oauth2","client_id":7}"#, "client_id"),
+        (#"{"adapter":"oauth2"}"#, "client_id"), ("", "JSON"),
+        (#"{"adapter":"oauth2","client_id":7}"#, "client_id"),
         (#"{"adapter":"oauth2","client_id":"x","issuer":"ftp://x"}"#, "issuer"),
         (#"{"adapter":"oauth2","client_id":"x","issuer":"https://i.example","client_id":"y"}"#, "twice"),
         (#"{"adapter":"azure-b2c","client_id":"x"}"#, "authority"),
@@ -76,7 +80,8 @@ import Testing
         #expect(error.contains(file) || error.contains("'Bad'") || error.contains("type Bad"))
         // The others still work, and it can be removed.
         try home.write(
-            #"{"adapter":"oauth2","client_id":"x","issuer":"https://i.example"}"#, to: "config/credmgr/types/Good.json")
+            #"{"adapter":"oauth2","client_id":"x","issuer":"https://i.example"}"#,
+            to: "config/credmgr/types/Good.json")
         try home.run(["token", "--type", "Good"], exits: 3)
         #expect(try home.run(["types"]).standardOutput.contains("Good"))
         try home.run(["types", "remove", "Bad"])
@@ -84,7 +89,8 @@ import Testing
 
     @Test func `A secret in a file that others can read is refused`() throws {
         let home = try Home()
-        let text = #"{"adapter":"oauth2","client_id":"x","issuer":"https://i.example","client_secret":"s3cret-word"}"#
+        let text =
+            #"{"adapter":"oauth2","client_id":"x","issuer":"https://i.example","client_secret":"s3cret-word"}"#
         let file = try home.write(text, to: "config/credmgr/types/Loose.json", mode: 0o644)
         let error = try home.run(["token", "--type", "Loose"], exits: 2).standardError
         #expect(error.contains("chmod 600") && error.contains(file))

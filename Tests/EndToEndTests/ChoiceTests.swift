@@ -8,7 +8,9 @@ import Testing
     @Test func `Two accounts and no default are listed, and nothing is guessed`() throws {
         let home = try Home(), tenant = try DemoTenant()
         let alice = try tenant.signIn(at: home), bob = try tenant.signIn(DemoTenant.bob, at: home)
-        for words in [["token"], ["which"], ["claims"], ["request", "GET", "/tasks"], ["token", "--type", "B2C_Acccount"]] {
+        for words in [
+            ["token"], ["which"], ["claims"], ["request", "GET", "/tasks"], ["token", "--type", "B2C_Acccount"],
+        ] {
             let error = try home.run(words, exits: 3).standardError
             for word in [alice, bob, "alice@example.com", "bob@example.com", "credmgr use"] {
                 #expect(error.contains(word), "\(words) \(word)")
@@ -55,8 +57,9 @@ import Testing
         let alice = try tenant.signIn(at: home)
         try tenant.signIn(DemoTenant.bob, at: home)
         try home.run(["label", "alice@example.com", "work"])
-        #expect(try home.json(["token", "--account", "work", "--format", "json"])
-            .object?["account"]?.object?["id"]?.string == alice)
+        #expect(
+            try home.json(["token", "--account", "work", "--format", "json"])
+                .object?["account"]?.object?["id"]?.string == alice)
         #expect(try home.run(["accounts"]).standardOutput.contains("work"))
         try home.run(["label", "work", "a\u{1B}[31mb"], exits: 2)
         try home.run(["label", "work", ""])

@@ -14,6 +14,8 @@ import Testing
         try home.run(["login", "--complete", try tenant.redirect(from: url)], environment: keyed)
         #expect(!home.files.keys.contains { $0.hasSuffix("file-store.key") })
         let token = try home.run(["token"], environment: keyed).line
+        // The unlocked key may stay with the session; this is what a new session finds.
+        try home.run(["store", "lock"])
         let before = home.files.filter { $0.key.contains("store.v1") }
         for environment in [
             ["CREDMGR_PASSPHRASE_FILE": wrong], ["CREDMGR_PASSPHRASE_FILE": loose],
@@ -27,8 +29,10 @@ import Testing
         #expect(home.files.filter { $0.key.contains("store.v1") } == before)
         #expect(try home.json(["accounts", "--json"]).array?.count == 1)
         #expect(try home.run(["token"], environment: ["CREDMGR_PASSPHRASE_COMMAND": "cat \(right)"]).line == token)
+        #expect(try home.run(["token"]).line == token)
         try home.run(["token", "--force-refresh"], environment: keyed)
         #expect(tenant.provider.counters.refreshes == 1)
+        try home.run(["store", "lock"])
     }
 
     @Test func `Without a bus the file is taken, said once, and its protection told`() throws {
@@ -45,7 +49,9 @@ import Testing
         #expect(file?["accounts"]?.integer == 1)
         let group = file?["groups"]?.array?.first?.object
         #expect(group?["does_not_protect_against"]?.string?.contains("both files") == true)
-        #expect(status?.first { $0.object?["store"]?.string == "secret-service" }?.object?["state"]?.string == "unavailable")
+        #expect(
+            status?.first { $0.object?["store"]?.string == "secret-service" }?.object?["state"]?.string
+                == "unavailable")
     }
 
     @Test func `The Secret Service by name, where there is none, is exit 5`() throws {

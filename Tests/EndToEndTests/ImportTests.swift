@@ -9,10 +9,12 @@ import Testing
         let file = try home.write(AppSettings(base: nowhere).plist, to: "settings.plist")
         let report = try home.run(["types", "import", file]).standardOutput
         let fates = report.split(separator: "\n").map { $0.split(separator: " ") }
-        #expect(fates.map { $0.first ?? "" } == [
-            "accountIdentifier", "clientID", "clientSecret", "authURL", "loginURL", "bhh", "tokenURL", "keychain",
-            "contentType", "taskAPI", "(scope)",
-        ])
+        #expect(
+            fates.map { $0.first ?? "" } == [
+                "accountIdentifier", "clientID", "clientSecret", "authURL", "loginURL", "bhh", "tokenURL",
+                "keychain",
+                "contentType", "taskAPI", "(scope)",
+            ])
         for (number, fate) in fates.dropLast().enumerated() { #expect(fate[2] == "\(5 + 2 * number))") }
         #expect(report.contains("offline_access added"))
         #expect(report.contains("no secret is sent"))
@@ -115,7 +117,9 @@ import Testing
             #"{"adapter":"oauth2","issuer":"https://id.example.com","client_id":"tool","scope":"openid",}"#,
             to: "Tool.json")
         try home.run(["types", "import", file])
-        #expect(try home.json(["types", "show", "Tool", "--json"]).object?["issuer"]?.string == "https://id.example.com")
+        #expect(
+            try home.json(["types", "show", "Tool", "--json"]).object?["issuer"]?.string == "https://id.example.com"
+        )
         try home.run(["types", "remove", "Tool"])
         #expect(try home.json(["types", "--json"]).array?.isEmpty == true)
     }

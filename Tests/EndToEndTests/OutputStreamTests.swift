@@ -11,7 +11,8 @@ import Testing
     }
 
     @Test(arguments: [
-        "token", "token --format json", "accounts", "accounts --json", "types", "claims", "which", "request GET /tasks",
+        "token", "token --format json", "accounts", "accounts --json", "types", "claims", "which",
+        "request GET /tasks",
         "store status", "--help", "--version", "completion bash", "types show B2C_Acccount",
         "login --type B2C_Acccount --print-url",
     ])

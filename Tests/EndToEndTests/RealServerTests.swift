@@ -56,9 +56,28 @@ import Testing
             #expect(next?["refreshed"] == true)
             #expect(next?["access_token"]?.string != first)
         }
-        let revoked = try home.run(["logout", "--type", "Real", "--revoke"], exits: 0)
-        #expect(!revoked.standardError.isEmpty)
+        try home.run(["logout", "--type", "Real"])
         #expect(try home.json(["accounts", "--json"]).array?.isEmpty == true)
+    }
+
+    @Test func `Signing out revokes at the provider, or says why it does not`() throws {
+        let home = try Home(), redirect = try redirectURI()
+        let server = try server { $0.redirectURIs = [redirect] }
+        let browser = try Browser(in: home, user: "alice", password: server.password(of: "alice"))
+        let common = ["--issuer", server.issuer, "--scope", "openid", "--redirect-uri", redirect]
+        try home.run(
+            ["types", "add", "Web", "--client-id", server.webClient.id, "--client-secret-file", "-"] + common,
+            input: try #require(server.webClient.secret) + "\n")
+        try home.run(["login", "--type", "Web"], environment: browser.environment)
+        let done = try home.run(["logout", "--type", "Web", "--revoke"])
+        #expect(done.standardError.contains("has revoked"))
+        #expect(try home.json(["accounts", "--json"]).array?.isEmpty == true)
+        // This server refuses the revocation to public clients.
+        try home.run(["types", "add", "Public", "--client-id", server.nativeClient.id] + common)
+        try home.run(["login", "--type", "Public"], environment: browser.environment)
+        #expect(
+            try home.run(["logout", "--type", "Public", "--revoke"]).standardError.contains("were not revoked"))
+        try home.run(["token", "--type", "Public"], exits: 3)
     }
 
     @Test func `A lost grant is found out though its refusal has no body`() throws {

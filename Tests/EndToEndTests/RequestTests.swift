@@ -13,8 +13,10 @@ import Testing
         let owner = DemoTenant.alice.objectID
         #expect(try home.run(["request", "GET", "/api/tasks"]).standardOutput == "[]")
         #expect(
-            try home.run(["request", "POST", "/api/tasks", "--form", "Text=buy milk & eggs"]).standardOutput.isEmpty)
-        let added = try home.run(["request", "POST", "/tasks", "--json", #"{"task":"call Bob"}"#, "-i"]).standardOutput
+            try home.run(["request", "POST", "/api/tasks", "--form", "Text=buy milk & eggs"]).standardOutput.isEmpty
+        )
+        let added = try home.run(["request", "POST", "/tasks", "--json", #"{"task":"call Bob"}"#, "-i"])
+            .standardOutput
         #expect(added.hasPrefix("HTTP 201\n") && added.contains(#""task":"call Bob""#))
         let tasks = try home.json(["request", "GET", "/api/tasks"]).array
         #expect(tasks?.compactMap { $0.object?["Text"]?.string } == ["buy milk & eggs", "call Bob"])
@@ -75,7 +77,8 @@ import Testing
         let home = try Home(), tenant = try DemoTenant()
         try tenant.signIn(at: home)
         let foreign = try Service(redirectingTo: "/end")
-        for url in [foreign.base + "/end", "http://127.0.0.1:\(foreign.base.split(separator: ":").last ?? "")/end"] {
+        for url in [foreign.base + "/end", "http://127.0.0.1:\(foreign.base.split(separator: ":").last ?? "")/end"]
+        {
             #expect(try home.run(["request", "GET", url], exits: 7).standardError.contains("is not sent to"))
         }
         try home.run(["request", "GET", "http://api.example.com/"], exits: 7)

@@ -40,7 +40,8 @@ struct `With a real keyring` {
         let attributes = items.split(separator: "\n").compactMap { line -> String? in
             line.hasPrefix("attribute.") ? String(line.dropFirst("attribute.".count)) : nil
         }
-        #expect(attributes.sorted() == ["account = \(id)", "group = \(DemoTenant.group)", "kind = \(kind(attributes))"])
+        #expect(
+            attributes.sorted() == ["account = \(id)", "group = \(DemoTenant.group)", "kind = \(kind(attributes))"])
         let secret = items.split(separator: "\n").first { $0.hasPrefix("secret = ") }?.dropFirst("secret = ".count)
         let set = try JSONValue.parse(Array((secret ?? "").utf8)).object
         #expect(set?["generation"]?.integer == 3)
@@ -61,7 +62,8 @@ struct `With a real keyring` {
         let id = try tenant.signIn(at: home)
         try keyring.lock()
         for words in [
-            ["token"], ["token", "--no-input"], ["claims"], ["request", "GET", "/tasks"], ["token", "--force-refresh"],
+            ["token"], ["token", "--no-input"], ["claims"], ["request", "GET", "/tasks"],
+            ["token", "--force-refresh"],
             ["logout", "--account", id],
         ] {
             let error = try home.run(words, exits: 5).standardError

@@ -67,7 +67,8 @@ def fail_calls(program, store, name, short=False):
                             scene.judge(result, "none")
                             scene.tally["faults"] -= 1
                             continue
-                    scene.judge(result, f"{call} {number} {error}")
+                    # A reply that never arrives: the provider has replaced the refresh token by one nobody has.
+                    scene.judge(result, f"{call} {number} {error}", revocable=call.startswith("recv"))
     finally:
         scene.stop()
         if os.path.exists(log):

@@ -100,7 +100,8 @@ import Testing
             for act in [
                 { _ = try store.read(item("a")) }, { try store.write([2], for: item("a"), label: "") },
                 { try store.remove(item("a")) }, { try store.addKeyFileSlot(to: .standard) },
-                { _ = try store.items(of: .standard, kind: .tokenSet) }, { _ = try store.unlock(.standard, seconds: 60) },
+                { _ = try store.items(of: .standard, kind: .tokenSet) },
+                { _ = try store.unlock(.standard, seconds: 60) },
             ] {
                 let error = #expect(throws: CredentialError.self, performing: act)
                 #expect(error?.code == .storeLocked)

@@ -64,7 +64,7 @@ package struct SignInService: Sendable {
 
         var set = TokenSet(account: account, journalKey: random.bytes(32))
         if !isNew {
-            if let stored = try repository.read(account, in: group, isLocked: true) { set = stored }
+            if let stored = try repository.readUndamaged(account, in: group) { set = stored }
             // Between the look at the registry and the lock the account may have been moved.
             account.store = try repository.place(of: account, in: group)
         }
@@ -95,6 +95,8 @@ package struct SignInService: Sendable {
             // A first sign-in has no older item that could open the journal.
             if isNew {
                 try repository.forgetJournal(account, in: group)
+                // The store may have taken it all the same; nothing would lead to it.
+                try? repository.remove(account, in: group)
                 throw failure
             }
             warnings.append("the \(account.store.shownName) did not take the new tokens: \(failure.message)")

@@ -34,7 +34,7 @@ package struct SignOutService: Sendable {
     ) throws(CredentialError) {
         let lock = try locks.lock(account.id, in: group, seconds: lockWait)
         defer { lock.release() }
-        var set = try repository.read(account, in: group, isLocked: true)
+        var set = try repository.readUndamaged(account, in: group)
         let forgotten = set?.grants.filter { policy == nil || $0.key == policy } ?? [:]
         if let policy, forgotten.isEmpty {
             throw CredentialError(.noSuchAccount, "account \(account.id) has no sign-in for policy \(policy)")

@@ -69,6 +69,17 @@ package struct TokenSetRepository: Sendable {
         return journaled
     }
 
+    /// As ``read(_:in:isLocked:)`` under the lock, for those who replace or remove what is there: a damaged item counts
+    /// as none.
+    package func readUndamaged(
+        _ account: Account, in group: KeychainGroup
+    ) throws(CredentialError) -> TokenSet? {
+        do throws(CredentialError) { return try read(account, in: group, isLocked: true) } catch {
+            if error.code == .storeDamaged { return nil }
+            throw error
+        }
+    }
+
     /// Sets room aside for the next generation of a token set in the journal, so that a full disk is noticed before
     /// a refresh token is used up, not after. ``save(_:in:)`` gives back what it does not need.
     ///
@@ -181,7 +192,8 @@ package struct TokenSetRepository: Sendable {
         of account: Account, from store: StoreKind, in group: KeychainGroup
     ) throws(CredentialError) {
         guard try place(of: account, in: group) != store else {
-            throw CredentialError(.internalFault, "the copy of \(account.id) in the \(store.shownName) is the one that counts")
+            throw CredentialError(
+                .internalFault, "the copy of \(account.id) in the \(store.shownName) is the one that counts")
         }
         try stores.store(store).remove(item(account, group))
     }

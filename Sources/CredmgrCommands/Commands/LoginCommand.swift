@@ -99,20 +99,25 @@ struct LoginCommand: Command {
         _ state: String, _ session: Session, _ stores: any SecretStores
     ) throws(CredentialError) -> PendingSignIn {
         var failure: CredentialError?
+        let hint = "credmgr login --print-url"
         for kind in session.options.store.map({ [$0] }) ?? StoreKind.allCases {
             do throws(CredentialError) {
                 let shelf = PendingSignIn.Shelf(store: try stores.store(kind), context: session.context)
                 if let signIn = try shelf.take(state: state, catalog: session.catalog) { return signIn }
             } catch {
-                // A store that is not there may still be the one that keeps it: that is said when no other does.
-                failure = failure ?? (error.code == .storeUnavailable ? nil : error)
+                failure = failure ?? error
             }
         }
-        throw failure
-            ?? CredentialError(
-                .denied,
-                "no sign-in is waiting for this redirect: it was used already, is older than 15 minutes, or "
-                    + "was not begun here", hint: "credmgr login --print-url")
+        // A store that cannot be asked may be the one that keeps it.
+        if let failure {
+            throw CredentialError(
+                failure.code, "the sign-in that waits for this redirect was not found: \(failure.message)",
+                hint: failure.hint ?? hint, details: failure.details)
+        }
+        throw CredentialError(
+            .denied,
+            "no sign-in is waiting for this redirect: it was used already, is older than 15 minutes, or "
+                + "was not begun here", hint: hint)
     }
 
     private func line(_ session: Session) throws(CredentialError) -> String {

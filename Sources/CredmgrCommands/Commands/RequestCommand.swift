@@ -25,7 +25,8 @@ struct RequestCommand: Command {
         try reply.output.finish()
         if reply.response.status >= 400 {
             throw CredentialError(
-                .httpStatus, "\(message.method) \(address.origin)\(address.path) answered \(reply.response.status)")
+                .httpStatus,
+                "\(address.origin)\(address.path) answered \(reply.response.status) to \(message.method)")
         }
     }
 

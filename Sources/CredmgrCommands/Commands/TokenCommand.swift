@@ -15,24 +15,6 @@ struct TokenCommand: Command {
                 .bytes(as: try format(), execInfo: session.context.environment["KUBERNETES_EXEC_INFO"]))
     }
 
-    /// Answers from the cache alone, before anything else is read.
-    ///
-    /// - Returns: whether it did.
-    static func runFast(_ arguments: ParsedArguments, _ context: CommandContext) throws(CredentialError) -> Bool {
-        let query = try TokenQuery(arguments, configuration: nil)
-        guard let cached = CachedToken.read(query, group: arguments.string("group"), context) else { return false }
-        let presentation = TokenPresentation(
-            accessToken: cached.token.token, tokenType: cached.token.tokenType, expiresAt: cached.token.expiresAt,
-            scope: cached.token.scope, policy: cached.memo.policy.isEmpty ? nil : cached.memo.policy,
-            accountID: cached.memo.account.id, accountType: cached.memo.account.type,
-            username: cached.memo.account.username, refreshed: false)
-        try context.console.writeResult(
-            try presentation.bytes(
-                as: try arguments.choice("format") ?? .token, execInfo: context.environment["KUBERNETES_EXEC_INFO"])
-        )
-        return true
-    }
-
     private func format() throws(CredentialError) -> TokenFormat { try arguments.choice("format") ?? .token }
 
     private static func presentation(

@@ -42,7 +42,7 @@ struct RebuildingRegistry: RegistryStore {
     func groups() throws(CredentialError) -> [KeychainGroup] { try base.groups() }
 
     private func rebuild(_ group: KeychainGroup) throws(CredentialError) {
-        let options = StoreOptions(mayPrompt: false, mayAsk: false, promptSeconds: 0, warn: warn)
+        let options = StoreOptions(mayPrompt: false, mayAsk: false, keepsKeys: false, promptSeconds: 0, warn: warn)
         let outcome = try RegistryRebuild(stores: stores(options), registry: base).run(group)
         if !outcome.added.isEmpty {
             warn("\(outcome.added.count) accounts of group \(group) were taken up from the stores again")

@@ -82,7 +82,8 @@ package struct Session: Sendable {
         return context.stores(
             StoreOptions(
                 mayPrompt: mayPrompt && !options.noInput && (context.console.hasPerson || hasDisplay),
-                mayAsk: mayPrompt && mayAsk, promptSeconds: options.timeout ?? Self.promptSeconds,
+                mayAsk: mayPrompt && mayAsk, keepsKeys: isCaching,
+                promptSeconds: options.timeout ?? Self.promptSeconds,
                 warn: { [notices] in notices.warning($0) }))
     }
 

@@ -4,14 +4,14 @@ import CredentialCore
 enum CachedToken {
     /// The token that answers a query, if the cache has a fresh one.
     static func read(
-        _ query: TokenQuery, group: String?, _ context: CommandContext
+        _ query: TokenQuery, group: String?, _ place: FastPlace
     ) -> (token: AccessToken, memo: TokenMemo)? {
-        guard !query.forceRefresh, !query.wantsIDToken, context.environment["CREDMGR_CACHE"] != "off",
-            let name = TokenMemo.name(query, group: group, context),
-            let memo = TokenMemo.read(name, context),
-            let token = TokenCache(context.tokenCache, home: context.dataHome).token(named: memo.entry),
+        guard !query.forceRefresh, !query.wantsIDToken, place.variable("CREDMGR_CACHE") != "off",
+            let name = TokenMemo.name(query, group: group, place),
+            let memo = TokenMemo.read(name, place),
+            let token = TokenCache(place.tokenCache, home: place.dataHome).token(named: memo.entry),
             Freshness(minimumValidity: query.freshness.minimumValidity ?? memo.minimumValidity)
-                .allows(token, now: context.clock.now)
+                .allows(token, now: place.clock.now)
         else { return nil }
         return (token, memo)
     }
@@ -27,7 +27,7 @@ enum CachedToken {
         guard session.isCaching, session.configuration.rules.isEmpty,
             session.configuration.minimumValidity == nil,
             query.target.type ?? GlobalOptions.set("CREDMGR_TYPE", context.environment) != nil,
-            let name = TokenMemo.name(query, group: session.options.group?.name, context)
+            let name = TokenMemo.name(query, group: session.options.group?.name, context.fastPlace)
         else { return }
         let entry = session.cache.name(of: token.key, account: target.account.id, group: target.group)
         TokenMemo.write(
@@ -38,6 +38,6 @@ enum CachedToken {
                 minimumValidity: session.configuration.minimumValidity),
             files: session.catalog.candidates(of: target.type.name)
                 + [context.configurationFile, "\(context.dataHome)/groups/\(target.group.name)/accounts.json"],
-            context)
+            context.fastPlace)
     }
 }

@@ -54,12 +54,7 @@ struct SignInDriver: Sendable {
         case .showCode(let userCode, let verificationURI, let complete, let interval, let expires):
             return try showCode(userCode, verificationURI, complete, interval, expires)
         case .ask(let prompt, let isSecret):
-            guard session.mayAsk else {
-                throw CredentialError(
-                    .signInRequired, "the sign-in asks for an answer, and there is nobody to give it",
-                    hint: "run it in a terminal, without --no-input")
-            }
-            return .text(try console.ask(ForeignText.shown(prompt), isSecret: isSecret))
+            return .text(try ask(prompt, isSecret: isSecret))
         }
     }
 
@@ -98,6 +93,20 @@ struct SignInDriver: Sendable {
                 hint: "credmgr login --print-url, then credmgr login --complete URL")
         }
         return line
+    }
+
+    // MARK: Question
+
+    /// What a person enters, or one line of standard input where that is no terminal.
+    private func ask(_ prompt: String, isSecret: Bool) throws(CredentialError) -> Secret {
+        // The space at the end of a prompt is lost when it is made safe to show.
+        if session.mayAsk { return try console.ask(ForeignText.shown(prompt) + " ", isSecret: isSecret) }
+        guard let line = try console.readInputLine(), !line.isEmpty else {
+            throw CredentialError(
+                .signInRequired, "the sign-in asks for an answer, and there is nobody to give it",
+                hint: "run it in a terminal without --no-input, or give the answer as a line of standard input")
+        }
+        return Secret(line)
     }
 
     // MARK: Device

@@ -18,7 +18,7 @@ final class StoreShelf: SecretStores {
                 passphrase: machine.passphrase.read,
                 ask: { prompt throws(CredentialError) in
                     options.mayAsk ? try LinuxConsole().ask(prompt, isSecret: true) : nil
-                }, unlockedKeys: machine.cache),
+                }, unlockedKeys: machine.cache, unlockedSeconds: options.keepsKeys ? 8 * 3_600 : nil),
             cryptography: machine.cryptography, random: machine.random, clock: machine.clock, report: options.warn)
         secretService = SecretServiceStore(
             busAddress: SessionBus.address(environment: machine.environment), canPrompt: options.mayPrompt,

@@ -35,7 +35,8 @@ final class Home: Sendable {
         self.environment = environment
         for name in ["run", "tmp"] {
             try FileManager.default.createDirectory(
-                atPath: path + "/" + name, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+                atPath: path + "/" + name, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700]
+            )
         }
     }
 

@@ -2,7 +2,7 @@ import CredentialCore
 
 extension CommandTable {
     /// The stores, and what looks after them.
-    static let storage = [store, status, migrate, unlock, lock, passphrase, doctor]
+    static let storage = [store, status, migrate, unlock, lock, rekey, doctor]
 
     private static let store = CommandSpec(["store"], role: .namespace, "where secrets are kept")
 
@@ -43,15 +43,15 @@ extension CommandTable {
             """,
         exitStatuses: [5])
 
-    private static let passphrase = CommandSpec(
-        ["store", "passphrase"], "change what opens the encrypted file",
+    private static let rekey = CommandSpec(
+        ["store", "rekey"], "change what opens the encrypted file",
         details: """
             Encrypts the file anew under a new key that only the new passphrase opens, or, with --key-file, only the \
             key file. What opened it before opens old copies of the file and nothing else.
             """,
         options: [
-            .value("passphrase-file", .file, "a file with the new passphrase; - for standard input"),
-            .flag("key-file", "let the key file open it in place of a passphrase"),
+            .value("passphrase-file", .file, "a file with it; - for standard input"),
+            .flag("key-file", "the key file in place of a passphrase"),
         ],
         exitStatuses: [5, 6, 7])
 

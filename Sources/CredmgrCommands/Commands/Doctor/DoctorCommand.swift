@@ -7,7 +7,7 @@ struct DoctorCommand: Command {
 
     /// The checks, in the order they are shown. A further part of the program adds its own here.
     static let checks: [any DoctorCheck] = [
-        StoreCheck(), RegistryCheck(), FolderCheck(), MachineCheck(), TypeCheck(),
+        StoreCheck(), RegistryCheck(), FolderCheck(), MachineCheck(), TypeCheck(), ProviderCheck(),
     ]
 
     func run(_ session: Session) throws(CredentialError) {

@@ -64,14 +64,14 @@ struct StoreLockCommand: Command {
             } else {
                 session.notices.note(
                     "the encrypted file of group \(group) is opened by its key file, so it cannot be locked")
-                session.notices.detail("credmgr store passphrase puts a passphrase in its place")
+                session.notices.detail("credmgr store rekey puts a passphrase in its place")
             }
         }
     }
 }
 
-/// `credmgr store passphrase`.
-struct StorePassphraseCommand: Command {
+/// `credmgr store rekey`.
+struct StoreRekeyCommand: Command {
     let arguments: ParsedArguments
 
     func run(_ session: Session) throws(CredentialError) {
