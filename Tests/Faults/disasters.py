@@ -125,7 +125,7 @@ def power_cuts(program, store, cuts):
             world.stop()
         mount.stop()
         shutil.rmtree(folder, ignore_errors=True)
-    return {"faults": cuts, "done": done, "refused": 0, "ended": 0}, problems
+    return {"faults": cuts, "done": done, "refused": 0, "aborted": 0, "ended": 0}, problems
 
 
 def stop_all(program):
@@ -192,7 +192,7 @@ def large_registry(program, store):
         registry["defaults"]["Tasks"] = one["id"]
         with open(path, "w") as file:
             json.dump(registry, file)
-        tally, problems = {"faults": 0, "done": 0, "refused": 0, "ended": 0}, []
+        tally, problems = {"faults": 0, "done": 0, "refused": 0, "aborted": 0, "ended": 0}, []
         if os.path.getsize(path) < 10_000_000:
             problems.append(f"the registry has {os.path.getsize(path)} bytes only")
         for words in [TOKEN, REFRESH, ["accounts", "--json"], ["accounts"], ["which", "--type", "Tasks"], ["doctor"],

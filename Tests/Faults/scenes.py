@@ -4,6 +4,8 @@ import re
 
 from world import DOCUMENTED, PASSWORD, World
 
+# libgcrypt and GLib, which libsecret uses, end the process where they get no file or no thread.
+ABORTED = {133, 134}
 SECRET = re.compile(r"[A-Za-z0-9_-]{40,}")
 
 
@@ -14,7 +16,7 @@ class Scene:
         self.world = World(program, store, needs_keyring=name == "migrate", home=home)
         self.name, self.store = name, store
         self.other = "file" if store == "secret-service" else "secret-service"
-        self.tally = {"faults": 0, "done": 0, "refused": 0, "ended": 0}
+        self.tally = {"faults": 0, "done": 0, "refused": 0, "aborted": 0, "ended": 0}
         self.problems = []
         if name != "login":
             self.world.sign_in()
@@ -44,6 +46,8 @@ class Scene:
         self.tally["faults"] += 1
         if result.status == 127 and "loading shared libraries" in result.errors:
             self.tally["refused"] += 1  # The program did not even begin.
+        elif result.status in ABORTED and self.store == "secret-service" and fault.startswith(("openat", "clone3")):
+            self.tally["aborted"] += 1
         elif result.status not in DOCUMENTED:
             self.problem(fault, result, "no documented exit status")
         elif result.status == 0:

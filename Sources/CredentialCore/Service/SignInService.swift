@@ -113,8 +113,11 @@ package struct SignInService: Sendable {
                 registry[id: kept.id] = entry
             }
         } catch {
-            // Nothing would ever lead to the secrets of an account that is not listed.
-            if isNew { try? repository.remove(kept, in: group) }
+            // Nothing would ever lead to the secrets of an account that is not listed. It may be listed all the
+            // same, where only making it durable failed.
+            if isNew, let listed = try? registry.read(group), listed[id: kept.id] == nil {
+                try? repository.remove(kept, in: group)
+            }
             throw error
         }
         cache.drop(account.id, in: group)
