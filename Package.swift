@@ -103,6 +103,14 @@ let package = Package(
         .target(
             name: "TestSupport", dependencies: ["CredentialCore", "StrictJSON"], path: "Tests/TestSupport",
             swiftSettings: testing),
+        // What scripts/fuzz runs for hours and FuzzTests for a moment.
+        .target(
+            name: "FuzzTargets",
+            dependencies: [
+                "AzureB2CAdapter", "CredentialCore", "CryptoSupport", "EncryptedFileStore", "OAuth", "StrictJSON",
+            ],
+            path: "Tests/Fuzz", exclude: ["Corpus"], swiftSettings: testing),
+        tests("FuzzTests", ["FuzzTargets"]),
         tests("StrictJSONTests", ["StrictJSON"]),
         tests("CredentialCoreTests", ["CredentialCore", "StrictJSON", "CryptoSupport", "TestSupport"]),
         tests("OAuthTests", ["OAuth", "CredentialCore", "StrictJSON", "CryptoSupport", "TestSupport"]),
@@ -179,3 +187,10 @@ let package = Package(
             exclude: ["Support/faults.c"]),
     ]
 )
+
+// libFuzzer needs flags that only its own build has: scripts/fuzz.
+if Context.environment["CREDMGR_FUZZ"] != nil {
+    package.targets.append(
+        .executableTarget(
+            name: "credmgr-fuzz", dependencies: ["FuzzTargets"], path: "Tests/FuzzDriver", swiftSettings: testing))
+}

@@ -9,6 +9,12 @@ ProcessHygiene.harden()
 let words = Array(CommandLine.arguments.dropFirst())
 let status: Int32
 do throws(CredentialError) {
+    // The Swift runtime reads them below /proc. Without them every command would look like a call for help, and
+    // succeed.
+    guard CommandLine.argc > 0 else {
+        throw CredentialError(
+            .internalFault, "the arguments cannot be read", hint: "check that /proc is mounted and can be read")
+    }
     if let token = FastToken.answer(words, in: Machine.fastPlace) {
         try StandardStream.output.write(token)
         _exit(0)

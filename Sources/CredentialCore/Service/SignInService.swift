@@ -105,11 +105,20 @@ package struct SignInService: Sendable {
                 .temporary, "another process has changed \(account.id) meanwhile", hint: "sign in again")
         }
         let kept = account
-        try registry.update(group) { (registry) throws(CredentialError) in
-            var entry = kept
-            entry.label = registry[id: kept.id]?.label
-            entry.leftover = registry[id: kept.id]?.leftover
-            registry[id: kept.id] = entry
+        do throws(CredentialError) {
+            try registry.update(group) { (registry) throws(CredentialError) in
+                var entry = kept
+                entry.label = registry[id: kept.id]?.label
+                entry.leftover = registry[id: kept.id]?.leftover
+                registry[id: kept.id] = entry
+            }
+        } catch {
+            // Nothing would ever lead to the secrets of an account that is not listed. It may be listed all the
+            // same, where only making it durable failed.
+            if isNew, let listed = try? registry.read(group), listed[id: kept.id] == nil {
+                try? repository.remove(kept, in: group)
+            }
+            throw error
         }
         cache.drop(account.id, in: group)
         events.append(
