@@ -134,7 +134,7 @@ class Benchmark:
                 json.dump({
                     "adapter": "azure-b2c", "authority": self.options.provider, "tenant": TENANT, "client_id": CLIENT,
                     "policies": {"signin": "B2C_1_ropc"}, "default_policy": "signin", "flow": "password",
-                    "scope": [SCOPE], "keychain_group": name.lower()}, file)
+                    "scope": [SCOPE, "offline_access"], "keychain_group": name.lower()}, file)
         self.write("password", "alice's password\n")
         for name, store in [("Keyring", "secret-service"), ("File", "file"), ("Many", "file")]:
             account = self.credmgr("login", "--type", name, "--store", store, "--username", "alice@example.com",

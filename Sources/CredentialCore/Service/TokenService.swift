@@ -124,18 +124,14 @@ package struct TokenService: Sendable {
         _ request: Request, holding lock: any HeldLock, sinceSeeing seen: TokenSet?
     ) throws(CredentialError) -> Answer {
         defer { lock.release() }
-        var stored = try repository.read(request.account, in: request.group, isLocked: true)
+        let stored = try repository.read(request.account, in: request.group, isLocked: true)
         if !request.forceRefresh, let stored, let answer = fresh(in: stored, request) {
             cache.keep(answer.token, of: request.account.id, in: request.group, now: clock.now)
             return answer
         }
-        // Before anything is sent: the account may have been signed out, or moved to another store, since the caller
-        // looked it up.
+        // Before anything is sent: the account may have been signed out since the caller looked it up.
         guard let account = try registry.read(request.group)[id: request.account.id] else {
             throw signInRequired(request, "it was signed out meanwhile")
-        }
-        if account.store != request.account.store {
-            stored = try repository.read(account, in: request.group, isLocked: true)
         }
         var request = request
         request.account = account

@@ -59,7 +59,7 @@ final class Track: Sendable {
             {"adapter":"azure-b2c","authority":"\(base)","tenant":"exampleb2c.onmicrosoft.com",
              "client_id":"580e250c-8f26-49d0-bee8-1c078add1609","policies":{"signin":"B2C_1_ropc"},
              "default_policy":"signin","flow":"password","keychain_group":"\(Self.group)",
-             "scope":["https://exampleb2c.onmicrosoft.com/tasks/\(scope)"]}
+             "scope":["https://exampleb2c.onmicrosoft.com/tasks/\(scope)","offline_access"]}
             """, to: ".config/credmgr/types/\(name).json")
     }
 
