@@ -2,14 +2,17 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite(.enabled(if: FaultSuiteTests.isPossible)) struct FaultSuiteTests {
-    private static let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-        .deletingLastPathComponent().deletingLastPathComponent().appendingPathComponent("scripts/faults").path
-
+/// What the tests need that some containers forbid.
+enum Tracing {
     /// Whether a process may trace another here, which some containers forbid.
     static let isPossible: Bool =
         (try? ChildProcess("/usr/bin/strace", ["-o", "/dev/null", "/bin/true"], environment: [:]).run())?
         .exitStatus == 0
+}
+
+@Suite(.enabled(if: Tracing.isPossible)) struct FaultSuiteTests {
+    private static let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+        .deletingLastPathComponent().deletingLastPathComponent().appendingPathComponent("scripts/faults").path
 
     /// The short form; without --short it takes a quarter of an hour.
     @Test func `Whatever fails, the old state or the new one is left`() throws {
