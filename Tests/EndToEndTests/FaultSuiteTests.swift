@@ -2,8 +2,8 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What the machine allows.
-private enum Tracing {
+/// What the tests need that some containers forbid.
+enum Tracing {
     /// Whether a process may trace another here, which some containers forbid.
     static let isPossible: Bool =
         (try? ChildProcess("/usr/bin/strace", ["-o", "/dev/null", "/bin/true"], environment: [:]).run())?

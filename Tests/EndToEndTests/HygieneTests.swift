@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// What other processes and other users could get hold of while the program runs.
-@Suite(.enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/bin/strace"))) struct HygieneTests {
+@Suite(.enabled(if: Tracing.isPossible)) struct HygieneTests {
     /// A session under strace: a sign-in, a token, a refresh, a sign-out; the calls that it made.
     private static func trace(_ calls: String, in home: Home, _ tenant: DemoTenant) throws -> [Substring] {
         try tenant.define(at: home)
