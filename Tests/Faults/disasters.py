@@ -84,6 +84,7 @@ def power_cuts(program, store, cuts):
     try:
         world = World(own, store, home=mount.path + "/home")
         world.sign_in()
+        os.sync()  # The definition of the type is this program's, which does not sync it.
         acknowledged, ends = [world.must(TOKEN).output], threading.Event()
 
         def refresh():
