@@ -10,7 +10,9 @@ import Testing
             expiresAt: issued.adding(lifetime), scope: [])
     }
 
-    @Test(arguments: [(3_600, 3_540, true), (3_600, 3_541, false), (100, 80, true), (100, 81, false), (0, 0, false)])
+    @Test(arguments: [
+        (3_600, 3_540, true), (3_600, 3_541, false), (100, 80, true), (100, 81, false), (0, 0, false),
+    ])
     func `the default margin is a minute or a fifth of the lifetime`(lifetime: Int64, age: Int64, isFresh: Bool) {
         #expect(Freshness().allows(token(lifetime: lifetime), now: issued.adding(age)) == isFresh)
     }

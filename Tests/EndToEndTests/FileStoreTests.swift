@@ -29,6 +29,9 @@ import Testing
         #expect(home.files.filter { $0.key.contains("store.v1") } == before)
         #expect(try home.json(["accounts", "--json"]).array?.count == 1)
         #expect(try home.run(["token"], environment: ["CREDMGR_PASSPHRASE_COMMAND": "cat \(right)"]).line == token)
+        // With the cache off nothing keeps the key for a call that has no passphrase, until it is unlocked on purpose.
+        try home.run(["token"], exits: 5)
+        try home.run(["store", "unlock"], environment: keyed)
         #expect(try home.run(["token"]).line == token)
         try home.run(["token", "--force-refresh"], environment: keyed)
         #expect(tenant.provider.counters.refreshes == 1)

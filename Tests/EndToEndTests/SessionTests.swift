@@ -10,7 +10,7 @@ import Testing
         let home = try Home()
         let outcome = try home.run(["demo"])
         for words in [
-            "types import settings.plist", "B2C_Acccount", "alice@example.com", "bob@example.com", "buy milk",
+            "types import settings.plist", "B2C_Acccount", "carol@example.com", "bob@example.com", "buy milk",
             "(exit status 4)", "logout",
         ] {
             #expect(outcome.standardOutput.contains(words), "\(words)")

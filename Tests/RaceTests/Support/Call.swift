@@ -14,6 +14,7 @@ final class Call {
     }
 
     private var program: RunningProgram
+    private var isOver = false
     private let errorFile: TemporaryFile
 
     init(_ program: String, _ words: [String], environment: [String: String]) throws {
@@ -26,6 +27,8 @@ final class Call {
         launch.startsSession = true
         self.program = try launch.start()
     }
+
+    deinit { if !isOver { program.send(signal: SIGKILL) } }
 
     /// Kills the call and what else is in its process group.
     func kill() { program.send(signal: SIGKILL) }
@@ -57,6 +60,7 @@ final class Call {
         var output: [UInt8] = []
         while let byte = byte() { output.append(byte) }
         let status = program.wait().exitStatus
+        isOver = true
         return Result(output: String(decoding: output, as: UTF8.self), errors: errors, exitStatus: status)
     }
 
@@ -64,6 +68,12 @@ final class Call {
         var byte: UInt8 = 0
         let number = FileDescriptor.number(of: program.output)
         while true {
+            // A program that says nothing for so long has failed the test; it must not hold up the others.
+            var polled = pollfd(fd: number, events: Int16(POLLIN), revents: 0)
+            if poll(&polled, 1, 90_000) == 0 {
+                kill()
+                return nil
+            }
             let count = read(number, &byte, 1)
             if count == 1 { return byte }
             if count == 0 || errno != EINTR { return nil }
