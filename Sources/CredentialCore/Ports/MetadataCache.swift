@@ -46,6 +46,8 @@ public struct NoMetadataCache: MetadataCache {
     /// Makes it.
     public init() {}
 
+    /// Nothing.
     public func read(_ address: String) -> PublishedDocument? { nil }
+    /// Does nothing.
     public func write(_ document: PublishedDocument, for address: String) {}
 }

@@ -25,8 +25,14 @@ package struct RefreshOperation: GrantRefresher {
         guard let grant = job.tokenSet.grants[job.key.policy] else {
             throw CredentialError(.internalFault, "a refresh without a grant for policy '\(job.key.policy)'")
         }
-        let request = RefreshRequest(
+        var request = RefreshRequest(
             type: job.type, key: job.key, scope: job.scope, grant: grant, subject: job.tokenSet.account.subject)
+        if let key = job.subjectKey {
+            guard let token = job.tokenSet.accessToken(for: key) else {
+                throw CredentialError(.internalFault, "a token exchange without a token to exchange")
+            }
+            request.subjectToken = token
+        }
         let issued: IssuedTokens
         do throws(CredentialError) {
             issued = try adapter.refresh(request, in: context)
@@ -48,9 +54,11 @@ package struct RefreshOperation: GrantRefresher {
         set.grants[job.key.policy] = issued.grant
         set.keep(token, now: now)
         set.account.status = .active
-        set.account.expiresAt = token.expiresAt
-        set.account.refreshExpiresAt = issued.grant.refreshExpiresAt
-        set.account.scope = token.scope
+        if job.subjectKey == nil {
+            set.account.expiresAt = token.expiresAt
+            set.account.refreshExpiresAt = issued.grant.refreshExpiresAt
+            set.account.scope = token.scope
+        }
         set.account.updatedAt = now
         var warnings: [String] = []
         if case .journaled(let failure) = try repository.save(&set, in: job.group) {

@@ -36,6 +36,8 @@ package struct TokenService: Sendable {
         package var key: TokenRequestKey
         /// The scopes in the order written.
         package var scope: [String]
+        /// What the token to exchange for it is (RFC 8693); `nil` to have it by a refresh.
+        package var subject: (key: TokenRequestKey, scope: [String])?
         /// How long it must still be valid.
         package var freshness: Freshness
         /// Whether a token from before this request will not do.
@@ -116,17 +118,15 @@ package struct TokenService: Sendable {
         guard let grant = set.grants[request.key.policy] else {
             throw signInRequired(request, "no sign-in for policy \(request.key.policy)")
         }
-        guard grant.isRenewable else {
+        guard grant.isRenewable || subjectToken(in: set, request) != nil else {
             let reason = grant.lostReason ?? "the provider gave no refresh token"
             if !request.forceRefresh, let answer = stillValid(in: set, request, because: nil) { return answer }
             throw signInRequired(request, reason)
         }
         do throws(CredentialError) {
-            let outcome = try refresher.refresh(
-                RefreshJob(
-                    group: request.group, type: request.type, key: request.key, scope: request.scope, tokenSet: set),
-                holding: lock)
-            var warnings = outcome.warnings
+            let (job, renewal) = try job(set, request, lock)
+            let outcome = try refresher.refresh(job, holding: lock)
+            var warnings = (renewal?.warnings ?? []) + outcome.warnings
             if let wanted = request.freshness.minimumValidity,
                 outcome.token.expiresAt.seconds(since: clock.now) < wanted
             {
@@ -137,6 +137,30 @@ package struct TokenService: Sendable {
             if error.isTransient, let answer = stillValid(in: set, request, because: error) { return answer }
             throw error.code == .signInRequired ? error.withHint(loginCommand(request)) : error
         }
+    }
+
+    /// The refresh to be done; for a token exchange the token to exchange is renewed first where it has ended.
+    private func job(
+        _ set: TokenSet, _ request: Request, _ lock: any HeldLock
+    ) throws(CredentialError) -> (RefreshJob, renewal: RefreshOutcome?) {
+        var job = RefreshJob(
+            group: request.group, type: request.type, key: request.key, scope: request.scope, tokenSet: set)
+        guard let subject = request.subject else { return (job, nil) }
+        job.subjectKey = subject.key
+        if subjectToken(in: set, request) != nil { return (job, nil) }
+        let renewal = try refresher.refresh(
+            RefreshJob(
+                group: request.group, type: request.type, key: subject.key, scope: subject.scope, tokenSet: set),
+            holding: lock)
+        job.tokenSet = try read(request, isLocked: true)
+        return (job, renewal)
+    }
+
+    private func subjectToken(in set: TokenSet, _ request: Request) -> AccessToken? {
+        guard let key = request.subject?.key, let token = set.accessToken(for: key),
+            Freshness().allows(token, now: clock.now)
+        else { return nil }
+        return token
     }
 
     private func read(_ request: Request, isLocked: Bool) throws(CredentialError) -> TokenSet {
