@@ -48,6 +48,7 @@ let package = Package(
         header("CLibCurl"),
         header("CLibCrypto"),
         header("CMicroHTTPD"),
+        header("CQRencode"),
 
         // The domain and the protocol: no C, no input or output
         // Reading decimals needs libm, which nothing else brings in.
@@ -68,6 +69,7 @@ let package = Package(
         source("CurlTransport", ["CLibCurl", "LinuxPlatform", "CredentialCore"]),
         source("CryptoSupport", ["CLibCrypto", "LinuxPlatform", "CredentialCore", "StrictJSON"]),
         source("LoopbackHTTP", ["CMicroHTTPD", "LinuxPlatform", "CredentialCore"]),
+        source("QRCodes", ["CQRencode", "LinuxPlatform", "CredentialCore"]),
         source("DemoProvider", ["LoopbackHTTP", "CryptoSupport", "CredentialCore", "StrictJSON"]),
 
         // The command line
@@ -79,7 +81,7 @@ let package = Package(
             dependencies: [
                 "CredmgrCommands", "CredentialCore", "GenericOAuth2Adapter", "AzureB2CAdapter", "LinuxPlatform",
                 "LocalFiles", "SecretServiceStore", "EncryptedFileStore", "KernelKeyringCache", "CurlTransport",
-                "CryptoSupport", "LoopbackHTTP", "DemoProvider",
+                "CryptoSupport", "LoopbackHTTP", "QRCodes", "DemoProvider",
             ],
             swiftSettings: strict),
 
@@ -116,12 +118,12 @@ let package = Package(
                 "LinuxPlatform", "TestSupport",
             ]),
         tests(
-            "CommandTests", ["CredmgrCommands", "CredentialCore", "StrictJSON", "TestSupport"],
+            "CommandTests", ["CredmgrCommands", "CredentialCore", "QRCodes", "StrictJSON", "TestSupport"],
             exclude: ["Snapshots"]),
         tests(
             "EndToEndTests",
             [
-                "credmgr", "DemoProvider", "CryptoSupport", "LinuxPlatform", "LoopbackHTTP", "CredentialCore",
+                "credmgr", "DemoProvider", "OAuth", "CryptoSupport", "LinuxPlatform", "LoopbackHTTP", "CredentialCore",
                 "StrictJSON", "TestSupport",
             ]),
     ]

@@ -134,6 +134,7 @@ struct LoginCommand: Command {
         request.prompt = arguments.string("prompt")
         request.loginHint = arguments.string("login-hint")
         if request.loginHint == nil { request.loginHint = try knownUser(of: type, group, resolver, session) }
+        if flow == .jwtBearer { request.username = arguments.string("username") }
         if flow == .password { try addPassword(to: &request, session) }
         let store = try StoreChoice(session: session).choose(stores)
         return Plan(adapter: adapter, request: request, group: group, store: store)

@@ -49,6 +49,8 @@ package struct CommandContext: Sendable {
     package var programs: any Programs
     /// Listens for redirects.
     package var redirects: any RedirectReceivers
+    /// Makes QR codes.
+    package var qrCodes: any QRCodes
 
     /// Makes a context.
     package init(
@@ -60,7 +62,7 @@ package struct CommandContext: Sendable {
         stores: @escaping @Sendable (StoreOptions) -> any SecretStores,
         typeFiles: any TypeFiles, settings: any SettingsImporter, fileStates: any FileStates,
         adapters: AdapterRegistry, programs: any Programs,
-        redirects: any RedirectReceivers
+        redirects: any RedirectReceivers, qrCodes: any QRCodes
     ) {
         self.environment = environment
         self.workingDirectory = workingDirectory
@@ -85,6 +87,7 @@ package struct CommandContext: Sendable {
         self.adapters = adapters
         self.programs = programs
         self.redirects = redirects
+        self.qrCodes = qrCodes
     }
 }
 

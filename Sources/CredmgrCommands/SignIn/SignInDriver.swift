@@ -25,8 +25,14 @@ struct SignInDriver: Sendable {
             receiver = opened
         }
         var step = try adapter.begin(request, in: adapterContext)
+        var shownCode: String?
         while case .interaction(let interaction, let pending) = step {
-            let reply = try perform(interaction, receiver)
+            // A device flow asks to show the same code at every turn.
+            if case .showCode(let code, let address, let complete, _, _) = interaction, code != shownCode {
+                DeviceCodeDisplay(session: session).show(code, at: address, complete: complete)
+                shownCode = code
+            }
+            let reply = try perform(interaction, receiver, request.type)
             step = try adapter.resume(request, pending: pending, with: reply, in: adapterContext)
         }
         guard case .done(let result) = step else {
@@ -39,14 +45,21 @@ struct SignInDriver: Sendable {
     static func isLoopback(_ redirect: WebAddress) -> Bool { redirect.scheme == "http" && redirect.isLoopback }
 
     private func perform(
-        _ interaction: Interaction, _ receiver: (any RedirectReceiver)?
+        _ interaction: Interaction, _ receiver: (any RedirectReceiver)?, _ type: AccountType
     ) throws(CredentialError) -> InteractionReply {
         switch interaction {
         case .openURL(let address, let state):
-            if let receiver { return try listen(receiver, address, state) }
+            if let receiver {
+                return try listen(
+                    receiver, address, state, formOrigin: type.responseMode == .formPost ? address.origin : nil)
+            }
             return try paste(address)
-        case .showCode(let userCode, let verificationURI, let complete, let interval, let expires):
-            return try showCode(userCode, verificationURI, complete, interval, expires)
+        case .showCode(_, _, _, let interval, let expires):
+            guard session.context.clock.now < expires else {
+                throw CredentialError(.denied, "the code was not entered in time", hint: "credmgr login again")
+            }
+            session.context.programs.pause(seconds: interval)
+            return .poll
         case .ask(let prompt, let isSecret):
             guard session.mayAsk else {
                 throw CredentialError(
@@ -60,14 +73,14 @@ struct SignInDriver: Sendable {
     // MARK: Browser
 
     private func listen(
-        _ receiver: any RedirectReceiver, _ address: WebAddress, _ state: String
+        _ receiver: any RedirectReceiver, _ address: WebAddress, _ state: String, formOrigin: String?
     ) throws(CredentialError) -> InteractionReply {
         session.notices.say("Open this address to sign in:")
         session.notices.say("  \(address)")
         if opensBrowser { openBrowser(address) }
-        let url = try receiver.wait(seconds: session.options.timeout ?? Self.patience) { url in
-            RedirectState.isPresent(state, in: url)
-        }
+        let url = try receiver.wait(
+            seconds: session.options.timeout ?? Self.patience, formOrigin: formOrigin
+        ) { url in RedirectState.isPresent(state, in: url) }
         return .redirect(url)
     }
 
@@ -101,22 +114,6 @@ struct SignInDriver: Sendable {
                 hint: "credmgr login --print-url, then credmgr login --complete URL")
         }
         return .redirect(line)
-    }
-
-    // MARK: Device
-
-    private func showCode(
-        _ userCode: String, _ verificationURI: WebAddress, _ complete: WebAddress?, _ interval: Int,
-        _ expires: Instant
-    ) throws(CredentialError) -> InteractionReply {
-        session.notices.say("On any device, open \(verificationURI)")
-        session.notices.say("and enter the code  \(ForeignText.shown(userCode, limit: 40))")
-        if let complete { session.notices.say("or open  \(complete)") }
-        guard session.context.clock.now < expires else {
-            throw CredentialError(.temporary, "the code has run out", hint: "credmgr login again")
-        }
-        session.context.programs.pause(seconds: interval)
-        return .poll
     }
 }
 

@@ -16,17 +16,19 @@ package struct ResourceRequest: Sendable {
 
     /// Sends the request with the token; once more where the resource wants a nonce in the proof.
     ///
+    /// - Parameter observer: makes the observer of each of the two.
     /// - Throws: ``ErrorCode/signInRequired`` when the token is bound to a key that is not there; what the transport
     ///   throws.
     package func send(
-        _ request: HTTPRequest, observer: TransferObserver = TransferObserver(), in context: AdapterContext
+        _ request: HTTPRequest, in context: AdapterContext,
+        observing observer: () -> TransferObserver = { TransferObserver() }
     ) throws(CredentialError) -> HTTPResponse {
-        let response = try context.transport.send(try authorized(request, in: context), observer: observer)
+        let response = try context.transport.send(try authorized(request, in: context), observer: observer())
         guard tokenType == Self.bound, let prover,
             prover.shouldRepeat(after: response, from: request.address)
         else { return response }
         context.note("the service wants a nonce in the proof; asking again with it")
-        return try context.transport.send(try authorized(request, in: context), observer: observer)
+        return try context.transport.send(try authorized(request, in: context), observer: observer())
     }
 
     private static let bound = "DPoP"

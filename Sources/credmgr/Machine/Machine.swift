@@ -7,6 +7,7 @@ import GenericOAuth2Adapter
 import KernelKeyringCache
 import LinuxPlatform
 import LocalFiles
+import QRCodes
 
 /// This machine: the parts that the commands are given. Making them opens nothing.
 struct Machine: Sendable {
@@ -45,7 +46,7 @@ struct Machine: Sendable {
             metadataCache: MetadataFiles(cacheHome: directories.cacheHome),
             stores: { options in StoreShelf(self, options) }, typeFiles: files, settings: B2CSettings(),
             fileStates: LinuxFileStates(), adapters: Self.adapters, programs: programs,
-            redirects: LoopbackReceivers(random: random))
+            redirects: LoopbackReceivers(random: random), qrCodes: QRCodeEncoder())
     }
 
     /// The files of type definitions.
@@ -59,6 +60,8 @@ struct Machine: Sendable {
         PassphraseSource(environment: environment, files: files, programs: programs)
     }
 }
+
+extension QRCodeEncoder: CredmgrCommands.QRCodes {}
 
 /// The states of files of this machine.
 private struct LinuxFileStates: FileStates {

@@ -26,7 +26,7 @@ extension CommandTable {
             .value(
                 "prompt", .any("PROMPT", .words(["none", "login", "consent", "select_account"])),
                 "what the provider should ask, such as login or select_account"),
-            .value("username", .any("NAME"), "the username of the password flow"),
+            .value("username", .any("NAME"), "the username of the password flow, or whom jwt_bearer acts for"),
             .value("password-file", .file, "a file with the password of the password flow; - for standard input"),
             .flag("no-browser", "print the URL and open no browser"),
             .flag("show-claims", "show the claims of the id token"),
