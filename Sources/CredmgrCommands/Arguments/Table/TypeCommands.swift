@@ -46,8 +46,8 @@ extension CommandTable {
             .value("tls-certificate", .file, "the PEM file of the certificate the client authenticates with"),
             .value("tls-key", .file, "the PEM file of the certificate's private key"),
             .value(
-                "auth-method", .choice("METHOD", ClientAuthentication.Method.allCases.map(\.rawValue)),
-                "how the client authenticates"),
+                "auth-method", .any("METHOD", .words(ClientAuthentication.Method.allCases.map(\.rawValue))),
+                "how the client authenticates, such as client_secret_post or private_key_jwt"),
             SharedOption.scope,
             .value("resource", .any("URI"), "the resource that tokens are for (RFC 8707)"),
             .value("audience", .any("AUDIENCE"), "the audience that tokens are for"),
