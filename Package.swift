@@ -123,7 +123,8 @@ let package = Package(
         tests(
             "EndToEndTests",
             [
-                "credmgr", "DemoProvider", "OAuth", "CryptoSupport", "LinuxPlatform", "LoopbackHTTP", "CredentialCore",
+                "credmgr", "DemoProvider", "OAuth", "CryptoSupport", "LinuxPlatform", "LoopbackHTTP",
+                "CredentialCore",
                 "StrictJSON", "TestSupport",
             ]),
     ]

@@ -77,13 +77,16 @@ package struct GenericOAuth2Adapter: CredentialAdapter {
         let prover = DPoPProver.kept(in: pending)
         switch (pending["flow"]?.string.flatMap(SignInFlow.init), reply) {
         case (.code, .redirect(let answer)):
-            let client = try client(for: request, scope: scope, needs: [.authorization, .token], prover: prover, in: context)
+            let client = try client(
+                for: request, scope: scope, needs: [.authorization, .token], prover: prover, in: context)
             return try CodeFlow(client).resume(request, pending: pending, answer: answer)
         case (.code, .text(let answer)):
-            let client = try client(for: request, scope: scope, needs: [.authorization, .token], prover: prover, in: context)
+            let client = try client(
+                for: request, scope: scope, needs: [.authorization, .token], prover: prover, in: context)
             return try CodeFlow(client).resume(request, pending: pending, answer: answer.reveal())
         case (.device, .poll):
-            let client = try client(for: request, scope: scope, needs: [.deviceAuthorization, .token], prover: prover, in: context)
+            let client = try client(
+                for: request, scope: scope, needs: [.deviceAuthorization, .token], prover: prover, in: context)
             return try DeviceFlow(client).poll(request, pending: pending)
         default:
             throw CredentialError(.validationFailed, "the pending sign-in is damaged", hint: "begin it again")

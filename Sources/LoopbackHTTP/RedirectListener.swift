@@ -123,7 +123,9 @@ private final class Desk: Sendable {
             return judge(query, authority)
         case "POST":
             // Who may post is known when the program says what it waits for.
-            let formPostOrigins = state.wait(seconds: Self.patience) { $0.accepts == nil ? nil : $0.formPostOrigins }
+            let formPostOrigins = state.wait(seconds: Self.patience) {
+                $0.accepts == nil ? nil : $0.formPostOrigins
+            }
             guard let formPostOrigins else { return refusal(503) }
             // A provider whose page forbids referrers sends the origin `null`.
             let allowed = ["http://" + authority] + formPostOrigins + (formPostOrigins.isEmpty ? [] : ["null"])

@@ -15,7 +15,9 @@ import Testing
 
     private func wait(_ listener: RedirectListener, formPostOrigins: [String] = []) -> Background<String> {
         Background {
-            try listener.wait(seconds: 60, formPostOrigins: formPostOrigins) { FormFields(query: WebAddress($0)?.query)["state"] == "right" }
+            try listener.wait(seconds: 60, formPostOrigins: formPostOrigins) {
+                FormFields(query: WebAddress($0)?.query)["state"] == "right"
+            }
         }
     }
 

@@ -125,6 +125,8 @@ public final class Glewlwyd: @unchecked Sendable {
     public var userinfoEndpoint: String { facts.userinfo_endpoint }
     /// Where the public keys are.
     public var keysAddress: String { facts.jwks_uri }
+    /// The password of alice or bob.
+    public func password(of user: String) -> String { facts.users[user] ?? "" }
     /// The registered redirect URIs of the clients `native` and `web`.
     public var redirectURIs: [String] { facts.redirect_uris }
     /// The certificate authority's file of a server with TLS.
@@ -177,7 +179,7 @@ public final class Glewlwyd: @unchecked Sendable {
 }
 
 /// A TCP port of 127.0.0.1 that nobody listened on a moment ago.
-private func freePort() throws -> UInt16 {
+public func freePort() throws -> UInt16 {
     let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
     defer { close(listener) }
     var address = sockaddr_in()

@@ -7,7 +7,8 @@ extension AccountType {
             "client_id", "client_secret", "token_endpoint_auth_method", "token_endpoint_auth_signing_alg",
             "private_key", "tls_client_certificate", "tls_client_key", "registration_client_uri", "scope",
             "redirect_uri", "response_mode", "require_pushed_authorization_requests", "dpop_bound_access_tokens",
-            "resource", "audience", "token_exchange", "flow", "extra_parameters", "headers", "bearer", "keychain_group", "api_base",
+            "resource", "audience", "token_exchange", "flow", "extra_parameters", "headers", "bearer",
+            "keychain_group", "api_base",
             "api_origins", "tenant", "authority", "policies", "default_policy", "password_reset_policy",
             "show_claims",
         ]

@@ -49,7 +49,8 @@ struct TypesAddCommand: Command {
     /// now and the first sign-in has the scopes that it needs. Without network the definition is written all the same.
     ///
     /// - Returns: the metadata; `nil` where it was not asked for or cannot be had.
-    private func discover(_ type: inout AccountType, _ session: Session) throws(CredentialError) -> ServerMetadata? {
+    private func discover(_ type: inout AccountType, _ session: Session) throws(CredentialError) -> ServerMetadata?
+    {
         let isNeeded = arguments.flag("register")
         guard let issuer = type.issuer, let address = WebAddress(issuer), type.adapter == "oauth2",
             isNeeded || (type.scope.isEmpty && type.flow != .clientCredentials && type.flow != .jwtBearer)

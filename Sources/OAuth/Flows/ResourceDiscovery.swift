@@ -26,7 +26,8 @@ package struct ResourceDiscovery: Sendable {
     ///   of another resource or issuer; ``ErrorCode/temporary``; ``ErrorCode/malformedReply``.
     package func find(_ address: WebAddress) throws(CredentialError) -> Finding {
         let response = try context.transport.send(
-            HTTPRequest(address: address, headers: [("accept", "application/json, */*;q=0.5")], maximumReplySize: 4 << 20))
+            HTTPRequest(
+                address: address, headers: [("accept", "application/json, */*;q=0.5")], maximumReplySize: 4 << 20))
         let challenge = AuthenticationChallenge.parse(response.values(of: "www-authenticate")).first {
             ["bearer", "dpop"].contains($0.scheme)
         }
@@ -38,7 +39,8 @@ package struct ResourceDiscovery: Sendable {
                 .validationFailed, "the authorization server of \(address.origin) is not a URL with https")
         }
         return Finding(
-            resource: resource, challengedScope: Scope.words(challenge?.parameters["scope"] ?? "").filter(Scope.isValid),
+            resource: resource,
+            challengedScope: Scope.words(challenge?.parameters["scope"] ?? "").filter(Scope.isValid),
             server: try server(issuer, place))
     }
 

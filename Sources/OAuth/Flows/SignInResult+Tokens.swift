@@ -47,7 +47,8 @@ extension OAuthClient {
                 hint: key.bearer == .idToken ? "ask for the scope openid" : nil)
         }
         return AccessToken(
-            key: key, token: Secret(token), tokenType: key.bearer == .idToken ? "Bearer" : reply.tokenType, issuedAt: now, expiresAt: end,
+            key: key, token: Secret(token), tokenType: key.bearer == .idToken ? "Bearer" : reply.tokenType,
+            issuedAt: now, expiresAt: end,
             scope: reply.scope ?? scope)
     }
 }

@@ -42,7 +42,8 @@ extension CommandTable {
             .value("client-id", .any("ID"), "the client identifier"),
             .flag("register", "register a client at the issuer (RFC 7591)"),
             .value("client-secret-file", .file, "a file with the client secret; - for standard input"),
-            .value("private-key-file", .file, "a file with the client's private key, PEM or JWK; - for standard input"),
+            .value(
+                "private-key-file", .file, "a file with the client's private key, PEM or JWK; - for standard input"),
             .value("tls-certificate", .file, "the PEM file of the certificate the client authenticates with"),
             .value("tls-key", .file, "the PEM file of the certificate's private key"),
             .value(
@@ -71,7 +72,8 @@ extension CommandTable {
                 "credmgr types add Work --issuer https://login.example.com --client-id 0a1b --scope \"openid profile\""
             ),
             .init(
-                "a provider that registers clients", "credmgr types add Work --issuer https://login.example.com --register"
+                "a provider that registers clients",
+                "credmgr types add Work --issuer https://login.example.com --register"
             ),
         ])
 
