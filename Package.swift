@@ -38,7 +38,7 @@ func tests(_ name: String, _ dependencies: [Target.Dependency], exclude: [String
 let package = Package(
     name: "credmgr",
     products: [
-        .library(name: "CredentialCore", targets: ["CredentialCore"]),
+        .library(name: "Credentials", targets: ["Credentials", "CredentialCore"]),
         .executable(name: "credmgr", targets: ["credmgr"]),
     ],
     targets: [
@@ -72,16 +72,32 @@ let package = Package(
         source("QRCodes", ["CQRencode", "LinuxPlatform", "CredentialCore"]),
         source("DemoProvider", ["LoopbackHTTP", "CryptoSupport", "CredentialCore", "StrictJSON"]),
 
+        // For Swift programs: the account store, and an example of its use
+        source(
+            "Credentials",
+            [
+                "CredentialCore", "OAuth", "StrictJSON", "GenericOAuth2Adapter", "AzureB2CAdapter", "LinuxPlatform",
+                "LocalFiles", "SecretServiceStore", "EncryptedFileStore", "KernelKeyringCache", "CurlTransport",
+                "CryptoSupport",
+            ]),
+        .executableTarget(
+            name: "example-task-list", dependencies: ["Credentials", "CredentialCore"],
+            path: "Sources/ExampleTaskList",
+            swiftSettings: [.swiftLanguageMode(.v6), .treatAllWarnings(as: .error)]),
+
+        // Adapters that others bring
+        source("ProviderHost", ["CredentialCore", "OAuth", "StrictJSON", "LinuxPlatform"]),
+
         // The command line
         source(
             "CredmgrCommands",
-            ["CredentialCore", "OAuth", "StrictJSON", "LinuxPlatform"]),
+            ["CredentialCore", "OAuth", "StrictJSON", "LinuxPlatform", "ProviderHost"]),
         .executableTarget(
             name: "credmgr",
             dependencies: [
                 "CredmgrCommands", "CredentialCore", "GenericOAuth2Adapter", "AzureB2CAdapter", "LinuxPlatform",
                 "LocalFiles", "SecretServiceStore", "EncryptedFileStore", "KernelKeyringCache", "CurlTransport",
-                "CryptoSupport", "LoopbackHTTP", "QRCodes", "DemoProvider",
+                "CryptoSupport", "LoopbackHTTP", "QRCodes", "DemoProvider", "ProviderHost",
             ],
             swiftSettings: strict),
 
@@ -89,6 +105,14 @@ let package = Package(
         .target(
             name: "TestSupport", dependencies: ["CredentialCore", "StrictJSON"], path: "Tests/TestSupport",
             swiftSettings: testing),
+        // What scripts/fuzz runs for hours and FuzzTests for a moment.
+        .target(
+            name: "FuzzTargets",
+            dependencies: [
+                "AzureB2CAdapter", "CredentialCore", "CryptoSupport", "EncryptedFileStore", "OAuth", "StrictJSON",
+            ],
+            path: "Tests/Fuzz", exclude: ["Corpus"], swiftSettings: testing),
+        tests("FuzzTests", ["FuzzTargets"]),
         tests("StrictJSONTests", ["StrictJSON"]),
         tests("CredentialCoreTests", ["CredentialCore", "StrictJSON", "CryptoSupport", "TestSupport"]),
         tests("OAuthTests", ["OAuth", "CredentialCore", "StrictJSON", "CryptoSupport", "TestSupport"]),
@@ -118,8 +142,31 @@ let package = Package(
                 "LinuxPlatform", "TestSupport",
             ]),
         tests(
-            "CommandTests", ["CredmgrCommands", "CredentialCore", "QRCodes", "StrictJSON", "TestSupport"],
+            "CommandTests",
+            [
+                "CredmgrCommands", "GenericOAuth2Adapter", "AzureB2CAdapter", "CredentialCore", "QRCodes", "StrictJSON",
+                "TestSupport",
+            ],
             exclude: ["Snapshots"]),
+        tests(
+            "ProviderHostTests",
+            [
+                "ProviderHost", "GenericOAuth2Adapter", "AzureB2CAdapter", "DemoProvider", "CryptoSupport",
+                "LinuxPlatform", "CurlTransport", "LoopbackHTTP", "CredentialCore", "StrictJSON", "credmgr",
+                "TestSupport",
+            ]),
+        tests(
+            "SecretServiceFaultTests",
+            [
+                "credmgr", "DemoProvider", "CryptoSupport", "LinuxPlatform", "CredentialCore", "StrictJSON",
+                "TestSupport",
+            ]),
+        tests(
+            "StoreCommandTests",
+            [
+                "credmgr", "EncryptedFileStore", "SecretServiceStore", "LocalFiles", "KernelKeyringCache",
+                "CryptoSupport", "LinuxPlatform", "CredmgrCommands", "CredentialCore", "StrictJSON", "TestSupport",
+            ]),
         tests(
             "EndToEndTests",
             [
@@ -127,5 +174,26 @@ let package = Package(
                 "CredentialCore",
                 "StrictJSON", "TestSupport",
             ]),
+        tests(
+            "LibraryTests",
+            [
+                "Credentials", "example-task-list", "DemoProvider", "CryptoSupport", "LinuxPlatform",
+                "CredentialCore",
+                "StrictJSON", "TestSupport",
+            ]),
+        tests(
+            "RaceTests",
+            [
+                "credmgr", "DemoProvider", "CryptoSupport", "KernelKeyringCache", "LinuxPlatform", "CredentialCore",
+                "StrictJSON", "TestSupport",
+            ],
+            exclude: ["Support/faults.c"]),
     ]
 )
+
+// libFuzzer needs flags that only its own build has: scripts/fuzz.
+if Context.environment["CREDMGR_FUZZ"] != nil {
+    package.targets.append(
+        .executableTarget(
+            name: "credmgr-fuzz", dependencies: ["FuzzTargets"], path: "Tests/FuzzDriver", swiftSettings: testing))
+}

@@ -26,8 +26,9 @@ package struct AzureB2CAdapter: CredentialAdapter {
         try B2CPolicy.named(name, of: type).canonical
     }
 
-    /// Adds `openid` and `offline_access`, and the client id where nothing names a resource: without one B2C issues
-    /// no access token. What ends in `/.default` is for client credentials and is left alone.
+    /// Adds `openid`; `offline_access`, unless the type has a scope of its own without it; and the client id where
+    /// nothing names a resource: without one B2C issues no access token. What ends in `/.default` is for client
+    /// credentials and is left alone.
     package func effectiveScope(_ scope: [String], of type: AccountType) -> [String] {
         B2CConfiguration.effectiveScope(scope, of: type)
     }
@@ -70,8 +71,32 @@ package struct AzureB2CAdapter: CredentialAdapter {
         case .poll: throw B2CConfiguration.lacks("the device flow")
         }
         let request = B2CConfiguration.withLocalhost(request)
-        let client = try client(of: request.type, policy: request.policy, in: context)
-        return try CodeFlow(client).resume(request, pending: pending, answer: answer)
+        if PasswordReset.isUnderWay(pending) {
+            return try returnFromReset(request, pending: pending, answer: answer, in: context)
+        }
+        let flow = CodeFlow(try client(of: request.type, policy: request.policy, in: context))
+        if let refusal = try flow.refusal(request, pending: pending, answer: answer),
+            let reset = try PasswordReset(for: refusal, of: request, pending: pending)
+        {
+            context.note("the user has forgotten the password: policy '\(reset.request.policy)' resets it")
+            let client = try client(of: request.type, policy: reset.request.policy, in: context)
+            return PasswordReset.underWay(try CodeFlow(client).begin(reset.request, scope: ["openid"]))
+        }
+        return try flow.resume(request, pending: pending, answer: answer)
+    }
+
+    /// After the policy that resets passwords the sign-in begins anew. The code of the reset is left unused: it
+    /// would give a grant that cannot be renewed.
+    private func returnFromReset(
+        _ request: SignInRequest, pending: JSONObject, answer: String, in context: AdapterContext
+    ) throws(CredentialError) -> SignInStep {
+        var reset = request
+        reset.policy = pending["policy"]?.string ?? ""
+        let client = try client(of: request.type, policy: reset.policy, in: context)
+        if let refusal = try CodeFlow(client).refusal(reset, pending: pending, answer: answer) {
+            throw client.dialect.error(for: refusal, in: .authorize)
+        }
+        return PasswordReset.over(try begin(request, in: context))
     }
 
     package func refresh(
@@ -84,7 +109,7 @@ package struct AzureB2CAdapter: CredentialAdapter {
         let scope =
             isMachine
             ? try B2CConfiguration.clientCredentialsScope(request.scope, of: request.type)
-            : effectiveScope(request.scope, of: request.type)
+            : B2CConfiguration.refreshScope(request.scope, of: request.type, grant: request.grant)
         return try RefreshFlow(client).run(request, scope: scope)
     }
 

@@ -9,6 +9,9 @@ enum B2CConfiguration {
     static func check(_ type: AccountType) throws(CredentialError) {
         guard !type.clientID.isEmpty else { throw fault(type, "client_id is missing") }
         _ = try B2CAuthority(of: type)
+        guard type.adapterSettings.isEmpty else {
+            throw fault(type, "adapter_settings belongs to external adapters")
+        }
         if type.issuer != nil {
             throw fault(type, "issuer is found by discovery for each policy", hint: "leave issuer out")
         }
@@ -57,21 +60,35 @@ enum B2CConfiguration {
 
     /// The error for something that B2C does not have.
     static func lacks(_ what: String, hint: String? = nil) -> CredentialError {
-        CredentialError(.unsupported, "Azure AD B2C does not have \(what)", hint: hint)
+        CredentialError(.unsupported, "\(what) does not exist at Azure AD B2C", hint: hint)
     }
 
     /// The scopes to send for a person's token.
     static func effectiveScope(_ scope: [String], of type: AccountType) -> [String] {
         var words = Scope.distinct(scope)
         if type.flow == .clientCredentials || words.contains(where: { $0.hasSuffix("/.default") }) { return words }
-        let reserved = ["openid", "offline_access", "profile", "email"]
+        let reserved = ["openid", offlineAccess, "profile", "email"]
         let namesResource = words.contains { !reserved.contains($0.lowercased()) }
         // Where the id token is the bearer, an access token would be of no use.
         if !namesResource, type.bearer == .accessToken { words.append(type.clientID) }
-        for word in ["openid", "offline_access"] where !words.contains(where: { $0.lowercased() == word }) {
+        let isOnline = !type.scope.isEmpty && !contains(offlineAccess, in: type.scope)
+        for word in isOnline ? ["openid"] : ["openid", offlineAccess] where !contains(word, in: words) {
             words.append(word)
         }
         return words
+    }
+
+    /// The scopes to send with a refresh token: B2C gives a new one only where `offline_access` is asked for again,
+    /// also when the tool that asks now would not have asked for it.
+    static func refreshScope(_ scope: [String], of type: AccountType, grant: Grant) -> [String] {
+        let words = effectiveScope(scope, of: type)
+        return grant.refreshToken == nil || contains(offlineAccess, in: words) ? words : words + [offlineAccess]
+    }
+
+    private static let offlineAccess = "offline_access"
+
+    private static func contains(_ word: String, in words: [String]) -> Bool {
+        words.contains { $0.lowercased() == word }
     }
 
     /// The scope of client credentials: one, that ends in `/.default`.
@@ -89,11 +106,11 @@ enum B2CConfiguration {
         return words
     }
 
-    /// The request with `localhost` in a loopback redirect: the portal of B2C registers no IP literals, and B2C
-    /// leaves the port free.
+    /// The request with `localhost` in a loopback redirect that the type does not name: the portal of B2C registers
+    /// no IP literals. One that is named is registered, whatever the portal says; the listener answers to it.
     static func withLocalhost(_ request: SignInRequest) -> SignInRequest {
         guard let address = WebAddress(request.redirectURI), address.scheme == "http", address.isLoopback,
-            address.host != "localhost", request.type.redirectURI != request.redirectURI
+            address.host != "localhost", request.type.redirectURI == nil
         else { return request }
         var request = request
         let port = address.port.map { ":\($0)" } ?? ""

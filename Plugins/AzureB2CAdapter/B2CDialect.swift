@@ -15,6 +15,7 @@ struct B2CDialect: ProviderDialect {
     let tokenParameters = ["client_info": "1"]
     let secretMethod = ClientAuthentication.Method.secretPost
     let alwaysSendsScope = true
+    var requestFacts: [String] { ["client-request-id: " + requestID] }
 
     private static let tenantKey = "tid"
     private static let personKey = "person"
@@ -38,11 +39,8 @@ struct B2CDialect: ProviderDialect {
     }
 
     func error(for refusal: ProviderError, in operation: ProviderOperation) -> CredentialError {
-        var error =
-            B2CRefusal(refusal).map { $0.error(for: refusal, in: operation, type: type, policy: policy) }
+        B2CRefusal(refusal).map { $0.error(for: refusal, in: operation, type: type, policy: policy) }
             ?? RefusalMapping.error(refusal, in: operation, type: type.name)
-        if operation != .authorize { error.details.append("client-request-id: " + requestID) }
-        return error
     }
 
     /// The policy (`tfp`, in older tokens `acr`), the tenant where the token names it, and on a refresh that tenant

@@ -3,6 +3,9 @@ import OAuth
 
 /// The reason that B2C hides in `error_description`: `AADB2C90118: The user has …`, then lines of `Key: value`.
 struct B2CRefusal: Equatable {
+    /// The number that means: run the policy that resets passwords.
+    static let forgottenPassword = "90118"
+
     /// The five digits.
     let number: String
     /// The sentence, to the end of its line.
@@ -37,7 +40,7 @@ struct B2CRefusal: Equatable {
         let login = "credmgr login --type \(type.name) --policy \(policy)"
         var (code, sentence, hint): (ErrorCode, String, String?)
         switch number {
-        case "90118":
+        case Self.forgottenPassword:
             (code, sentence) = (.denied, "the user has forgotten the password")
             hint =
                 type.passwordResetPolicy.map { "credmgr login --type \(type.name) --policy \($0)" }
@@ -50,7 +53,9 @@ struct B2CRefusal: Equatable {
         case "90088":
             (code, sentence) = (.configuration, "the sign-in was made with another policy than '\(policy)'")
             hint = "a sign-in belongs to one policy: \(login)"
-        case "90085": (code, sentence, hint) = (.denied, "the provider refused for a reason of its own", nil)
+        case "90085":
+            (code, sentence) = (.denied, "the provider refused for a reason of its own")
+            hint = "--verbose shows the correlation id to look up in the tenant's logs"
         case "90225": (code, sentence, hint) = (.denied, "the username or the password is wrong", nil)
         case "90035", "90037", "90111", "90114", "90244", "90273":
             (code, sentence, hint) = (.temporary, "the provider has trouble", "try again later")

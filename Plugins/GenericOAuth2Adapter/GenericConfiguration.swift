@@ -20,6 +20,7 @@ struct GenericConfiguration {
         ] where isSet {
             throw fault("\(key) belongs to the adapter azure-b2c", hint: "\"adapter\": \"azure-b2c\"")
         }
+        guard type.adapterSettings.isEmpty else { throw fault("adapter_settings belongs to external adapters") }
         let explicit = try explicitEndpoints()
         if try issuer() == nil {
             guard explicit[.token] != nil else {

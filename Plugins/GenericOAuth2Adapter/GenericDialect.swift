@@ -10,6 +10,7 @@ struct GenericDialect: ProviderDialect {
     let headers: [(name: String, value: String)] = []
     let secretMethod = ClientAuthentication.Method.secretBasic
     let alwaysSendsScope = false
+    let requestFacts: [String] = []
 
     func error(for refusal: ProviderError, in operation: ProviderOperation) -> CredentialError {
         RefusalMapping.error(refusal, in: operation, type: typeName)

@@ -39,6 +39,8 @@ package struct Program: Sendable {
             let notices = Notices(
                 console: context.console, environment: context.environment, isQuiet: false, isVerbose: isVerbose)
             notices.error(error)
+            // What was found is the result, and has been printed.
+            if error.code == .problemsFound { return error.code.exitStatus }
             if wantsJSON ?? parser.wantsJSON(words) {
                 // The failure itself is what counts; if standard output is gone, it has been told already.
                 try? write(ErrorRenderer.json(error).text(.indented) + "\n")
@@ -48,7 +50,6 @@ package struct Program: Sendable {
     }
 
     private func run(_ arguments: ParsedArguments) throws(CredentialError) {
-        if arguments.command.path == ["token"], try TokenCommand.runFast(arguments, context) { return }
         let options = try GlobalOptions(arguments, environment: context.environment)
         let session = try Session(
             context: context, options: options,
@@ -76,12 +77,23 @@ package struct Program: Sendable {
             ["use"]: UseCommand.self,
             ["label"]: LabelCommand.self,
             ["which"]: WhichCommand.self,
+            ["groups"]: GroupsCommand.self,
+            ["watch"]: WatchCommand.self,
+            ["refresh"]: RefreshCommand.self,
             ["types"]: TypesCommand.self,
             ["types", "show"]: TypesShowCommand.self,
             ["types", "add"]: TypesAddCommand.self,
             ["types", "import"]: TypesImportCommand.self,
             ["types", "remove"]: TypesRemoveCommand.self,
+            ["presets"]: PresetsCommand.self,
+            ["providers"]: ProvidersCommand.self,
+            ["providers", "test"]: ProvidersTestCommand.self,
             ["store", "status"]: StoreStatusCommand.self,
+            ["store", "migrate"]: StoreMigrateCommand.self,
+            ["store", "unlock"]: StoreUnlockCommand.self,
+            ["store", "lock"]: StoreLockCommand.self,
+            ["store", "rekey"]: StoreRekeyCommand.self,
+            ["doctor"]: DoctorCommand.self,
             ["completion"]: CompletionCommand.self,
             ["help"]: HelpCommand.self,
             ["__complete"]: CompleteCommand.self,

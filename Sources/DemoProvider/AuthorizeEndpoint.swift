@@ -7,8 +7,10 @@ struct AuthorizeEndpoint: Sendable {
     /// The cookie of a signed-in browser.
     static let sessionCookie = "x-ms-cpim-sso"
 
+    /// What the endpoints share.
     let context: DemoContext
 
+    /// Answers an authorization request: with a page, or a redirect.
     func answer(_ request: ServerRequest, _ policy: DemoPolicy) -> ServerResponse {
         context.count(\.authorizeRequests)
         let query = FormFields(query: request.query)

@@ -3,13 +3,19 @@ import LoopbackHTTP
 
 /// Where the answer to an authorization request goes.
 struct RedirectTarget: Sendable {
+    /// How the answer travels (`response_mode`).
     enum Mode: String, Sendable {
+        /// Behind `?`, or behind `#`, of the redirect URI.
         case query, fragment
+        /// In a form that the browser posts.
         case formPost = "form_post"
     }
 
+    /// The redirect URI, as sent.
     var uri: String
+    /// How the answer travels.
     var mode: Mode
+    /// The `state` to bring back.
     var state: String?
 }
 
@@ -23,14 +29,24 @@ enum AuthorizeFailure: Error {
 
 /// A checked authorization request (RFC 6749 §4.1.1, RFC 7636 §4.3, OpenID Connect Core §3.1.2.1).
 struct AuthorizeRequest: Sendable {
+    /// Who asks.
     var client: DemoClient
+    /// Where the answer goes.
     var target: RedirectTarget
+    /// What is asked for.
     var scopes: DemoScopes
+    /// The `nonce` for the id token.
     var nonce: String?
+    /// The PKCE challenge.
     var challenge: DemoChallenge?
+    /// The `prompt`; one that is known.
     var prompt: String?
+    /// Who is expected to sign in.
     var loginHint: String?
 
+    /// Reads and checks the parameters.
+    ///
+    /// - Throws: a page as long as client and redirect URI are not known to be good, else a redirect.
     init(_ query: FormFields, context: DemoContext) throws(AuthorizeFailure) {
         guard let clientID = query["client_id"] else {
             throw .page(

@@ -36,12 +36,14 @@ struct B2CError: Error {
         return HTMLPage(title: "We can't sign you in", content: content).response(status)
     }
 
+    /// A parameter is not there.
     static func missing(_ parameter: String) -> B2CError {
         B2CError(
             error: "invalid_request", number: 90083,
             text: "The request is missing required parameter: \(parameter).")
     }
 
+    /// The provider itself failed.
     static let internalFault = B2CError(
         error: "server_error", number: 90037,
         text: "An error occurred while processing the request. Please contact administrator of the site you are "

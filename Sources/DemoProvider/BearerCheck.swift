@@ -5,6 +5,7 @@ import Synchronization
 
 /// The check of the to-do API that a bearer token (RFC 6750) is good: signature, audience, issuer, times, policy.
 struct BearerCheck: Sendable {
+    /// What the endpoints share.
     let context: DemoContext
     /// The names the provider may be called by, with the port.
     let hosts: [String]

@@ -8,8 +8,10 @@ import Synchronization
 /// `expire_tokens`, `revoke_refresh_tokens`, `sign_out_browsers` and `reset_counters` (true) and `delete_user` (an
 /// email address).
 struct ControlEndpoint: Sendable {
+    /// What the endpoints share.
     let context: DemoContext
 
+    /// Answers a request of the control interface.
     func answer(_ request: ServerRequest) -> ServerResponse {
         switch request.method {
         case "GET": return status()

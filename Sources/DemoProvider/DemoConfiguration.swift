@@ -83,7 +83,8 @@ package struct DemoClient: Sendable {
     /// What a native application registers.
     package static let nativeRedirects = [
         "http://localhost", "http://localhost/auth/openid/return", "http://127.0.0.1",
-        "urn:ietf:wg:oauth:2.0:oob",
+        "urn:ietf:wg:oauth:2.0:oob", "https://exampleb2c.b2clogin.com/oauth2/nativeclient",
+        "msal580e250c-8f26-49d0-bee8-1c078add1609://auth",
     ]
 
     /// Two public clients and a confidential one.

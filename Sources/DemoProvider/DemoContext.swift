@@ -5,13 +5,20 @@ import Synchronization
 
 /// What the endpoints share.
 final class DemoContext: Sendable {
+    /// What the provider is.
     let configuration: DemoConfiguration
+    /// The signing keys; at least one.
     let keys: [DemoSigningKey]
+    /// Signs and verifies.
     let cryptography: any Cryptography
+    /// The time of tokens.
     let clock: any WallClock
+    /// The source of codes and ids.
     let random: any RandomSource
+    /// Everything that changes. No endpoint keeps it locked while it signs.
     let state: Mutex<DemoState>
 
+    /// Puts the parts together.
     init(
         configuration: DemoConfiguration, keys: [DemoSigningKey], cryptography: any Cryptography,
         clock: any WallClock, random: any RandomSource
@@ -24,15 +31,20 @@ final class DemoContext: Sendable {
         state = Mutex(DemoState(switches: configuration.switches, users: configuration.users))
     }
 
+    /// The time now.
     var now: Instant { clock.now }
+    /// The switches as they are now.
     var switches: DemoSwitches { state.withLock { $0.switches } }
 
+    /// Adds one to a counter.
     func count(_ counter: WritableKeyPath<DemoCounters, Int64>) {
         state.withLock { $0.counters[keyPath: counter] += 1 }
     }
 
+    /// The client with an application id.
     func client(_ id: String) -> DemoClient? { configuration.clients.first { $0.id == id } }
 
+    /// The policy with a name, in any case.
     func policy(_ name: String) -> DemoPolicy? {
         configuration.policies.first { $0.name.lowercased() == name.lowercased() }
     }

@@ -5,10 +5,13 @@ import LoopbackHTTP
 struct DemoRoute: Sendable {
     /// The endpoints of a policy.
     enum Endpoint: Sendable {
+        /// One endpoint each.
         case authorize, token, signOut, discovery, keys
     }
 
+    /// The endpoint.
     var endpoint: Endpoint
+    /// The policy named, in its path or query.
     var policy: DemoPolicy
     /// The tenant as the URL spells it.
     var tenant: String

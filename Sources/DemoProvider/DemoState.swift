@@ -4,71 +4,106 @@ import CredentialCore
 struct DemoGrant: Sendable {
     /// Codes and refresh tokens of one sign-in share it.
     var family: Int
+    /// The client it was given to.
     var clientID: String
+    /// The policy it was made at.
     var policy: DemoPolicy
+    /// The user.
     var objectID: String
+    /// What was asked for at the sign-in.
     var scopes: [String]
+    /// The `nonce` of the sign-in.
     var nonce: String?
+    /// When the user signed in.
     var signedInAt: Instant
 }
 
 /// An authorization code that was given out.
 struct DemoCode: Sendable {
+    /// What it stands for.
     var grant: DemoGrant
+    /// The redirect URI it was sent to.
     var redirectURI: String
+    /// The challenge its verifier must meet.
     var challenge: DemoChallenge?
+    /// When it was given out.
     var issuedAt: Instant
+    /// Whether it was redeemed.
     var isUsed = false
 }
 
 /// A PKCE challenge (RFC 7636 §4.3).
 struct DemoChallenge: Sendable {
+    /// The challenge.
     var value: String
+    /// Whether the method is S256, not plain.
     var isHashed: Bool
 }
 
 /// A refresh token that was given out.
 struct DemoRefreshToken: Sendable {
+    /// What it stands for.
     var grant: DemoGrant
+    /// When it was given out.
     var issuedAt: Instant
+    /// Whether it was used, and a new one given for it.
     var isReplaced = false
 }
 
 /// A browser that is signed in.
 struct DemoSession: Sendable {
+    /// The user.
     var objectID: String
+    /// When the user signed in.
     var signedInAt: Instant
 }
 
 /// An entry of a to-do list.
 struct DemoTask: Sendable {
+    /// Its number, unique in the provider.
     var id: Int64
+    /// What is to be done.
     var text: String
+    /// Whether it is done.
     var isCompleted = false
+    /// When it was last changed.
     var changedAt: Instant
 }
 
 /// Everything that changes while the provider runs.
 struct DemoState: Sendable {
+    /// The switches.
     var switches: DemoSwitches
+    /// The counters.
     var counters = DemoCounters()
+    /// Who may sign in.
     var users: [DemoUser]
+    /// The codes given out.
     var codes: [String: DemoCode] = [:]
+    /// The refresh tokens given out.
     var refreshTokens: [String: DemoRefreshToken] = [:]
     /// The code verifiers that were shown.
     var verifiers: Set<String> = []
+    /// Families whose refresh tokens are revoked.
     var revokedFamilies: Set<Int> = []
+    /// The number of the last family.
     var lastFamily = 0
+    /// Signed-in browsers by their cookie.
     var sessions: [String: DemoSession] = [:]
+    /// The `state` of the last sign-in.
     var lastState: String?
+    /// The to-do lists by owner.
     var tasks: [String: [DemoTask]] = [:]
+    /// The number of the last task.
     var lastTask: Int64 = 0
     /// Access and id tokens that the to-do API accepts, and those it no longer does.
     var liveTokens: Set<String> = []
     var expiredTokens: Set<String> = []
 
+    /// The user with an object id.
     func user(objectID: String) -> DemoUser? { users.first { $0.objectID == objectID } }
 
+    /// The user with a sign-in name, in any case, if the password is right.
     func user(email: String, password: String) -> DemoUser? {
         users.first { $0.email == email.lowercased() && $0.password == Secret(password) }
     }

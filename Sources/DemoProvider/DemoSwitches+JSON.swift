@@ -38,6 +38,7 @@ extension DemoSwitches {
         case "id_token_fault": Self.set(&idTokenFault, value.string.flatMap(IDTokenFault.init))
         case "code_size": Self.set(&codeSize, value.integer)
         case "repeats_redirect_parameters": Self.set(&repeatsRedirectParameters, value.bool)
+        case "api_status": Self.set(&apiStatus, value.integer)
         case "state_form": Self.set(&stateForm, value.string.flatMap(StateForm.init))
         case "checks_sign_out_target": Self.set(&checksSignOutTarget, value.bool)
         case "discovery_issuer_host": Self.set(&discoveryIssuerHost, value.string)
@@ -80,6 +81,7 @@ extension DemoSwitches {
             "id_token_fault": .string(idTokenFault.rawValue),
             "code_size": .integer(codeSize),
             "repeats_redirect_parameters": .bool(repeatsRedirectParameters),
+            "api_status": .integer(apiStatus),
             "state_form": .string(stateForm.rawValue),
             "checks_sign_out_target": .bool(checksSignOutTarget),
             "discovery_issuer_host": .string(discoveryIssuerHost),

@@ -114,6 +114,8 @@ package struct DemoSwitches: Sendable {
     package var codeSize: Int64 = 1_024
     /// Redirects bring each of their parameters twice.
     package var repeatsRedirectParameters = false
+    /// The status of every reply of the to-do API to somebody who is let in; 0 for the right one.
+    package var apiStatus: Int64 = 0
     /// What `state` redirects bring.
     package var stateForm = StateForm.correct
     /// Sign-out refuses a target that is not registered even without `id_token_hint`.

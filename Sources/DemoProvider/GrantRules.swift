@@ -42,6 +42,7 @@ enum GrantRules {
         }
     }
 
+    /// The grant is too old, or its code was used.
     static func expired(_ grant: DemoGrant, now: Instant, _ switches: DemoSwitches) -> B2CError {
         let issued = grant.signedInAt
         return B2CError(
@@ -51,11 +52,14 @@ enum GrantRules {
                 + "time: \(issued.adding(switches.slidingWindow).epochSeconds)")
     }
 
+    /// The code or refresh token was never given out.
     static let unreadable = B2CError(
         error: "invalid_grant", number: 90090, text: "The provided JWE is not a valid 5 segment token.")
+    /// The refresh token was revoked.
     static let revoked = B2CError(
         error: "invalid_grant", number: 90129,
         text: "The provided grant has been revoked. Please reauthenticate and try again.")
+    /// The user was removed.
     static let accountGone = B2CError(
         error: "invalid_grant", number: 90128,
         text: "The account associated with this grant no longer exists. Please reauthenticate and try again.")

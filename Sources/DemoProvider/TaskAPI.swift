@@ -5,7 +5,9 @@ import Synchronization
 
 /// The to-do API in its two dialects: `/api/tasks` (.NET) and `/tasks` (Node). Both open the same lists.
 struct TaskAPI: Sendable {
+    /// What the endpoints share.
     let context: DemoContext
+    /// The names the provider may be called by, with the port.
     let hosts: [String]
 
     /// Answers, or gives `nil` when the path is not the API's.
@@ -22,6 +24,8 @@ struct TaskAPI: Sendable {
             response.headers.append(("WWW-Authenticate", "Bearer realm=\"Users\""))
             return response
         }
+        let status = Int(clamping: context.switches.apiStatus)
+        if status != 0 { return .json(status, ["message": "The service is not itself today."]) }
         return isDotNet
             ? dotNet(request, owner: owner, rest: Array(parts.dropFirst(2)))
             : node(request, owner: owner, rest: Array(parts.dropFirst(1)))

@@ -5,8 +5,12 @@ import Synchronization
 
 /// The token endpoint: codes, refresh tokens, passwords and client credentials become tokens.
 struct TokenEndpoint: Sendable {
+    /// What the endpoints share.
     let context: DemoContext
 
+    /// Answers a token request at a policy.
+    ///
+    /// - Parameter host: the name the provider was called by, with the port.
     func answer(_ request: ServerRequest, _ policy: DemoPolicy, host: String) -> ServerResponse {
         let fields = FormFields(decoding: request.body)
         let switches = context.switches

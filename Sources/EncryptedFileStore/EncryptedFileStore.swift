@@ -96,8 +96,11 @@ package struct EncryptedFileStore: SecretStore {
     /// Changes what a group's file holds now, under its lock; makes the file where there is none.
     ///
     /// Nothing is written when `change` throws or changes nothing.
+    ///
+    /// - Parameter newKey: what a file made now is opened with; what the user has configured without it.
     func update(
-        _ group: KeychainGroup, _ change: (inout OpenedStore) throws(CredentialError) -> Void
+        _ group: KeychainGroup, newKey: StoreKey? = nil,
+        _ change: (inout OpenedStore) throws(CredentialError) -> Void
     ) throws(CredentialError) {
         try asStoreFailure { () throws(CredentialError) in
             let folder = try PrivateDirectory.create(Self.folder(of: group), below: dataHome)
@@ -109,15 +112,16 @@ package struct EncryptedFileStore: SecretStore {
             }
             defer { lock.release() }
             let before = try load(folder)
-            var after = if let before { before } else { try newStore() }
+            var after = if let before { before } else { try newStore(openedBy: newKey) }
             try change(&after)
             if let before, before.hasSameContent(as: after), case .current = before.origin { return }
             try replace(after, in: folder)
         }
     }
 
-    private func newStore() throws(CredentialError) -> OpenedStore {
-        let (header, key) = try keys.newFile(cost: cost)
+    private func newStore(openedBy newKey: StoreKey?) throws(CredentialError) -> OpenedStore {
+        let storeKey = if let newKey { newKey } else { try keys.configuredKey() }
+        let (header, key) = try keys.newFile(openedBy: storeKey, cost: cost)
         return OpenedStore(header: header, items: StoreItems(), key: key, origin: .new)
     }
 
@@ -133,7 +137,7 @@ package struct EncryptedFileStore: SecretStore {
         }
         switch store.origin {
         case .new, .previous(damaged: nil): break
-        case .current(let old): try folder.write(old, to: Self.previousName)
+        case .current: try folder.keep(Self.fileName, as: Self.previousName)
         case .previous(.some(let damaged)):
             // Copied, not moved: at no moment is there no file.
             try folder.write(damaged, to: "\(Self.fileName).corrupt-\(clock.now.epochSeconds)")

@@ -41,34 +41,61 @@ final class StoreKeys: Sendable {
                 .storeLocked, "the key file \(keyFile.path) is missing or is not the one that opens \(path)",
                 hint: "restore the key file from a backup")
         }
-        guard let passphrase = try sources.passphrase() else {
-            throw CredentialError(
-                .storeLocked, "the store \(path) is locked by a passphrase", hint: Self.passphraseHint)
-        }
-        let secret = Array(passphrase.reveal().utf8)
-        guard let key = try open(header, secret: secret, path: path, where: { $0 != .keyFile }) else {
-            throw CredentialError(
-                .storeLocked, "the passphrase does not open the store \(path)", hint: Self.passphraseHint)
-        }
-        sources.unlockedKeys?.write(
-            key.bytes, name: Self.cacheName(header.fileID), seconds: sources.unlockedSeconds)
+        let key = try openByPassphrase(header, path: path)
+        if let seconds = sources.unlockedSeconds { hold(key, of: header, seconds: seconds) }
         return remember(key, header)
     }
 
-    /// A data key and the header of a new file: with a passphrase slot where the user has configured a
-    /// passphrase, else with a slot for the key file.
+    /// Keeps the key of a file in the cache for `seconds`.
+    func hold(_ key: DataKey, of header: StoreHeader, seconds: Int64) {
+        sources.unlockedKeys?.write(key.bytes, name: Self.cacheName(header.fileID), seconds: seconds)
+    }
+
+    private func openByPassphrase(_ header: StoreHeader, path: String) throws(CredentialError) -> DataKey {
+        var wrong = CredentialError(
+            .storeLocked, "the passphrase does not open the store \(path)", hint: Self.passphraseHint)
+        if let passphrase = try sources.passphrase() {
+            if let key = try open(header, passphrase, path: path) { return key }
+            throw wrong
+        }
+        for attempt in 1...Self.attempts {
+            let prompt = (attempt == 1 ? "" : "That does not open it. ") + "Passphrase of \(path): "
+            guard let passphrase = try sources.ask(prompt) else {
+                throw CredentialError(
+                    .storeLocked, "the store \(path) is locked by a passphrase", hint: Self.passphraseHint)
+            }
+            if let key = try open(header, passphrase, path: path) { return key }
+        }
+        wrong.hint = nil
+        throw wrong
+    }
+
+    private func open(
+        _ header: StoreHeader, _ passphrase: Secret, path: String
+    ) throws(CredentialError) -> DataKey? {
+        try open(header, secret: Array(passphrase.reveal().utf8), path: path, where: { $0 != .keyFile })
+    }
+
+    /// What a new file is opened with: the passphrase where the user has configured one, else the key file.
+    func configuredKey() throws(CredentialError) -> StoreKey {
+        try sources.passphrase().map { .passphrase($0) } ?? .keyFile
+    }
+
+    /// A data key and the header of a new file, with one slot.
     ///
     /// - Throws: ``ErrorCode/configuration`` for an empty passphrase; as the key file.
-    func newFile(cost: ScryptCost) throws(CredentialError) -> (header: StoreHeader, key: DataKey) {
+    func newFile(
+        openedBy storeKey: StoreKey, cost: ScryptCost
+    ) throws(CredentialError) -> (header: StoreHeader, key: DataKey) {
         guard let key = DataKey(random.bytes(DataKey.size)) else {
             throw CredentialError(.internalFault, "the random generator gave too few bytes")
         }
         let fileID = random.bytes(StoreHeader.checkSize)
         let slot =
-            if let passphrase = try sources.passphrase() {
+            switch storeKey {
+            case .passphrase(let passphrase):
                 try passphraseSlot(passphrase, cost: cost, for: key, fileID: fileID)
-            } else {
-                try keyFileSlot(for: key, fileID: fileID)
+            case .keyFile: try keyFileSlot(for: key, fileID: fileID)
             }
         let header = StoreHeader(
             fileID: fileID, generation: 0, keyCheck: try key.check(fileID: fileID, cryptography),
@@ -104,8 +131,9 @@ final class StoreKeys: Sendable {
         sources.unlockedKeys?.remove(Self.cacheName(fileID))
     }
 
+    private static let attempts = 3
     private static let passphraseHint =
-        "set CREDMGR_PASSPHRASE_FILE to a file with the passphrase, or run: credmgr store unlock"
+        "run: credmgr store unlock; or set CREDMGR_PASSPHRASE_FILE to a file with the passphrase"
 
     private static func cacheName(_ fileID: [UInt8]) -> String {
         "credmgr:file-store-key:" + Base64URL.encode(fileID)

@@ -63,26 +63,19 @@ extension EncryptedFileStore {
             }
             store.header.slots.remove(at: index)
         }
+        try removePrevious(of: group)
+    }
+
+    /// Removes the generation before.
+    func removePrevious(of group: KeychainGroup) throws(CredentialError) {
         try asStoreFailure { () throws(CredentialError) in
             let folder = try PrivateDirectory.open(Self.folder(of: group), below: dataHome)
             try folder?.remove(Self.previousName)
         }
     }
 
-    /// Opens the group's file, so that its key is kept where ``KeySources/unlockedKeys`` keeps it.
-    ///
-    /// - Returns: whether there is a file.
-    /// - Throws: ``ErrorCode/storeLocked``, ``ErrorCode/storeDamaged``, ``ErrorCode/storeUnavailable``.
-    package func unlock(_ group: KeychainGroup) throws(CredentialError) -> Bool { try opened(group) != nil }
-
-    /// Forgets the key of the group's file.
-    ///
-    /// - Throws: ``ErrorCode/storeDamaged``, ``ErrorCode/storeUnavailable``.
-    package func lock(_ group: KeychainGroup) throws(CredentialError) {
-        if let header = try header(of: group) { keys.forget(header.fileID) }
-    }
-
-    private func header(of group: KeychainGroup) throws(CredentialError) -> StoreHeader? {
+    /// The header of a group's file; `nil` where there is no file.
+    func header(of group: KeychainGroup) throws(CredentialError) -> StoreHeader? {
         try asStoreFailure { () throws(CredentialError) in
             guard let folder = try PrivateDirectory.open(Self.folder(of: group), below: dataHome),
                 let file = try folder.read(Self.fileName, limit: Self.sizeLimit)

@@ -48,6 +48,13 @@ package struct KernelKeyringCache: AccessTokenCache {
         for key in Self.keys() where Self.description(of: key)?.starts(with: wanted) == true { Self.drop(key) }
     }
 
+    /// The names of the entries that begin with `prefix`.
+    package static func names(prefix: String) -> [String] {
+        let wanted = Array((Self.prefix + prefix).utf8)
+        return keys().compactMap(description).filter { $0.starts(with: wanted) }
+            .map { String(decoding: $0.dropFirst(Self.prefix.utf8.count), as: UTF8.self) }
+    }
+
     // MARK: The kernel
 
     private static func read(_ key: linux_key, capacity: Int) -> (bytes: [UInt8], size: Int) {

@@ -27,17 +27,24 @@ package struct BaseDirectories: Sendable, Hashable {
     ///
     /// - Throws: ``ErrorCode/configuration`` when there is no home folder.
     package init(environment: [String: String]) throws(CredentialError) {
-        guard let home = Self.absolute(environment["HOME"]) ?? Self.homeFromUserDatabase() else {
+        try self.init { environment[$0] }
+    }
+
+    /// Reads the folders from single variables.
+    ///
+    /// - Throws: as ``init(environment:)``.
+    package init(variable: (String) -> String?) throws(CredentialError) {
+        guard let home = Self.absolute(variable("HOME")) ?? Self.homeFromUserDatabase() else {
             throw CredentialError(.configuration, "there is no home folder", hint: "set HOME")
         }
         self.home = home
-        dataHome = Self.absolute(environment["XDG_DATA_HOME"]) ?? Self.join(home, ".local/share")
-        configHome = Self.absolute(environment["XDG_CONFIG_HOME"]) ?? Self.join(home, ".config")
-        cacheHome = Self.absolute(environment["XDG_CACHE_HOME"]) ?? Self.join(home, ".cache")
+        dataHome = Self.absolute(variable("XDG_DATA_HOME")) ?? Self.join(home, ".local/share")
+        configHome = Self.absolute(variable("XDG_CONFIG_HOME")) ?? Self.join(home, ".config")
+        cacheHome = Self.absolute(variable("XDG_CACHE_HOME")) ?? Self.join(home, ".cache")
         configSearchPath =
-            [configHome + "/credmgr"] + Self.list(environment["XDG_CONFIG_DIRS"], standard: ["/etc/xdg"])
+            [configHome + "/credmgr"] + Self.list(variable("XDG_CONFIG_DIRS"), standard: ["/etc/xdg"])
         dataSearchPath = Self.list(
-            environment["XDG_DATA_DIRS"], standard: ["/usr/local/share", "/usr/share"])
+            variable("XDG_DATA_DIRS"), standard: ["/usr/local/share", "/usr/share"])
     }
 
     private static func list(_ value: String?, standard: [String]) -> [String] {

@@ -1,7 +1,14 @@
 import CLinux
+import Glibc
 
 /// The environment of this process.
 package enum ProcessEnvironment {
+    /// One variable, without a look at the others.
+    package static func variable(_ name: String) -> String? {
+        guard let value = unsafe getenv(name) else { return nil }
+        return unsafe String(cString: value)
+    }
+
     /// All variables; of one that is set twice the first counts, as for `getenv`. Text that is not UTF-8 is
     /// repaired.
     package static func variables() -> [String: String] {

@@ -13,7 +13,7 @@ package enum ProcessHygiene {
     /// - Descriptors 0 to 2 are open, so that no file opened later becomes standard output. One that was closed
     ///   still fails when it is used: nobody is told that a token was printed when it was not.
     package static func harden() {
-        for number in [SIGSEGV, SIGBUS, SIGILL, SIGTRAP, SIGABRT, SIGFPE] { signal(number, SIG_DFL) }
+        for number in [SIGSEGV, SIGBUS, SIGILL, SIGTRAP, SIGABRT, SIGFPE, SIGQUIT] { signal(number, SIG_DFL) }
         signal(SIGPIPE, SIG_IGN)
         var limit = rlimit(rlim_cur: 0, rlim_max: 0)
         _ = unsafe setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &limit)

@@ -5,7 +5,7 @@ import Glibc
 /// The person at the terminal, and the line on standard input of a script.
 package enum Terminal {
     /// The longest line taken, in bytes.
-    private static let longestLine = 1 << 16
+    static let longestLine = 1 << 17
 
     /// Whether a descriptor is a terminal.
     package static func isTerminal(_ descriptor: Int32) -> Bool { isatty(descriptor) == 1 }
@@ -19,14 +19,16 @@ package enum Terminal {
 
     /// Asks for a line on the terminal of the session, whatever standard input is.
     ///
-    /// While a secret is typed it is not echoed; the signals
-    /// that end or stop the program restore the terminal before they act.
+    /// The line may be longer than the 4,095 bytes that a terminal passes on by itself: what a browser is redirected
+    /// to may be. While a secret is typed it is not echoed; the signals that end or stop the program restore the
+    /// terminal before they act.
     ///
     /// - Parameters:
     ///   - prompt: shown before the cursor, as it is.
     ///   - isSecret: whether what is typed stays hidden.
-    /// - Throws: ``ErrorCode/inputOutput`` without a terminal, and for a line of more than 4,094 bytes, which a
-    ///   terminal would cut; ``ErrorCode/cancelled`` at its end of file; ``ErrorCode/interrupted`` when a signal came that the program handles.
+    /// - Throws: ``ErrorCode/inputOutput`` without a terminal, and for a line of more than 131,072 bytes;
+    ///   ``ErrorCode/cancelled`` at its end of file; ``ErrorCode/interrupted`` when a signal came that the program
+    ///   handles.
     package static func ask(_ prompt: String, isSecret: Bool) throws(CredentialError) -> Secret {
         let number = unsafe open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY)
         if number < 0 {
@@ -38,7 +40,7 @@ package enum Terminal {
     /// Reads one line of standard input; what follows it stays there.
     ///
     /// - Returns: the line without its end, or `nil` when there is none.
-    /// - Throws: ``ErrorCode/inputOutput``, also for a line of more than 65,536 bytes or one that is not UTF-8.
+    /// - Throws: ``ErrorCode/inputOutput``, also for a line of more than 131,072 bytes or one that is not UTF-8.
     package static func readLine() throws(CredentialError) -> Secret? {
         var line: [UInt8] = []
         while true {

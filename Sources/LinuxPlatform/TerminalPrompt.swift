@@ -7,9 +7,6 @@ struct TerminalPrompt: ~Copyable {
     /// The signals that would leave the terminal without echo.
     private static let watched = [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP]
 
-    /// The most bytes of a line that a terminal passes on; it throws the rest away and does not say so.
-    private static let lineCapacity = 4095
-
     private let terminal: FileDescriptor
     private let prompt: String
     private let isSecret: Bool
@@ -55,22 +52,23 @@ struct TerminalPrompt: ~Copyable {
         if number < 0 { throw .system("cannot watch", "signals", number: errno) }
         let signals = FileDescriptor(owning: number)
 
+        // A terminal that edits lines itself passes on 4,095 bytes of one and drops the rest without a word. What
+        // was typed before the question may have been cut that way, and is dropped whole.
         var original = termios()
-        let isChanged = unsafe isSecret && tcgetattr(terminal.number, &original) == 0
-        if isChanged {
-            var hidden = original
-            hidden.c_lflag &= ~tcflag_t(ECHO)
-            hidden.c_lflag |= tcflag_t(ECHONL)
-            unsafe tcsetattr(terminal.number, TCSAFLUSH, &hidden)
+        let isTerminal = unsafe tcgetattr(terminal.number, &original) == 0
+        if isTerminal {
+            var raw = original
+            raw.c_lflag &= ~tcflag_t(ICANON | ECHO | ECHONL)
+            unsafe tcsetattr(terminal.number, TCSAFLUSH, &raw)
         }
-        defer { if isChanged { unsafe tcsetattr(terminal.number, TCSAFLUSH, &original) } }
-        let failure = terminal.writeAll(Array(prompt.utf8))
-        if failure != 0 { throw .system("cannot write", "/dev/tty", number: failure) }
-        return try read(signals)
+        defer { if isTerminal { unsafe tcsetattr(terminal.number, TCSAFLUSH, &original) } }
+        try show(Array(prompt.utf8))
+        return try read(signals, LineEditor(keys: isTerminal ? LineEditor.Keys(original) : nil, echoes: !isSecret))
     }
 
-    private func read(_ signals: borrowing FileDescriptor) throws(CredentialError) -> Answer {
-        var line: [UInt8] = []
+    private func read(
+        _ signals: borrowing FileDescriptor, _ editor: consuming LineEditor
+    ) throws(CredentialError) -> Answer {
         while true {
             var polled = [
                 pollfd(fd: signals.number, events: Int16(POLLIN), revents: 0),
@@ -82,15 +80,25 @@ struct TerminalPrompt: ~Copyable {
             let got = unsafe Glibc.read(terminal.number, &byte, 1)
             if got < 0 && errno == EINTR { continue }
             if got < 0 { throw .system("cannot read", "/dev/tty", number: errno) }
-            if got == 0 { return line.isEmpty ? .end : .line(line) }
-            if byte == UInt8(ascii: "\n") { return .line(line) }
-            line.append(byte)
-            if line.count >= Self.lineCapacity {
+            let step = got == 0 ? editor.end() : editor.take(byte)
+            try show(step.echo)
+            switch step.outcome {
+            case .goesOn: break
+            case .line: return .line(editor.line)
+            case .end: return .end
+            }
+            guard editor.line.count <= Terminal.longestLine else {
                 throw CredentialError(
-                    .inputOutput, "a terminal passes on only \(Self.lineCapacity) bytes of a line",
+                    .inputOutput, "the line is longer than \(Terminal.longestLine) bytes",
                     hint: "pass it on standard input from a file or a pipe")
             }
         }
+    }
+
+    private func show(_ bytes: [UInt8]) throws(CredentialError) {
+        if bytes.isEmpty { return }
+        let failure = terminal.writeAll(bytes)
+        if failure != 0 { throw .system("cannot write", "/dev/tty", number: failure) }
     }
 
     /// The watched signal that waits to act.

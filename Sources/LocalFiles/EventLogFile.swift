@@ -19,6 +19,10 @@ package struct EventLogFile: EventLog {
     /// Keeps the logs of the groups in `folders`.
     package init(_ folders: GroupFolders) { self.folders = folders }
 
+    package func follow(_ group: KeychainGroup?) throws(CredentialError) -> any EventFeed {
+        try EventReader(folders, group: group)
+    }
+
     /// Adds an event; what cannot be written is dropped.
     package func append(_ event: AccountEvent) {
         guard let folder = try? folders.create(of: event.group) else { return }

@@ -2,7 +2,7 @@ package import CredentialCore
 import LinuxPlatform
 
 /// Follows the event logs of groups as they grow, in any process.
-package final class EventReader {
+package final class EventReader: EventFeed {
     private let folders: GroupFolders
     private let group: KeychainGroup?
     private let watch: FolderWatch

@@ -5,6 +5,8 @@ import LinuxPlatform
 package struct JournalFiles: GenerationJournal {
     /// The largest record accepted, in bytes.
     private static let limit = 8 << 20
+    /// What the name of the room set aside for an account's record ends with.
+    private static let reserveSuffix = ".reserve"
 
     private let folders: GroupFolders
 
@@ -25,7 +27,22 @@ package struct JournalFiles: GenerationJournal {
     package func write(
         _ sealed: [UInt8], for account: String, in group: KeychainGroup
     ) throws(CredentialError) {
-        try folders.create(.journal, of: group).write(sealed, to: account)
+        let folder = try folders.create(.journal, of: group)
+        if try folder.writeReserved(sealed, from: account + Self.reserveSuffix, to: account) { return }
+        try folder.write(sealed, to: account)
+    }
+
+    /// Sets room for a record of `size` bytes aside.
+    ///
+    /// - Throws: ``ErrorCode/inputOutput``.
+    package func reserve(_ size: Int, for account: String, in group: KeychainGroup) throws(CredentialError) {
+        try folders.create(.journal, of: group).reserve(size, in: account + Self.reserveSuffix)
+    }
+
+    /// Gives the room back; what cannot be removed is used by the next refresh.
+    package func releaseReserve(for account: String, in group: KeychainGroup) {
+        guard let folder = try? folders.open(.journal, of: group) else { return }
+        try? folder.remove(account + Self.reserveSuffix)
     }
 
     /// Drops the record; dropping what is not there is no error.
@@ -34,5 +51,6 @@ package struct JournalFiles: GenerationJournal {
     package func remove(_ account: String, in group: KeychainGroup) throws(CredentialError) {
         guard let folder = try folders.open(.journal, of: group) else { return }
         try folder.remove(account)
+        try folder.remove(account + Self.reserveSuffix)
     }
 }

@@ -62,14 +62,9 @@ private final class SlowBody {
 /// One listening socket served by libmicrohttpd, a thread per connection, so that a handler may block.
 @safe final class MicroHTTPD: @unchecked Sendable {
     // `daemon` is guarded by `running`; the rest does not change after `init`.
-    private let library: Library
-    private let limits: ServerLimits
-    private let handler: @Sendable (ServerRequest) -> ServerResponse
+    private let desk: ConnectionDesk
     private var daemon: OpaquePointer?
     private let running = Mutex(true)
-    /// The open connections, oldest first, with duplicates of their sockets: libmicrohttpd closes its own before it
-    /// says so, and the number may belong to something else by then.
-    private let connections = Mutex<[(connection: UInt, socket: Int32)]>([])
 
     /// Serves `listener`, which belongs to the daemon from then on, also when this throws.
     ///
@@ -78,21 +73,21 @@ private final class SlowBody {
         listener: Int32, limits: ServerLimits, handler: @escaping @Sendable (ServerRequest) -> ServerResponse
     ) throws(CredentialError) {
         do {
-            library = try Library()
+            desk = ConnectionDesk(library: try Library(), limits: limits, handler: handler)
         } catch {
             close(listener)
             throw error
         }
-        self.limits = limits
-        self.handler = handler
-        let context = unsafe Unmanaged.passUnretained(self).toOpaque()
+        // At its own limit the library hangs up on newcomers; ended connections count until their threads are gone.
+        let connections = UInt32(clamping: limits.connections.multipliedReportingOverflow(by: 16).partialValue)
+        let context = unsafe Unmanaged.passUnretained(desk).toOpaque()
         let started = unsafe credmgr_mhd_start(
-            library.start, listener, limits.connectionBytes, UInt32(clamping: limits.connections) &* 2,
+            desk.library.start, listener, limits.connectionBytes, connections,
             UInt32(clamping: limits.idleSeconds),
-            { unsafe MicroHTTPD.answer($0, $1, $3, $5, $6, $7) },
-            { context, uri, _ in unsafe MicroHTTPD.begin(context, uri) },
-            { _, _, pending, _ in unsafe MicroHTTPD.finish(pending) },
-            { context, connection, _, event in unsafe MicroHTTPD.notice(context, connection, event) },
+            { unsafe ConnectionDesk.answer($0, $1, $3, $5, $6, $7) },
+            { context, uri, _ in unsafe ConnectionDesk.begin(context, uri) },
+            { _, _, pending, _ in unsafe ConnectionDesk.finish(pending) },
+            { context, connection, _, event in unsafe ConnectionDesk.notice(context, connection, event) },
             context)
         guard let started = unsafe started else {
             close(listener)
@@ -106,23 +101,42 @@ private final class SlowBody {
         running.withLock { running in
             guard running, let daemon = unsafe daemon else { return }
             running = false
-            unsafe library.stop(daemon)
+            unsafe desk.library.stop(daemon)
         }
     }
 
     deinit { stop() }
 }
 
+/// What the library's threads work with.
+///
+/// They hold references to it while they run, so it must be an object apart from the one whose end stops them: a
+/// thread that dropped the last reference to that one would wait for itself.
+private final class ConnectionDesk: Sendable {
+    let library: Library
+    let limits: ServerLimits
+    let handler: @Sendable (ServerRequest) -> ServerResponse
+    /// The open connections, oldest first, with duplicates of their sockets: libmicrohttpd closes its own before it
+    /// says so, and the number may belong to something else by then.
+    let connections = Mutex<[(connection: UInt, socket: Int32)]>([])
+
+    init(library: Library, limits: ServerLimits, handler: @escaping @Sendable (ServerRequest) -> ServerResponse) {
+        self.library = library
+        self.limits = limits
+        self.handler = handler
+    }
+}
+
 // MARK: - What libmicrohttpd calls
 
-extension MicroHTTPD {
-    private static func server(_ context: UnsafeMutableRawPointer?) -> MicroHTTPD? {
+extension ConnectionDesk {
+    private static func server(_ context: UnsafeMutableRawPointer?) -> ConnectionDesk? {
         guard let context = unsafe context else { return nil }
-        return unsafe Unmanaged<MicroHTTPD>.fromOpaque(context).takeUnretainedValue()
+        return unsafe Unmanaged<ConnectionDesk>.fromOpaque(context).takeUnretainedValue()
     }
 
     /// The request line is there: keeps the target as sent, before the library decodes it.
-    private static func begin(
+    static func begin(
         _ context: UnsafeMutableRawPointer?, _ uri: UnsafePointer<CChar>?
     ) -> UnsafeMutableRawPointer? {
         guard let uri = unsafe uri else { return nil }
@@ -130,7 +144,7 @@ extension MicroHTTPD {
     }
 
     /// The reply was sent, or the connection is gone.
-    private static func finish(_ slot: UnsafeMutablePointer<UnsafeMutableRawPointer?>?) {
+    static func finish(_ slot: UnsafeMutablePointer<UnsafeMutableRawPointer?>?) {
         guard let slot = unsafe slot, let pointer = unsafe slot.pointee else { return }
         unsafe slot.pointee = nil
         let pending = unsafe Unmanaged<PendingRequest>.fromOpaque(pointer).takeRetainedValue()
@@ -139,7 +153,7 @@ extension MicroHTTPD {
 
     /// A connection came or went: when there are too many, the oldest makes room, so that clients which send
     /// nothing, or send slowly for ever, keep nobody out.
-    private static func notice(
+    static func notice(
         _ context: UnsafeMutableRawPointer?, _ connection: OpaquePointer?, _ event: MHD_ConnectionNotificationCode
     ) {
         guard let server = unsafe server(context), let connection = unsafe connection else { return }
@@ -163,7 +177,7 @@ extension MicroHTTPD {
     }
 
     /// Called with the header, then with each piece of the body, then once more without one.
-    private static func answer(
+    static func answer(
         _ context: UnsafeMutableRawPointer?, _ connection: OpaquePointer?, _ method: UnsafePointer<CChar>?,
         _ data: UnsafePointer<CChar>?, _ size: UnsafeMutablePointer<Int>?,
         _ slot: UnsafeMutablePointer<UnsafeMutableRawPointer?>?
@@ -226,7 +240,7 @@ extension MicroHTTPD {
 
 // MARK: - Bodies
 
-extension MicroHTTPD {
+extension ConnectionDesk {
     private func make(_ body: [UInt8]) -> OpaquePointer? {
         var body = body
         let size = body.count

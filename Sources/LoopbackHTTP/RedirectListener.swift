@@ -44,7 +44,7 @@ package final class RedirectListener: Sendable {
         self.desk = desk
     }
 
-    /// Waits for the redirect.
+    /// Waits for the redirect. After one has come another may be waited for.
     ///
     /// - Parameters:
     ///   - seconds: how long at most.
@@ -76,6 +76,8 @@ private final class Desk: Sendable {
         var formPostOrigins: [String] = []
         var received: String?
         var shown = false
+        /// What was waited for before; the browser may load it again.
+        var finished: Set<String> = []
     }
 
     /// How long a request waits for the program to say what it waits for: a silent sign-in may be faster.
@@ -100,6 +102,13 @@ private final class Desk: Sendable {
         state.withLock {
             $0.formPostOrigins = formPostOrigins
             $0.accepts = accepts
+        }
+        // A redirect that comes before the next wait must not be judged by this one's state.
+        defer {
+            state.withLock { state in
+                if let received = state.received { state.finished.insert(received) }
+                (state.accepts, state.received, state.shown) = (nil, nil, false)
+            }
         }
         return state.wait(seconds: seconds) { $0.shown ? $0.received : nil }
     }
@@ -144,13 +153,14 @@ private final class Desk: Sendable {
             return refusal(400)
         }
         let url = "http://\(authority)\(path)?\(answer)"
+        let page = FormFields(query: answer)["error"] == nil ? RedirectPage.received : RedirectPage.refused
+        if state.withLock({ $0.finished.contains(url) }) { return page.response(200) }
         guard let accepts = state.wait(seconds: Self.patience, for: { $0.accepts }) else { return refusal(503) }
         guard accepts(url) else { return refusal(400) }
         let isFirst = state.withLock { state in
             defer { state.received = state.received ?? url }
             return state.received == nil
         }
-        let page = FormFields(query: answer)["error"] == nil ? RedirectPage.received : RedirectPage.refused
         // The wait ends when the page is shown, or nobody is there to see it: the program may exit right after it.
         guard isFirst else { return page.response(200) }
         return page.response(200) { self.state.withLock { $0.shown = true } }

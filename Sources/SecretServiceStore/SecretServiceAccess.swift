@@ -40,10 +40,12 @@ final class SecretServiceAccess: Sendable {
 
     /// Whether there is a person who can answer the keyring's questions.
     let canPrompt: Bool
+    private let promptSeconds: Int
     private let busAddress: String?
     private let state = Mutex(State.closed)
 
-    init(busAddress: String?, canPrompt: Bool) {
+    init(busAddress: String?, canPrompt: Bool, promptSeconds: Int) {
+        self.promptSeconds = promptSeconds
         self.busAddress = busAddress
         self.canPrompt = canPrompt
     }
@@ -67,10 +69,10 @@ final class SecretServiceAccess: Sendable {
         throw ServiceFault.locked
     }
 
-    /// Lets the keyring ask a question and waits: for a person two minutes, and without one for the time left, as
+    /// Lets the keyring ask a question and waits: for a person as long as was said, and without one for the time left, as
     /// some keyrings have questions that answer themselves.
     func ask(_ question: String, _ time: inout Allowance) throws(CredentialError) {
-        let limit = canPrompt ? Deadline(milliseconds: Self.personMilliseconds) : time.deadline
+        let limit = canPrompt ? Deadline(milliseconds: Int32(clamping: promptSeconds * 1_000)) : time.deadline
         let outcome = try run(until: limit, isRepeatable: false) { session, deadline throws(ServiceFault) in
             .done(try session.ask(question, until: deadline))
         }
@@ -149,6 +151,5 @@ final class SecretServiceAccess: Sendable {
     }
 
     private static let busVariable = "DBUS_SESSION_BUS_ADDRESS"
-    private static let personMilliseconds: Int32 = 120_000
     private static let marginMilliseconds: Int32 = 150
 }

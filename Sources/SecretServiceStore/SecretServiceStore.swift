@@ -17,11 +17,15 @@ package final class SecretServiceStore: SecretStore {
     /// - Parameters:
     ///   - busAddress: the session bus, from ``SessionBus/address(environment:)``; without one every call throws.
     ///     A process works with one session bus at a time.
-    ///   - canPrompt: whether there is a person who can answer the keyring's questions. Their time to answer
-    ///     (2 minutes) does not count towards the deadlines.
+    ///   - canPrompt: whether there is a person who can answer the keyring's questions. Their time to answer does
+    ///     not count towards the deadlines.
+    ///   - promptSeconds: how long to wait for that person at most.
     ///   - warn: takes a sentence that the user should see.
-    package init(busAddress: String?, canPrompt: Bool, warn: @escaping @Sendable (String) -> Void) {
-        service = SecretServiceAccess(busAddress: busAddress, canPrompt: canPrompt)
+    package init(
+        busAddress: String?, canPrompt: Bool, promptSeconds: Int = 120, warn: @escaping @Sendable (String) -> Void
+    ) {
+        service = SecretServiceAccess(
+            busAddress: busAddress, canPrompt: canPrompt, promptSeconds: min(promptSeconds, 86_400))
         self.warn = warn
     }
 
@@ -153,6 +157,15 @@ package final class SecretServiceStore: SecretStore {
                     collection: ForeignText.shown(try session.label(ofCollection: collection, until: deadline)),
                     isLocked: try session.isLocked(collection, until: deadline)))
         }
+    }
+
+    package func facts() throws(CredentialError) -> [String] {
+        let description = try describe()
+        let program = ProcessName.of(description.process) ?? "an unknown program"
+        return [
+            "provided by \(ForeignText.shown(program, limit: 80))",
+            "the default keyring is \(description.isLocked ? "locked" : "unlocked")",
+        ]
     }
 
     private enum Removal: Sendable {

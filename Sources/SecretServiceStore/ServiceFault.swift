@@ -67,7 +67,9 @@ struct ServiceFault: Error {
                 .storeUnavailable, message, hint: "apt-get install libsecret-1-0, or sign in with --store file")
         case .noBus:
             return CredentialError(
-                .storeUnavailable, "the session bus does not answer", hint: Self.otherStore, details: details)
+                .storeUnavailable, "the session bus does not answer, and so no Secret Service",
+                hint: Self.otherStore,
+                details: details)
         case .noService:
             return CredentialError(
                 .storeUnavailable, "no program provides the Secret Service on the session bus",
@@ -99,7 +101,7 @@ struct ServiceFault: Error {
 
     /// The store is there but locked, and nobody can be asked here.
     static let locked = CredentialError(
-        .storeLocked, "the keyring is locked",
+        .storeLocked, "the keyring of the Secret Service is locked",
         hint: "unlock the keyring, or run this where it can ask for its password")
 
     /// The service did not answer before the deadline.

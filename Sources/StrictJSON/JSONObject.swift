@@ -78,3 +78,11 @@ public struct JSONObject: Sendable, Hashable {
         for (place, entry) in entries.enumerated() { places[entry.name] = place }
     }
 }
+
+extension JSONObject {
+    /// Makes an object with its members in the order written; of a name given twice the last value stays.
+    public init(_ members: KeyValuePairs<String, JSONValue>) {
+        self.init()
+        for (name, value) in members { self[name] = value }
+    }
+}

@@ -9,7 +9,7 @@ import Testing
     private func refresh(
         _ fixture: B2CFixture, _ grant: Grant, adapter: AzureB2CAdapter? = nil
     ) throws -> IssuedTokens {
-        let scope = fixture.adapter.effectiveScope(fixture.type.scope, of: fixture.type)
+        let scope = fixture.adapter.effectiveScope(fixture.request().scope, of: fixture.type)
         return try (adapter ?? fixture.adapter).refresh(
             RefreshRequest(
                 type: fixture.type, key: TokenRequestKey(policy: "b2c_1_sign_in", scope: scope), scope: scope,
@@ -136,15 +136,17 @@ import Testing
 
     @Test(
         arguments: [
-            ("access_denied", "90118", ErrorCode.denied, "credmgr login --type Tasks --policy reset"),
+            (
+                "access_denied", "90118", ErrorCode.denied,
+                "set password_reset_policy in account type 'Tasks' to the policy that resets passwords"
+            ),
             ("access_denied", "90091", .cancelled, nil), ("server_error", "90273", .temporary, "try again later"),
             ("interaction_required", "90077", .signInRequired, "credmgr login --type Tasks --policy b2c_1_sign_in"),
         ] as [(String, String, ErrorCode, String?)])
     func `understands the numbers in a redirect`(
         error: String, number: String, code: ErrorCode, hint: String?
     ) throws {
-        var fixture = try B2CFixture()
-        fixture.type.passwordResetPolicy = "reset"
+        let fixture = try B2CFixture()
         let (_, fields, pending) = try fixture.begin()
         let description = FormCoding.encode(Self.text(number)).lowercased()
         let answer =

@@ -30,14 +30,13 @@ struct B2CFixture {
         type.tenant = "exampleb2c"
         type.policies = ["sign-in": "b2c_1_sign_in", "sign-up": "B2C_1_Sign_Up", "reset": "b2c_1_reset"]
         type.defaultPolicy = "sign-in"
-        type.scope = ["openid"]
     }
 
     var provider: ScriptedProvider { world.provider }
 
     func request(_ flow: SignInFlow = .code) -> SignInRequest {
         SignInRequest(
-            type: type, flow: flow, policy: "b2c_1_sign_in", scope: type.scope,
+            type: type, flow: flow, policy: "b2c_1_sign_in", scope: type.scope.isEmpty ? ["openid"] : type.scope,
             redirectURI: "http://127.0.0.1:4711/")
     }
 
@@ -278,6 +277,21 @@ struct B2CFixture {
         let effective = fixture.adapter.effectiveScope(scope, of: fixture.type)
         #expect(effective.joined(separator: " ") == expected)
         #expect(fixture.adapter.effectiveScope(effective, of: fixture.type) == effective)
+    }
+
+    @Test(
+        arguments: [
+            (["openid"], [], "\(B2CFixture.clientID) openid"),
+            ([B2CFixture.clientID], [B2CFixture.clientID], "\(B2CFixture.clientID) openid"),
+            (["https://t/api/read"], ["https://t/api/write"], "https://t/api/write openid"),
+            (["openid", "Offline_Access"], ["openid"], "openid \(B2CFixture.clientID) offline_access"),
+        ] as [([String], [String], String)])
+    func `leaves offline_access out where the type's own scope does`(
+        own: [String], asked: [String], expected: String
+    ) throws {
+        var fixture = try B2CFixture()
+        fixture.type.scope = own
+        #expect(fixture.adapter.effectiveScope(asked, of: fixture.type).joined(separator: " ") == expected)
     }
 
     @Test(arguments: [SignInFlow.device, .jwtBearer, .password])

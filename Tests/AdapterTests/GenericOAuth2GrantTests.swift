@@ -83,6 +83,21 @@ import Testing
         #expect(failure?.code == code)
     }
 
+    @Test func `needs no authorization endpoint for a flow without one`() throws {
+        var fixture = try GenericFixture()
+        fixture.type.issuer = nil
+        fixture.type.scope = ["api"]
+        fixture.type.endpoints = [
+            .deviceAuthorization: "https://op.example/device", .token: "https://op.example/token",
+        ]
+        fixture.provider.expect("POST", "https://op.example/device", Self.deviceReply)
+        _ = try fixture.adapter.begin(fixture.request(.device), in: fixture.world.context).shown()
+        let error = #expect(throws: CredentialError.self) {
+            try fixture.adapter.begin(fixture.request(), in: fixture.world.context)
+        }
+        #expect(error?.code == .unsupported)
+    }
+
     @Test func `asks no more once the code has ended`() throws {
         let fixture = try GenericFixture()
         let pending = try beginDevice(fixture)
@@ -360,7 +375,7 @@ import Testing
 
     @Test(
         arguments: [
-            (200, "", nil), (200, "anything", nil), (503, "", ErrorCode.temporary), (401, "", .configuration),
+            (200, "", nil), (200, "anything", nil), (503, "", ErrorCode.temporary), (401, "", .unsupported),
             (400, #"{"error":"unsupported_token_type"}"#, .unsupported),
         ] as [(Int, String, ErrorCode?)])
     func `revokes the refresh token`(status: Int, body: String, code: ErrorCode?) throws {

@@ -194,6 +194,24 @@ struct GenericFixture {
         #expect(error?.code.exitStatus == 7)
     }
 
+    @Test(arguments: [(1_699_999_000, true), (1_699_990_000, false), (nil, false)] as [(Int64?, Bool)])
+    func `checks the age of the sign-in where the type bounds it`(signedIn: Int64?, isAccepted: Bool) throws {
+        var fixture = try GenericFixture()
+        fixture.type.authorizeParameters = ["max_age": "1000"]
+        let (_, fields, pending) = try fixture.begin()
+        #expect(fields["max_age"] == "1000")
+        fixture.provider.expect("GET", "https://op.example/keys", fixture.world.signer.keySet)
+        let claims = fixture.claims(nonce: fields["nonce"]).with(["auth_time": JSONValue(signedIn)])
+        fixture.provider.expect(
+            "POST", "https://op.example/token", fixture.reply(idToken: try fixture.world.signer.sign(claims)))
+        let outcome = Result {
+            try fixture.adapter.resume(
+                fixture.request(), pending: pending, with: fixture.answer(fields["state"]),
+                in: fixture.world.context)
+        }
+        #expect(((try? outcome.get()) != nil) == isAccepted)
+    }
+
     @Test func `refuses a reply without the id token that was asked for`() throws {
         let fixture = try GenericFixture()
         let (_, fields, pending) = try fixture.begin()

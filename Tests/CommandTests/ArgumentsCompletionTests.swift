@@ -21,7 +21,7 @@ import Testing
     @Test func `commands are completed with their summaries`() {
         #expect(words("lo") == ["login", "logout"])
         #expect(words("types", "s") == ["show"])
-        #expect(words("store", "") == ["status"])
+        #expect(words("store", "") == ["status", "migrate", "unlock", "lock", "rekey"])
         #expect(completer.answer(["dem"]) == "demo\ttry everything with a provider of its own\n")
         #expect(words("__").isEmpty)
     }

@@ -57,6 +57,7 @@ import Testing
           "policies": {"email-sign-in": "B2C_1_Sign_In", "reset": "B2C_1_Reset"},
           "default_policy": "email-sign-in",
           "password_reset_policy": "reset",
+          "adapter_settings": {"site": "forge.example.com"},
           "show_claims": true
         }
         """#
@@ -147,6 +148,8 @@ import Testing
         (#""audience":"a\u0007""#, "has control characters"),
         (#""flow":"implicit""#, "must be one of code, device, password, client_credentials, jwt_bearer"),
         (#""bearer":"token""#, "must be one of access_token, id_token"),
+        (#""adapter_settings":{"a b":"c"}"#, "'adapter_settings.a b'"),
+        (#""adapter_settings":{"a":1}"#, "must be a string"),
         (#""show_claims":"yes""#, "must be true or false, not a string,"),
         (#""keychain_group":"a/b""#, "key 'keychain_group' must be 1 to 128"),
         (#""tenant":"a/b""#, "is neither a domain name nor a GUID"),

@@ -164,6 +164,7 @@ import Testing
                 var raw = (0..<2 * length).map { _ in UInt8.random(in: 0...255) }
                 // Numbers with zeros in front, and with the sign bit set.
                 for index in 0..<Int.random(in: 0..<length) { raw[index] = 0 }
+                raw[length - 1] |= 1
                 raw[length] = [0, 1, 0x80].randomElement() ?? 0
                 let der = try #require(ECDSASignature.der(fromRaw: raw, length: length))
                 #expect(ECDSASignature.raw(fromDER: der, length: length) == raw)

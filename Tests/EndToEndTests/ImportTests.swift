@@ -9,11 +9,13 @@ import Testing
         let file = try home.write(AppSettings(base: nowhere).plist, to: "settings.plist")
         let report = try home.run(["types", "import", file]).standardOutput
         let fates = report.split(separator: "\n").map { $0.split(separator: " ") }
-        #expect(fates.map { $0.first ?? "" } == [
-            "accountIdentifier", "clientID", "clientSecret", "authURL", "loginURL", "bhh", "tokenURL", "keychain",
-            "contentType", "taskAPI", "(scope)",
-        ])
-        for (number, fate) in fates.dropLast().enumerated() { #expect(fate[2] == "\(5 + 2 * number)):") }
+        #expect(
+            fates.map { $0.first ?? "" } == [
+                "accountIdentifier", "clientID", "clientSecret", "authURL", "loginURL", "bhh", "tokenURL",
+                "keychain",
+                "contentType", "taskAPI", "(scope)",
+            ])
+        for (number, fate) in fates.dropLast().enumerated() { #expect(fate[2] == "\(5 + 2 * number))") }
         #expect(report.contains("offline_access added"))
         #expect(report.contains("no secret is sent"))
 
@@ -76,9 +78,9 @@ import Testing
     }
 
     @Test(arguments: [
-        ("clientID", "<client ID>", 7),
-        ("authURL", "https://login.microsoftonline.com/<tenant name>/oauth2/v2.0/authorize?p=<policy name>", 11),
-        ("tokenURL", "https://login.microsoftonline.com/<tenant name>/oauth2/v2.0/token?p=<policy name>", 17),
+        ("clientID", "<client ID>", 8),
+        ("authURL", "https://login.microsoftonline.com/<tenant name>/oauth2/v2.0/authorize?p=<policy name>", 12),
+        ("tokenURL", "https://login.microsoftonline.com/<tenant name>/oauth2/v2.0/token?p=<policy name>", 18),
     ])
     func `A placeholder is named with its key and line, and nothing is written`(
         key: String, value: String, line: Int
@@ -115,7 +117,9 @@ import Testing
             #"{"adapter":"oauth2","issuer":"https://id.example.com","client_id":"tool","scope":"openid",}"#,
             to: "Tool.json")
         try home.run(["types", "import", file])
-        #expect(try home.json(["types", "show", "Tool", "--json"]).object?["issuer"]?.string == "https://id.example.com")
+        #expect(
+            try home.json(["types", "show", "Tool", "--json"]).object?["issuer"]?.string == "https://id.example.com"
+        )
         try home.run(["types", "remove", "Tool"])
         #expect(try home.json(["types", "--json"]).array?.isEmpty == true)
     }

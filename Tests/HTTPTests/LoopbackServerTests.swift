@@ -166,4 +166,11 @@ import Testing
         #expect(try client.send("GET", "http://127.0.0.1:\(server.port)/").status == 204)
         #expect(sent.wait(timeout: .now() + 10) == .success)
     }
+
+    @Test func `may go away right after its last reply`() throws {
+        for _ in 0..<200 {
+            let server = try LoopbackServer(ipv6: false) { _ in .text(200, "done") }
+            #expect(try client.send("GET", "http://127.0.0.1:\(server.port)/").status == 200)
+        }
+    }
 }

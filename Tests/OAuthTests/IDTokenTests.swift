@@ -267,6 +267,13 @@ extension JSONValue {
                 try LibCryptography().verify(
                     token.signature, of: token.signingInput, algorithm: algorithm, key: key.publicJWK))
         }
+        let privateKey = try #require(try minter.keys[.es256]?.privateKey.reveal())
+        let jwk = try JSONValue.parse(privateKey).merging(["kid": "pk-1"])
+        for key in [JSONValue.object(jwk), ["keys": [.object(jwk)]]] {
+            let text = try ClientAssertion(issuer: "app", subject: "app", audience: "a")
+                .signed(with: Secret(key.text()), in: context).reveal()
+            #expect(try CompactToken(text).header["kid"]?.string == "pk-1")
+        }
         let broken = #expect(throws: CredentialError.self) {
             try ClientAssertion(issuer: "a", subject: "a", audience: "a").signed(
                 with: Secret("no key"), in: context)

@@ -18,7 +18,7 @@ import Testing
 
     @Test func `a crash of a hardened process is left to the kernel, which prints nothing`() async {
         await #expect(processExitsWith: .exitCode(3)) {
-            let numbers = [SIGSEGV, SIGBUS, SIGILL, SIGTRAP, SIGABRT, SIGFPE]
+            let numbers = [SIGSEGV, SIGBUS, SIGILL, SIGTRAP, SIGABRT, SIGFPE, SIGQUIT]
             for number in numbers { signal(number) { _ in } }
             ProcessHygiene.harden()
             let isDefault = numbers.allSatisfy { number in

@@ -80,19 +80,59 @@ import Testing
         close(slave)
     }
 
-    @Test func `a line that the terminal has cut is refused`() throws {
+    @Test(arguments: [20_000, 131_000])
+    func `a line is taken that is longer than a terminal passes on by itself`(length: Int) throws {
+        let line = [UInt8](repeating: UInt8(ascii: "c"), count: length)
+        let (answer, shown) = try Self.ask(typing: line + [UInt8(ascii: "\n")])
+        #expect(answer?.reveal().utf8.count == length)
+        #expect(shown.utf8.count { $0 == UInt8(ascii: "c") } == length)
+    }
+
+    @Test func `a line that goes on and on is refused`() throws {
+        let line = [UInt8](repeating: UInt8(ascii: "c"), count: 140_000)
+        #expect(try Self.ask(typing: line).answer == nil)
+    }
+
+    @Test func `a typed line can be mended`() throws {
+        let typed = "abX\u{7F}c \u{E4}\u{E4}\u{7F}wrong word\u{17}\u{17}d\u{1}e\u{15}x y\u{17}z\n"
+        let (answer, shown) = try Self.ask(typing: Array(typed.utf8))
+        #expect(answer?.reveal() == "x z")
+        #expect(!shown.contains("\u{1}"))
+    }
+
+    /// Types at a question as fast as the terminal takes it; gives the answer and what the terminal showed.
+    private static func ask(typing bytes: [UInt8]) throws -> (answer: Secret?, shown: String) {
         var master: Int32 = 0, slave: Int32 = 0
         #expect(openpty(&master, &slave, nil, nil, nil) == 0)
-        var settings = termios()
-        tcgetattr(slave, &settings)
-        settings.c_lflag &= ~tcflag_t(ECHO)
-        tcsetattr(slave, TCSANOW, &settings)
-        let line = [UInt8](repeating: 65, count: 5000) + [10]
-        #expect(write(master, line, line.count) == line.count)
-        let prompt = TerminalPrompt(FileDescriptor(owning: slave), prompt: "URL: ", isSecret: false)
-        let error = #expect(throws: CredentialError.self) { try prompt.ask() }
-        #expect(error?.message == "a terminal passes on only 4095 bytes of a line")
-        close(master)
+        defer { close(master) }
+        let answer = Answer()
+        let done = DispatchSemaphore(value: 0)
+        let owned = slave
+        Thread.detachNewThread {
+            answer.secret = try? TerminalPrompt(
+                FileDescriptor(owning: owned), prompt: "URL? ", isSecret: false
+            ).ask()
+            done.signal()
+        }
+        var shown = Data()
+        var buffer = [UInt8](repeating: 0, count: 1 << 16)
+        // Reading fails when the question is over and has closed the terminal.
+        while case let count = read(master, &buffer, buffer.count), count > 0 {
+            let wasAsked = shown.contains(UInt8(ascii: "?"))
+            shown += buffer.prefix(count)
+            guard !wasAsked, shown.contains(UInt8(ascii: "?")) else { continue }
+            let keyboard = master
+            Thread.detachNewThread {
+                var rest = bytes[...]
+                while !rest.isEmpty {
+                    let count = rest.withUnsafeBytes { write(keyboard, $0.baseAddress, min($0.count, 1_024)) }
+                    if count <= 0 { return }
+                    rest = rest.dropFirst(count)
+                }
+            }
+        }
+        done.wait()
+        return (answer.secret, String(decoding: shown, as: UTF8.self))
     }
 
     @Test func `a signal during a secret restores the echo before it acts`() async {

@@ -1,6 +1,9 @@
 import CredentialCore
+import CryptoSupport
 import EncryptedFileStore
 import Foundation
+import LinuxPlatform
+import Synchronization
 import TestSupport
 import Testing
 
@@ -97,7 +100,8 @@ import Testing
             for act in [
                 { _ = try store.read(item("a")) }, { try store.write([2], for: item("a"), label: "") },
                 { try store.remove(item("a")) }, { try store.addKeyFileSlot(to: .standard) },
-                { _ = try store.items(of: .standard, kind: .tokenSet) }, { _ = try store.unlock(.standard) },
+                { _ = try store.items(of: .standard, kind: .tokenSet) },
+                { _ = try store.unlock(.standard, seconds: 60) },
             ] {
                 let error = #expect(throws: CredentialError.self, performing: act)
                 #expect(error?.code == .storeLocked)
@@ -131,16 +135,64 @@ import Testing
         #expect(!FileManager.default.fileExists(atPath: fixture.keyFile))
     }
 
+    @Test func `a key of another kind takes the place of all slots, and the old one opens nothing new`() throws {
+        let fixture = try EncryptedFileFixture()
+        try fixture.store().write([1], for: item("a"), label: "x")
+        let oldKey = try fixture.bytes(fixture.keyFile)
+        try fixture.store().setKey(.passphrase(Secret("right")), of: .standard)
+        #expect(!FileManager.default.fileExists(atPath: fixture.previousFile))
+        #expect(try fixture.bytes(fixture.keyFile) == oldKey)
+        #expect(throws: CredentialError.self) { try fixture.store().read(item("a")) }
+        let store = fixture.store(passphrase: "right")
+        #expect(try store.read(item("a")) == [1])
+        #expect(try store.slots(of: .standard) == [.passphrase(EncryptedFileFixture.cheap)])
+        try store.setKey(.keyFile, of: .standard)
+        #expect(try fixture.store().read(item("a")) == [1])
+        #expect(try fixture.store().slots(of: .standard) == [.keyFile])
+        #expect(throws: CredentialError.self) { try store.setKey(.passphrase(Secret("")), of: .standard) }
+    }
+
+    @Test func `a person is asked three times, only for a file that needs it`() throws {
+        let fixture = try EncryptedFileFixture()
+        let asked = Mutex<[String]>([])
+        func store(answers: [String]) -> EncryptedFileStore {
+            EncryptedFileStore(
+                dataHome: fixture.folder.path,
+                keys: KeySources(
+                    passphrase: { () throws(CredentialError) in nil },
+                    ask: { prompt throws(CredentialError) in
+                        asked.withLock { asked in
+                            asked.append(prompt)
+                            return asked.count <= answers.count ? Secret(answers[asked.count - 1]) : nil
+                        }
+                    }),
+                cryptography: LibCryptography(), random: SystemRandom(), clock: SystemClock(),
+                cost: EncryptedFileFixture.cheap, report: { _ in })
+        }
+        try store(answers: ["never"]).write([1], for: item("a"), label: "x")
+        #expect(try store(answers: ["never"]).read(item("a")) == [1])
+        #expect(asked.withLock { $0 }.isEmpty)
+        try fixture.store().setKey(.passphrase(Secret("right")), of: .standard)
+        #expect(try store(answers: ["wrong", "right"]).read(item("a")) == [1])
+        #expect(asked.withLock { $0.count } == 2)
+        asked.withLock { $0 = [] }
+        let error = #expect(throws: CredentialError.self) {
+            try store(answers: ["a", "b", "c", "right"]).read(item("a"))
+        }
+        #expect(error?.code == .storeLocked)
+        #expect(asked.withLock { $0.count } == 3)
+    }
+
     @Test func `an unlocked key is kept in the cache until the store is locked`() throws {
         let fixture = try fixture.get()
         let cache = MemoryCache()
         try fixture.store(passphrase: "right").write([1], for: item("a"), label: "")
-        #expect(try fixture.store(passphrase: "right", cache: cache).unlock(.standard))
+        #expect(try fixture.store(passphrase: "right", cache: cache).unlock(.standard, seconds: 60))
         #expect(cache.count == 1)
         let store = fixture.store(cache: cache)
         #expect(try store.read(item("a")) == [1])
         try store.write([2], for: item("a"), label: "")
-        try store.lock(.standard)
+        #expect(try store.lock(.standard))
         #expect(cache.count == 0)
         #expect(#expect(throws: CredentialError.self) { try store.read(item("a")) }?.code == .storeLocked)
         #expect(try fixture.store(passphrase: "right").read(item("a")) == [2])
@@ -150,7 +202,7 @@ import Testing
         let fixture = try fixture.get()
         let cache = MemoryCache()
         try fixture.store(passphrase: "right", cache: cache).write([1], for: item("a"), label: "")
-        _ = try fixture.store(passphrase: "right", cache: cache).unlock(.standard)
+        _ = try fixture.store(passphrase: "right", cache: cache).unlock(.standard, seconds: 60)
         for entry in [[], [1], [UInt8](repeating: 1, count: 32)] {
             cache.replaceAll(with: entry)
             #expect(try fixture.store(passphrase: "right", cache: cache).read(item("a")) == [1])

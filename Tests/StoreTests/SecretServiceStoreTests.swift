@@ -201,7 +201,7 @@ struct SecretServiceKeePassXCTests {
             let store = keyring.store()
             try store.probe()
             #expect(try store.read(.example("a")) == nil)
-            let bytes = (0..<5_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
+            let bytes = (0..<65_536).map { UInt8(truncatingIfNeeded: $0 &* 31) }
             try store.write(bytes, for: .example("a"), label: "credmgr: Example жук/日本")
             #expect(try store.read(.example("a")) == bytes)
             // Another connection is another client to KeePassXC.

@@ -125,8 +125,6 @@ public final class Glewlwyd: @unchecked Sendable {
     public var userinfoEndpoint: String { facts.userinfo_endpoint }
     /// Where the public keys are.
     public var keysAddress: String { facts.jwks_uri }
-    /// The password of alice or bob.
-    public func password(of user: String) -> String { facts.users[user] ?? "" }
     /// The registered redirect URIs of the clients `native` and `web`.
     public var redirectURIs: [String] { facts.redirect_uris }
     /// The certificate authority's file of a server with TLS.
@@ -144,6 +142,9 @@ public final class Glewlwyd: @unchecked Sendable {
     public var keyClient: Client { Client(id: "pkjwt", secret: nil) }
     /// The JWK set with the private ES256 key of ``keyClient``.
     public var keyFile: String { facts.pkjwt_key }
+
+    /// The password of a user (alice or bob); empty for anybody else.
+    public func password(of user: String) -> String { facts.users[user] ?? "" }
 
     /// Signs `user` (alice or bob) in, as a browser and a person would.
     ///

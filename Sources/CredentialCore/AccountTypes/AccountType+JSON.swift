@@ -10,6 +10,7 @@ extension AccountType {
             "resource", "audience", "token_exchange", "flow", "extra_parameters", "headers", "bearer",
             "keychain_group", "api_base",
             "api_origins", "tenant", "authority", "policies", "default_policy", "password_reset_policy",
+            "adapter_settings",
             "show_claims",
         ]
 
@@ -110,6 +111,9 @@ extension AccountType {
         if Set(headers.keys.map { $0.lowercased() }).count < headers.count {
             throw reader.fault("headers", "has a header field twice")
         }
+        adapterSettings = try reader.map("adapter_settings") { name, value in
+            DefinitionRule.name(name) ?? DefinitionRule.plainText(value)
+        }
         showClaims = try reader.flag("show_claims") ?? false
     }
 
@@ -167,6 +171,7 @@ extension AccountType {
         json["policies"] = Self.object(policies)
         put("default_policy", defaultPolicy)
         put("password_reset_policy", passwordResetPolicy)
+        json["adapter_settings"] = Self.object(adapterSettings)
         if showClaims { json["show_claims"] = true }
         return json
     }

@@ -69,6 +69,8 @@ public struct AccountType: Sendable, Hashable {
     public var defaultPolicy: String?
     /// B2C: the policy that resets a forgotten password.
     public var passwordResetPolicy: String?
+    /// Settings that only the type's external adapter knows; its manifest names them.
+    public var adapterSettings: [String: String]
     /// Whether `login` shows the claims of the id token.
     public var showClaims: Bool
 
@@ -89,6 +91,7 @@ public struct AccountType: Sendable, Hashable {
         bearer = .accessToken
         apiOrigins = []
         policies = [:]
+        adapterSettings = [:]
         showClaims = false
     }
 

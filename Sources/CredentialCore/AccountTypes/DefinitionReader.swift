@@ -1,7 +1,7 @@
-internal import StrictJSON
+package import StrictJSON
 
 /// Reads the members of a configuration file; each error names the key, the file and what was expected.
-struct DefinitionReader {
+package struct DefinitionReader {
     private let members: JSONObject
     private let place: String
     private let path: String
@@ -13,7 +13,9 @@ struct DefinitionReader {
     ///   - place: the file, for messages.
     ///   - path: the key that the object stands at, with a dot at its end; empty for the whole file.
     /// - Throws: ``ErrorCode/configuration`` for a key that is not known, naming the nearest one.
-    init(_ members: JSONObject, known: [String], place: String, at path: String = "") throws(CredentialError) {
+    package init(_ members: JSONObject, known: [String], place: String, at path: String = "")
+        throws(CredentialError)
+    {
         self.members = members
         self.place = place
         self.path = path
@@ -26,13 +28,14 @@ struct DefinitionReader {
     }
 
     /// Whether `key` is there.
-    func has(_ key: String) -> Bool { members[key] != nil }
+    package func has(_ key: String) -> Bool { members[key] != nil }
 
     /// The value of `key` as it stands.
-    func value(_ key: String) -> JSONValue? { members[key] }
+    package func value(_ key: String) -> JSONValue? { members[key] }
 
     /// A string that is not empty and obeys `rule`, one of ``DefinitionRule``.
-    func string(_ key: String, _ rule: (String) -> String? = DefinitionRule.plainText) throws(CredentialError)
+    package func string(_ key: String, _ rule: (String) -> String? = DefinitionRule.plainText)
+        throws(CredentialError)
         -> String?
     {
         guard let value = members[key] else { return nil }
@@ -42,7 +45,7 @@ struct DefinitionReader {
     }
 
     /// An array of strings of which each obeys `rule`; empty when it is not there.
-    func strings(_ key: String, _ rule: (String) -> String?) throws(CredentialError) -> [String] {
+    package func strings(_ key: String, _ rule: (String) -> String?) throws(CredentialError) -> [String] {
         guard let value = members[key] else { return [] }
         guard let elements = value.array else { throw wrongKind(key, expected: "an array of strings") }
         var strings: [String] = []
@@ -55,7 +58,7 @@ struct DefinitionReader {
     }
 
     /// A list of scopes: a string with spaces between them (RFC 6749 §3.3), or an array; each once, in order.
-    func scope(_ key: String) throws(CredentialError) -> [String] {
+    package func scope(_ key: String) throws(CredentialError) -> [String] {
         var scopes: [String]
         switch members[key] {
         case nil: return []
@@ -70,7 +73,8 @@ struct DefinitionReader {
     }
 
     /// An object of strings of which each name and value obey `rule`; empty when it is not there.
-    func map(_ key: String, _ rule: (String, String) -> String?) throws(CredentialError) -> [String: String] {
+    package func map(_ key: String, _ rule: (String, String) -> String?) throws(CredentialError) -> [String: String]
+    {
         guard let value = members[key] else { return [:] }
         guard let object = value.object else { throw wrongKind(key, expected: "an object of strings") }
         var map: [String: String] = [:]
@@ -84,7 +88,7 @@ struct DefinitionReader {
     }
 
     /// An object with the keys of `known`, to be read in its turn; an empty one when it is not there.
-    func object(_ key: String, known: [String]) throws(CredentialError) -> DefinitionReader {
+    package func object(_ key: String, known: [String]) throws(CredentialError) -> DefinitionReader {
         guard let value = members[key] else {
             return try DefinitionReader(JSONObject(), known: known, place: place, at: "\(path)\(key).")
         }
@@ -93,7 +97,7 @@ struct DefinitionReader {
     }
 
     /// An array of objects with the keys of `known`, each to be read in its turn.
-    func objects(_ key: String, known: [String]) throws(CredentialError) -> [DefinitionReader] {
+    package func objects(_ key: String, known: [String]) throws(CredentialError) -> [DefinitionReader] {
         guard let value = members[key] else { return [] }
         guard let elements = value.array else { throw wrongKind(key, expected: "an array of objects") }
         var readers: [DefinitionReader] = []
@@ -106,14 +110,14 @@ struct DefinitionReader {
     }
 
     /// A boolean.
-    func flag(_ key: String) throws(CredentialError) -> Bool? {
+    package func flag(_ key: String) throws(CredentialError) -> Bool? {
         guard let value = members[key] else { return nil }
         guard let flag = value.bool else { throw wrongKind(key, expected: "true or false") }
         return flag
     }
 
     /// A whole number within `range`.
-    func integer(_ key: String, in range: ClosedRange<Int64>) throws(CredentialError) -> Int64? {
+    package func integer(_ key: String, in range: ClosedRange<Int64>) throws(CredentialError) -> Int64? {
         guard let value = members[key] else { return nil }
         guard let number = value.integer else { throw wrongKind(key, expected: "a whole number") }
         guard range.contains(number) else {
@@ -123,7 +127,7 @@ struct DefinitionReader {
     }
 
     /// One of the words of `type`.
-    func choice<Choice: CaseIterable & RawRepresentable<String>>(
+    package func choice<Choice: CaseIterable & RawRepresentable<String>>(
         _ key: String, of type: Choice.Type
     ) throws(CredentialError) -> Choice? {
         guard let word = try string(key) else { return nil }
@@ -137,12 +141,12 @@ struct DefinitionReader {
     }
 
     /// The error for a value that does not do.
-    func fault(_ key: String, _ problem: String, hint: String? = nil) -> CredentialError {
+    package func fault(_ key: String, _ problem: String, hint: String? = nil) -> CredentialError {
         CredentialError(.configuration, "key '\(path)\(key)' \(problem) in \(place)", hint: hint)
     }
 
     /// The error for a value of the wrong kind.
-    func wrongKind(_ key: String, expected: String) -> CredentialError {
+    package func wrongKind(_ key: String, expected: String) -> CredentialError {
         wrongKind(key, members[key] ?? .null, expected: expected)
     }
 

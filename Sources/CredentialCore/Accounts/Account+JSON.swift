@@ -15,6 +15,7 @@ extension Account {
         json["name"] = displayName.map(JSONValue.string)
         json["label"] = label.map(JSONValue.string)
         json["store"] = .string(store.rawValue)
+        json["leftover"] = leftover.map { .string($0.rawValue) }
         switch status {
         case .active: json["status"] = "active"
         case .needsLogin(let reason):
@@ -48,6 +49,7 @@ extension Account {
         username = try reader.optionalString("username")
         displayName = try reader.optionalString("name")
         label = try reader.optionalString("label")
+        leftover = try reader.optionalString("leftover").flatMap(StoreKind.init(rawValue:))
         switch try reader.string("status") {
         case "active": status = .active
         case "needs-login": status = .needsLogin(reason: try reader.optionalString("status_reason") ?? "")

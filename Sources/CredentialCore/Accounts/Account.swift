@@ -23,6 +23,9 @@ public struct Account: Sendable, Hashable {
     public var label: String?
     /// Where its secrets are. Exactly one store is authoritative.
     public var store: StoreKind
+    /// A store that may hold a copy that does not count: what a migration between the stores has begun to write, or
+    /// has not removed yet.
+    public var leftover: StoreKind?
     /// Whether it can give tokens.
     public var status: Status
     /// The policies it holds grants for, sorted; empty where the provider has none.

@@ -1,26 +1,40 @@
 /// The adapters there are, by name. Built-in ones come first; nothing can take their place.
 public struct AdapterRegistry: Sendable {
-    private let adapters: [any CredentialAdapter]
+    /// Finds an external adapter by its name; `nil` where none is installed.
+    ///
+    /// - Throws: ``ErrorCode/configuration`` for one that is there but must not be used, with the reason.
+    public typealias External = @Sendable (_ name: String) throws(CredentialError) -> (any CredentialAdapter)?
+
+    /// The built-in adapters, in order.
+    public let builtIn: [any CredentialAdapter]
+    private let external: External
 
     /// Makes a registry; of two adapters with one name the first wins.
-    public init(_ adapters: [any CredentialAdapter]) { self.adapters = adapters }
-
-    /// All adapters, in order.
-    public var all: [any CredentialAdapter] { adapters }
+    ///
+    /// - Parameter external: asked for names that no built-in adapter has, and only then.
+    public init(_ builtIn: [any CredentialAdapter], external: @escaping External = { _ in nil }) {
+        self.builtIn = builtIn
+        self.external = external
+    }
 
     /// The adapter that a type names.
     ///
-    /// - Throws: ``ErrorCode/configuration`` when there is none of that name.
+    /// - Throws: ``ErrorCode/configuration`` when there is none of that name, or it must not be used.
     public func adapter(of type: AccountType) throws(CredentialError) -> any CredentialAdapter {
-        guard let adapter = adapters.first(where: { $0.name == type.adapter }) else {
-            let known = adapters.map(\.name)
-            throw CredentialError(
-                .configuration,
-                "account type \(type.name) names the adapter '\(ForeignText.shown(type.adapter, limit: 60))', "
-                    + "which is not installed",
-                hint: NearestWord.to(type.adapter, among: known).map { "did you mean '\($0)'?" }
-                    ?? "credmgr providers")
-        }
-        return adapter
+        if let adapter = try adapter(named: type.adapter) { return adapter }
+        throw CredentialError(
+            .configuration,
+            "account type \(type.name) names the adapter '\(ForeignText.shown(type.adapter, limit: 60))', "
+                + "which is not installed",
+            hint: NearestWord.to(type.adapter, among: builtIn.map(\.name)).map { "did you mean '\($0)'?" }
+                ?? "credmgr providers")
+    }
+
+    /// The adapter called `name`; `nil` where there is none.
+    ///
+    /// - Throws: ``ErrorCode/configuration`` for an external one that must not be used.
+    public func adapter(named name: String) throws(CredentialError) -> (any CredentialAdapter)? {
+        if let adapter = builtIn.first(where: { $0.name == name }) { return adapter }
+        return try external(name)
     }
 }

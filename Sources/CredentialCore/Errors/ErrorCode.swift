@@ -39,6 +39,8 @@ public enum ErrorCode: String, Sendable, CaseIterable {
     case malformedReply = "malformed_reply"
     /// The operation is one that the provider does not have.
     case unsupported
+    /// `doctor` found something wrong; its result says what.
+    case problemsFound = "problems_found"
     /// Interrupted by a signal.
     case interrupted
     /// A fault of this program.
@@ -47,7 +49,7 @@ public enum ErrorCode: String, Sendable, CaseIterable {
     /// The exit status of a command that ends with this error.
     public var exitStatus: Int32 {
         switch self {
-        case .inputOutput, .malformedReply, .internalFault: 1
+        case .inputOutput, .malformedReply, .problemsFound, .internalFault: 1
         case .usage, .configuration, .unknownType, .unsupported: 2
         case .noSuchAccount, .ambiguousAccount: 3
         case .signInRequired: 4

@@ -50,4 +50,19 @@ public struct AccountEvent: Sendable, Hashable {
 public protocol EventLog: Sendable {
     /// Adds an event. A log that cannot be written never fails the operation that it tells of.
     func append(_ event: AccountEvent)
+
+    /// Follows what is added from now on, by any process.
+    ///
+    /// - Parameter group: the one to follow; all, also those that appear later, for `nil`.
+    /// - Throws: ``ErrorCode/inputOutput``.
+    func follow(_ group: KeychainGroup?) throws(CredentialError) -> any EventFeed
+}
+
+/// Events as they happen.
+public protocol EventFeed {
+    /// The next event, waiting for it at most `timeout` milliseconds; for ever for `nil`.
+    ///
+    /// - Returns: `nil` when none came in time.
+    /// - Throws: ``ErrorCode/inputOutput``.
+    func next(timeout: Int64?) throws(CredentialError) -> AccountEvent?
 }

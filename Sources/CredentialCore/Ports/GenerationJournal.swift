@@ -11,6 +11,14 @@ public protocol GenerationJournal: Sendable {
     /// - Throws: ``ErrorCode/inputOutput``.
     func write(_ sealed: [UInt8], for account: String, in group: KeychainGroup) throws(CredentialError)
 
+    /// Sets room for a record of `size` bytes aside, so that writing it cannot fail for want of it.
+    ///
+    /// - Throws: ``ErrorCode/inputOutput``.
+    func reserve(_ size: Int, for account: String, in group: KeychainGroup) throws(CredentialError)
+
+    /// Gives the room back, as far as no record has taken it.
+    func releaseReserve(for account: String, in group: KeychainGroup)
+
     /// Drops the record; dropping what is not there is no error.
     ///
     /// - Throws: ``ErrorCode/inputOutput``.

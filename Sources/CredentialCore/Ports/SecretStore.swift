@@ -68,6 +68,56 @@ public protocol SecretStore: Sendable {
     ///
     /// - Throws: as ``read(_:)``.
     func items(of group: KeychainGroup, kind: SecretItem.Kind) throws(CredentialError) -> [SecretItem]
+
+    /// Opens what is locked of a group, asking a person where one can be asked.
+    ///
+    /// - Parameter seconds: how long it stays open, where the store can limit that.
+    /// - Returns: whether there was anything that could be locked.
+    /// - Throws: as ``read(_:)``.
+    func unlock(_ group: KeychainGroup, seconds: Int64) throws(CredentialError) -> Bool
+
+    /// Locks a group's secrets again where that is this program's to do.
+    ///
+    /// - Returns: whether it was.
+    /// - Throws: as ``read(_:)``.
+    func lock(_ group: KeychainGroup) throws(CredentialError) -> Bool
+
+    /// Makes `key` the only one that opens a group's secrets.
+    ///
+    /// - Throws: ``ErrorCode/unsupported`` where others keep the keys; as ``write(_:for:label:)``.
+    func setKey(_ key: StoreKey, of group: KeychainGroup) throws(CredentialError)
+
+    /// Facts for `doctor`: what provides the store and what state it is in, one sentence each.
+    ///
+    /// - Throws: ``ErrorCode/storeUnavailable``.
+    func facts() throws(CredentialError) -> [String]
+}
+
+/// What opens a store.
+public enum StoreKey: Sendable {
+    /// A passphrase.
+    case passphrase(Secret)
+    /// The user's key file.
+    case keyFile
+}
+
+extension SecretStore {
+    /// Asks for something, which unlocks what has to be unlocked for an answer.
+    public func unlock(_ group: KeychainGroup, seconds: Int64) throws(CredentialError) -> Bool {
+        _ = try items(of: group, kind: .tokenSet)
+        return true
+    }
+
+    /// Leaves the store as it is.
+    public func lock(_ group: KeychainGroup) throws(CredentialError) -> Bool { false }
+
+    /// Refuses.
+    public func setKey(_ key: StoreKey, of group: KeychainGroup) throws(CredentialError) {
+        throw CredentialError(.unsupported, "the \(kind.shownName) has keys of its own")
+    }
+
+    /// None.
+    public func facts() throws(CredentialError) -> [String] { [] }
 }
 
 /// Gives the stores; opening one is put off until it is asked for.

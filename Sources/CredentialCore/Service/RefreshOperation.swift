@@ -33,69 +33,88 @@ package struct RefreshOperation: GrantRefresher {
             }
             request.subjectToken = token
         }
+        try repository.reserve(for: job.tokenSet, in: job.group)
         let issued: IssuedTokens
         do throws(CredentialError) {
             issued = try adapter.refresh(request, in: context)
         } catch {
-            if error.code == .signInRequired { try markLost(job, grant, error) }
-            throw error
+            repository.releaseReserve(for: job.tokenSet, in: job.group)
+            guard error.code == .signInRequired else { throw error }
+            return try markLost(job, grant, error)
+        }
+        return try persist(issued, job)
+    }
+
+    private func persist(_ issued: IssuedTokens, _ job: RefreshJob) throws(CredentialError) -> RefreshOutcome {
+        let now = context.clock.now
+        var warnings: [String] = []
+        var set = renewed(job.tokenSet, by: issued, job, now)
+        var outcome = try repository.save(&set, in: job.group)
+        if case .overtaken(let newer?) = outcome,
+            newer.grants[job.key.policy] == job.tokenSet.grants[job.key.policy]
+        {
+            // Something else of the account was changed; the grant still is the one that was just used up.
+            set = renewed(newer, by: issued, job, now)
+            outcome = try repository.save(&set, in: job.group)
+        }
+        switch outcome {
+        case .stored: break
+        case .journaled(let failure):
+            warnings.append(
+                "the \(set.account.store.shownName) did not take the new tokens (\(failure.message)); "
+                    + "they are kept encrypted beside the registry and will be put there by the next run")
+        case .overtaken(let newer):
+            guard newer != nil else { throw gone(set.account) }
+            warnings.append("another process has signed \(set.account.id) in again meanwhile; its tokens are kept")
         }
         guard let token = issued.accessToken else {
             throw CredentialError(.malformedReply, "the provider's reply to the refresh holds no token")
         }
-        return try persist(issued, token, job)
-    }
-
-    private func persist(
-        _ issued: IssuedTokens, _ token: AccessToken, _ job: RefreshJob
-    ) throws(CredentialError) -> RefreshOutcome {
-        let now = context.clock.now
-        var set = job.tokenSet
-        set.grants[job.key.policy] = issued.grant
-        set.keep(token, now: now)
-        set.account.status = .active
-        if job.subjectKey == nil {
-            set.account.expiresAt = token.expiresAt
-            set.account.refreshExpiresAt = issued.grant.refreshExpiresAt
-            set.account.scope = token.scope
-        }
-        set.account.updatedAt = now
-        var warnings: [String] = []
-        if case .journaled(let failure) = try repository.save(&set, in: job.group) {
-            warnings.append(
-                "the \(set.account.store.shownName) did not take the new tokens (\(failure.message)); "
-                    + "they are kept encrypted beside the registry and will be put there by the next run")
+        if case .overtaken = outcome {
+            return RefreshOutcome(token: token, idToken: issued.grant.idToken, warnings: warnings)
         }
         let account = set.account
         // The tokens are safe now; what follows only mirrors them, and must not turn a success into a failure.
-        do throws(CredentialError) {
-            try registry.update(job.group) { (registry) throws(CredentialError) in
-                guard var known = registry[id: account.id] else { return }
-                known.adoptFacts(of: account)
-                registry[id: account.id] = known
-            }
-        } catch {
+        do throws(CredentialError) { try mirror(account, job.group) } catch {
             warnings.append("the registry was not updated: \(error.message)")
         }
         cache.replace(token, of: account.id, in: job.group, now: now)
-        events.append(
-            AccountEvent(
-                kind: .tokenRefreshed, time: now, group: job.group, type: job.type.name, account: account.id,
-                policy: job.key.policy.isEmpty ? nil : job.key.policy))
+        append(.tokenRefreshed, job, now)
         return RefreshOutcome(token: token, idToken: issued.grant.idToken, warnings: warnings)
     }
 
-    /// Notes that the provider takes the grant no more, unless the store holds another refresh token by now than the
-    /// one that was sent.
-    private func markLost(_ job: RefreshJob, _ sent: Grant, _ error: CredentialError) throws(CredentialError) {
-        let account = job.tokenSet.account
-        guard var set = try repository.read(account, in: job.group, isLocked: true),
-            var grant = set.grants[job.key.policy], grant.refreshToken == sent.refreshToken
-        else {
-            throw CredentialError(
-                .temporary, "another process has replaced the tokens of \(account.id) meanwhile", hint: "try again")
+    /// `set` with what was issued.
+    private func renewed(
+        _ set: TokenSet, by issued: IssuedTokens, _ job: RefreshJob, _ now: Instant
+    ) -> TokenSet {
+        var set = set
+        set.grants[job.key.policy] = issued.grant
+        set.account.status = .active
+        set.account.refreshExpiresAt = issued.grant.refreshExpiresAt
+        set.account.updatedAt = now
+        if let token = issued.accessToken { set.keep(token, now: now) }
+        // A token had by exchange is one for another API; the account's own is what it is listed with.
+        if let token = issued.accessToken, job.subjectKey == nil {
+            set.account.expiresAt = token.expiresAt
+            set.account.scope = token.scope
         }
+        return set
+    }
+
+    /// Notes that the provider takes the grant no more, unless the store holds another refresh token by now than the
+    /// one that was sent: then nothing is changed, and a peer's fresh token is given out.
+    private func markLost(
+        _ job: RefreshJob, _ sent: Grant, _ error: CredentialError
+    ) throws(CredentialError) -> RefreshOutcome {
+        let account = job.tokenSet.account
         let now = context.clock.now
+        guard var set = try repository.read(account, in: job.group, isLocked: true) else { throw gone(account) }
+        guard var grant = set.grants[job.key.policy], grant.refreshToken == sent.refreshToken else {
+            if let token = set.accessToken(for: job.key), Freshness().allows(token, now: now) {
+                return RefreshOutcome(token: token, idToken: set.grants[job.key.policy]?.idToken)
+            }
+            throw replaced(account)
+        }
         grant.lostReason = error.message
         set.grants[job.key.policy] = grant
         set.accessTokens.removeAll { $0.key.policy == job.key.policy && $0.expiresAt <= now }
@@ -103,17 +122,35 @@ package struct RefreshOperation: GrantRefresher {
             set.account.status = .needsLogin(reason: error.message)
         }
         set.account.updatedAt = now
-        let marked = set.account
-        _ = try repository.save(&set, in: job.group)
-        try registry.update(job.group) { (registry) throws(CredentialError) in
-            guard var known = registry[id: marked.id] else { return }
-            known.adoptFacts(of: marked)
-            registry[id: marked.id] = known
+        if case .overtaken = try repository.save(&set, in: job.group) { throw replaced(account) }
+        try mirror(set.account, job.group)
+        append(.tokenLost, job, now, reason: error.message)
+        throw error
+    }
+
+    private func mirror(_ account: Account, _ group: KeychainGroup) throws(CredentialError) {
+        try registry.update(group) { (registry) throws(CredentialError) in
+            guard var known = registry[id: account.id] else { return }
+            known.adoptFacts(of: account)
+            registry[id: account.id] = known
         }
+    }
+
+    private func append(_ kind: AccountEvent.Kind, _ job: RefreshJob, _ now: Instant, reason: String? = nil) {
         events.append(
             AccountEvent(
-                kind: .tokenLost, time: now, group: job.group, type: job.type.name, account: marked.id,
-                policy: job.key.policy.isEmpty ? nil : job.key.policy, reason: error.message))
+                kind: kind, time: now, group: job.group, type: job.type.name, account: job.tokenSet.account.id,
+                policy: job.key.policy.isEmpty ? nil : job.key.policy, reason: reason))
+    }
+
+    private func gone(_ account: Account) -> CredentialError {
+        CredentialError(
+            .signInRequired, "\(account.id) has to sign in again: its secrets were removed during the refresh")
+    }
+
+    private func replaced(_ account: Account) -> CredentialError {
+        CredentialError(
+            .temporary, "another process has replaced the tokens of \(account.id) meanwhile", hint: "try again")
     }
 }
 

@@ -63,7 +63,11 @@ package struct SignInService: Sendable {
         defer { lock.release() }
 
         var set = TokenSet(account: account, journalKey: random.bytes(32))
-        if !isNew, let stored = try repository.read(account, in: group, isLocked: true) { set = stored }
+        if !isNew {
+            if let stored = try repository.readUndamaged(account, in: group) { set = stored }
+            // Between the look at the registry and the lock the account may have been moved.
+            account.store = try repository.place(of: account, in: group)
+        }
         set.grants[policy] = result.tokens.grant
         set.accessTokens.removeAll { $0.key.policy == policy }
         if let token = result.tokens.accessToken { set.keep(token, now: now) }
@@ -71,28 +75,50 @@ package struct SignInService: Sendable {
         account.issuer = result.identity.issuer ?? account.issuer
         account.username = result.identity.username ?? account.username
         account.displayName = result.identity.displayName ?? account.displayName
-        account.status = .active
         account.policies = set.grants.keys.filter { !$0.isEmpty }.sorted()
-        account.scope = result.tokens.grant.scope
-        account.expiresAt = result.tokens.accessToken?.expiresAt
-        account.refreshExpiresAt = result.tokens.grant.refreshExpiresAt
+        // A policy that gives no refresh token, as one that resets passwords, says nothing of how long the sign-in
+        // lasts where another policy's can be renewed.
+        let isLasting = set.grants.allSatisfy { $0.key == policy || !$0.value.isRenewable }
+        if result.tokens.grant.isRenewable || isLasting {
+            account.status = .active
+            account.scope = result.tokens.grant.scope
+            account.expiresAt = result.tokens.accessToken?.expiresAt
+            account.refreshExpiresAt = result.tokens.grant.refreshExpiresAt
+        }
         account.updatedAt = now
         set.account = account
 
         var warnings: [String] = []
-        if case .journaled(let failure) = try repository.save(&set, in: group) {
+        switch try repository.save(&set, in: group) {
+        case .stored: break
+        case .journaled(let failure):
             // A first sign-in has no older item that could open the journal.
             if isNew {
                 try repository.forgetJournal(account, in: group)
+                // The store may have taken it all the same; nothing would lead to it.
+                try? repository.remove(account, in: group)
                 throw failure
             }
             warnings.append("the \(account.store.shownName) did not take the new tokens: \(failure.message)")
+        case .overtaken:
+            throw CredentialError(
+                .temporary, "another process has changed \(account.id) meanwhile", hint: "sign in again")
         }
         let kept = account
-        try registry.update(group) { (registry) throws(CredentialError) in
-            var entry = kept
-            entry.label = registry[id: kept.id]?.label
-            registry[id: kept.id] = entry
+        do throws(CredentialError) {
+            try registry.update(group) { (registry) throws(CredentialError) in
+                var entry = kept
+                entry.label = registry[id: kept.id]?.label
+                entry.leftover = registry[id: kept.id]?.leftover
+                registry[id: kept.id] = entry
+            }
+        } catch {
+            // Nothing would ever lead to the secrets of an account that is not listed. It may be listed all the
+            // same, where only making it durable failed.
+            if isNew, let listed = try? registry.read(group), listed[id: kept.id] == nil {
+                try? repository.remove(kept, in: group)
+            }
+            throw error
         }
         cache.drop(account.id, in: group)
         events.append(

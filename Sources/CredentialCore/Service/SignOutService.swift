@@ -34,18 +34,21 @@ package struct SignOutService: Sendable {
     ) throws(CredentialError) {
         let lock = try locks.lock(account.id, in: group, seconds: lockWait)
         defer { lock.release() }
-        var set = try repository.read(account, in: group, isLocked: true)
+        var set = try repository.readUndamaged(account, in: group)
         let forgotten = set?.grants.filter { policy == nil || $0.key == policy } ?? [:]
         if let policy, forgotten.isEmpty {
             throw CredentialError(.noSuchAccount, "account \(account.id) has no sign-in for policy \(policy)")
         }
         try beforehand(forgotten)
-        cache.drop(account.id, in: group)
+        defer { cache.drop(account.id, in: group) }
         if let policy, set?.grants.count ?? 0 > 1 {
             set?.grants[policy] = nil
             set?.accessTokens.removeAll { $0.key.policy == policy }
             set?.account.policies.removeAll { $0 == policy }
-            if var remaining = set { _ = try repository.save(&remaining, in: group) }
+            if var remaining = set, case .overtaken = try repository.save(&remaining, in: group) {
+                throw CredentialError(
+                    .temporary, "another process has changed \(account.id) meanwhile", hint: "try again")
+            }
             try registry.update(group) { (registry) throws(CredentialError) in
                 registry[id: account.id]?.policies.removeAll { $0 == policy }
             }

@@ -1,12 +1,16 @@
 /// Gives valid access tokens: from the store while they are fresh, else by exactly one refresh.
 ///
-/// The order of things is the product's promise (contract §6): lock the account, read the store again, refresh,
-/// persist, and only then give the token out. Nothing is refreshed without the lock. Where a peer holds the lock,
-/// a token that is still good is given at once; only who needs a new one waits.
+/// The order of things is the product's promise: lock the account, read the store again, refresh, persist, and only
+/// then give the token out. Nothing is refreshed without the lock. Where a peer holds the lock, a token that is still
+/// good is given at once; only who needs a new one waits.
+///
+/// The cache is filled under the lock only: a sign-out, which holds it too, then leaves nothing behind.
 package struct TokenService: Sendable {
     private let repository: TokenSetRepository
+    private let registry: any RegistryStore
     private let locks: any AccountLocks
     private let refresher: any GrantRefresher
+    private let cache: TokenCache
     private let clock: any WallClock
     private let lockWait: Int
 
@@ -14,12 +18,14 @@ package struct TokenService: Sendable {
     ///
     /// - Parameter lockWait: how long to wait for a peer's refresh, in seconds.
     package init(
-        repository: TokenSetRepository, locks: any AccountLocks, refresher: any GrantRefresher,
-        clock: any WallClock, lockWait: Int
+        repository: TokenSetRepository, registry: any RegistryStore, locks: any AccountLocks,
+        refresher: any GrantRefresher, cache: TokenCache, clock: any WallClock, lockWait: Int
     ) {
         self.repository = repository
+        self.registry = registry
         self.locks = locks
         self.refresher = refresher
+        self.cache = cache
         self.clock = clock
         self.lockWait = lockWait
     }
@@ -68,13 +74,19 @@ package struct TokenService: Sendable {
         package var refreshed: Bool
         /// What the user should know.
         package var warnings: [String]
+        /// Why it was not renewed although it lives shorter than asked for; the warnings tell of it, too.
+        package var failure: CredentialError?
 
         /// Makes an answer.
-        package init(token: AccessToken, idToken: Secret?, refreshed: Bool, warnings: [String] = []) {
+        package init(
+            token: AccessToken, idToken: Secret?, refreshed: Bool, warnings: [String] = [],
+            failure: CredentialError? = nil
+        ) {
             self.token = token
             self.idToken = idToken
             self.refreshed = refreshed
             self.warnings = warnings
+            self.failure = failure
         }
     }
 
@@ -83,33 +95,67 @@ package struct TokenService: Sendable {
     /// - Throws: ``ErrorCode/signInRequired`` when there is no usable grant; ``ErrorCode/temporary`` and
     ///   ``ErrorCode/lockTimeout`` when trying again may help; the errors of the store.
     package func token(_ request: Request) throws(CredentialError) -> Answer {
-        let lock: any HeldLock
-        // What a peer was about to replace: a token other than that one is as new as a forced refresh can ask for.
-        var replaced: AccessToken??
-        if let free = try locks.tryLock(request.account.id, in: request.group) {
-            lock = free
-        } else {
-            // A peer is at work. What is still good needs no waiting for it.
-            let set = try read(request, isLocked: false)
-            replaced = set.accessToken(for: request.key)
-            if !request.forceRefresh, let answer = fresh(in: set, request) { return answer }
-            do throws(CredentialError) {
-                lock = try locks.lock(request.account.id, in: request.group, seconds: lockWait)
-            } catch {
-                guard error.isTransient, !request.forceRefresh,
-                    let answer = stillValid(in: set, request, because: error)
-                else { throw error }
-                return answer
-            }
-        }
-        defer { lock.release() }
-        let set = try read(request, isLocked: true)
-        if let answer = fresh(in: set, request),
-            !request.forceRefresh || replaced.map({ $0 != answer.token }) == true
-        {
+        let free: (any HeldLock)?
+        do throws(CredentialError) {
+            free = try locks.tryLock(request.account.id, in: request.group)
+        } catch {
+            // Nothing is refreshed where locks do not work. What is fresh needs none.
+            guard !request.forceRefresh, let set = try? read(request),
+                let answer = fresh(in: set, request)
+            else { throw error }
             return answer
         }
+        if let free { return try answer(request, holding: free, sinceSeeing: nil) }
+        // A peer is at work. What is still good needs no waiting for it.
+        let seen = try read(request)
+        if !request.forceRefresh, let answer = fresh(in: seen, request) { return answer }
+        let lock: any HeldLock
+        do throws(CredentialError) {
+            lock = try locks.lock(request.account.id, in: request.group, seconds: lockWait)
+        } catch {
+            guard error.isTransient, !request.forceRefresh,
+                let answer = stillValid(in: seen, request, because: error)
+            else { throw error }
+            return answer
+        }
+        return try answer(request, holding: lock, sinceSeeing: seen)
+    }
+
+    /// - Parameter seen: the token set as it was when the waiting for the lock began; `nil` where it was free.
+    private func answer(
+        _ request: Request, holding lock: any HeldLock, sinceSeeing seen: TokenSet?
+    ) throws(CredentialError) -> Answer {
+        defer { lock.release() }
+        var stored = try repository.read(request.account, in: request.group, isLocked: true)
+        if !request.forceRefresh, let stored, let answer = fresh(in: stored, request) {
+            cache.keep(answer.token, of: request.account.id, in: request.group, now: clock.now)
+            return answer
+        }
+        // Before anything is sent: the account may have been signed out, or moved to another store, since the caller
+        // looked it up.
+        guard let account = try registry.read(request.group)[id: request.account.id] else {
+            throw signInRequired(request, "it was signed out meanwhile")
+        }
+        if account.store != request.account.store {
+            stored = try repository.read(account, in: request.group, isLocked: true)
+        }
+        var request = request
+        request.account = account
+        guard let set = stored else { throw secretsAreGone(request) }
+        if let answer = renewed(in: set, sinceSeeing: seen, request) { return answer }
         return try refresh(set, request, lock)
+    }
+
+    /// What a peer obtained while this process waited for the lock, or what a move to another store brought along: as
+    /// new as a refresh of our own would be.
+    private func renewed(in set: TokenSet, sinceSeeing seen: TokenSet?, _ request: Request) -> Answer? {
+        if !request.forceRefresh, let answer = fresh(in: set, request) { return answer }
+        guard let seen, let token = set.accessToken(for: request.key), seen.accessToken(for: request.key) != token,
+            Freshness().allows(token, now: clock.now)
+        else { return nil }
+        return Answer(
+            token: token, idToken: set.grants[request.key.policy]?.idToken, refreshed: false,
+            warnings: shortLife(of: token, request))
     }
 
     private func refresh(
@@ -120,19 +166,16 @@ package struct TokenService: Sendable {
         }
         guard grant.isRenewable || subjectToken(in: set, request) != nil else {
             let reason = grant.lostReason ?? "the provider gave no refresh token"
-            if !request.forceRefresh, let answer = stillValid(in: set, request, because: nil) { return answer }
-            throw signInRequired(request, reason)
+            let failure = signInRequired(request, reason)
+            if !request.forceRefresh, let answer = stillValid(in: set, request, because: failure) { return answer }
+            throw failure
         }
         do throws(CredentialError) {
             let (job, renewal) = try job(set, request, lock)
             let outcome = try refresher.refresh(job, holding: lock)
-            var warnings = (renewal?.warnings ?? []) + outcome.warnings
-            if let wanted = request.freshness.minimumValidity,
-                outcome.token.expiresAt.seconds(since: clock.now) < wanted
-            {
-                warnings.append("the provider's tokens live shorter than the \(wanted) s asked for")
-            }
-            return Answer(token: outcome.token, idToken: outcome.idToken, refreshed: true, warnings: warnings)
+            return Answer(
+                token: outcome.token, idToken: outcome.idToken, refreshed: true,
+                warnings: (renewal?.warnings ?? []) + outcome.warnings + shortLife(of: outcome.token, request))
         } catch {
             if error.isTransient, let answer = stillValid(in: set, request, because: error) { return answer }
             throw error.code == .signInRequired ? error.withHint(loginCommand(request)) : error
@@ -152,7 +195,10 @@ package struct TokenService: Sendable {
             RefreshJob(
                 group: request.group, type: request.type, key: subject.key, scope: subject.scope, tokenSet: set),
             holding: lock)
-        job.tokenSet = try read(request, isLocked: true)
+        guard let set = try repository.read(request.account, in: request.group, isLocked: true) else {
+            throw secretsAreGone(request)
+        }
+        job.tokenSet = set
         return (job, renewal)
     }
 
@@ -163,11 +209,21 @@ package struct TokenService: Sendable {
         return token
     }
 
-    private func read(_ request: Request, isLocked: Bool) throws(CredentialError) -> TokenSet {
-        guard let set = try repository.read(request.account, in: request.group, isLocked: isLocked) else {
-            throw signInRequired(request, "its secrets are gone from the \(request.account.store.shownName)")
+    private func shortLife(of token: AccessToken, _ request: Request) -> [String] {
+        guard let wanted = request.freshness.minimumValidity, token.expiresAt.seconds(since: clock.now) < wanted
+        else { return [] }
+        return ["the provider's tokens live shorter than the \(wanted) s asked for"]
+    }
+
+    private func read(_ request: Request) throws(CredentialError) -> TokenSet {
+        guard let set = try repository.read(request.account, in: request.group, isLocked: false) else {
+            throw secretsAreGone(request)
         }
         return set
+    }
+
+    private func secretsAreGone(_ request: Request) -> CredentialError {
+        signInRequired(request, "its secrets are gone from the \(request.account.store.shownName)")
     }
 
     private func fresh(in set: TokenSet, _ request: Request) -> Answer? {
@@ -179,15 +235,14 @@ package struct TokenService: Sendable {
     }
 
     /// The token that cannot be renewed now but has not ended yet.
-    private func stillValid(in set: TokenSet, _ request: Request, because error: CredentialError?) -> Answer? {
+    private func stillValid(in set: TokenSet, _ request: Request, because error: CredentialError) -> Answer? {
         guard let token = set.accessToken(for: request.key),
             Freshness(minimumValidity: 1).allows(token, now: clock.now)
         else { return nil }
         let left = token.expiresAt.seconds(since: clock.now)
-        let reason = error.map { "it could not be renewed: \($0.message)" } ?? "it cannot be renewed"
         return Answer(
             token: token, idToken: set.grants[request.key.policy]?.idToken, refreshed: false,
-            warnings: ["this token ends in \(left) s; \(reason)"])
+            warnings: ["this token ends in \(left) s; it could not be renewed: \(error.message)"], failure: error)
     }
 
     private func signInRequired(_ request: Request, _ reason: String) -> CredentialError {
@@ -201,15 +256,5 @@ package struct TokenService: Sendable {
         let policy = request.key.policy.isEmpty ? "" : " --policy \(request.key.policy)"
         let group = request.group == request.type.keychainGroup ? "" : " --group \(request.group)"
         return "credmgr login --type \(request.type.name)\(policy)\(group)"
-    }
-}
-
-extension StoreKind {
-    /// The store's name in sentences.
-    package var shownName: String {
-        switch self {
-        case .secretService: "Secret Service"
-        case .file: "encrypted file"
-        }
     }
 }

@@ -38,10 +38,14 @@ package struct TokenCache: Sendable {
         keep(token, of: account, in: group, now: now)
     }
 
-    /// Drops every token of an account.
+    /// Drops every token of an account, and what earlier calls found out about any.
     package func drop(_ account: String, in group: KeychainGroup) {
         cache.removeAll(prefix: prefix(account, group))
+        cache.removeAll(prefix: memoPrefix)
     }
+
+    /// What the names of memos begin with; no group's entry begins so, for an account's id holds no slash.
+    package var memoPrefix: String { "\(home)\nmemo\n/" }
 
     /// Drops every token of this data folder.
     package func dropAll() { cache.removeAll(prefix: "\(home)\n") }

@@ -19,7 +19,10 @@ public struct TokenRequestKey: Sendable, Hashable {
         parameters: [String: String] = [:], bearer: AccountType.BearerKind = .accessToken
     ) {
         self.policy = policy
-        self.scope = Set(scope).sorted()
+        // Without a set, whose first one costs the fast path a search of all conformances.
+        var distinct: [String] = []
+        for word in scope.sorted() where distinct.last != word { distinct.append(word) }
+        self.scope = distinct
         self.resource = resource
         self.audience = audience
         self.parameters = parameters

@@ -150,7 +150,9 @@ extension TokenRequestKey {
     package init?(json object: JSONObject) {
         guard let scope = object["scope"]?.array?.compactMap(\.string) else { return nil }
         var parameters: [String: String] = [:]
-        for (name, value) in object["parameters"]?.object?.members ?? [] { parameters[name] = value.string }
+        if let members = object["parameters"]?.object?.members {
+            for (name, value) in members { parameters[name] = value.string }
+        }
         guard let bearer = AccountType.BearerKind(rawValue: object["bearer"]?.string ?? "access_token") else {
             return nil
         }

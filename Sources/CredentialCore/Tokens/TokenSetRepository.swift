@@ -7,16 +7,18 @@
 package struct TokenSetRepository: Sendable {
     private let stores: any SecretStores
     private let journal: any GenerationJournal
+    private let registry: any RegistryStore
     private let cryptography: any Cryptography
     private let random: any RandomSource
 
     /// Makes a repository on its parts.
     package init(
-        stores: any SecretStores, journal: any GenerationJournal, cryptography: any Cryptography,
-        random: any RandomSource
+        stores: any SecretStores, journal: any GenerationJournal, registry: any RegistryStore,
+        cryptography: any Cryptography, random: any RandomSource
     ) {
         self.stores = stores
         self.journal = journal
+        self.registry = registry
         self.cryptography = cryptography
         self.random = random
     }
@@ -27,6 +29,8 @@ package struct TokenSetRepository: Sendable {
         case stored
         /// Sealed in the journal, because the store failed as told; the next run puts it into the store.
         case journaled(CredentialError)
+        /// Not at all: the store holds this newer generation by now, or nothing any more.
+        case overtaken(TokenSet?)
     }
 
     /// The newest generation of an account's token set: the store's, or the journal's where the store fell behind.
@@ -37,30 +41,85 @@ package struct TokenSetRepository: Sendable {
     package func read(
         _ account: Account, in group: KeychainGroup, isLocked: Bool
     ) throws(CredentialError) -> TokenSet? {
-        let store = try stores.store(account.store)
-        guard let bytes = try store.read(item(account, group)) else { return nil }
-        let stored = try TokenSet(decoding: bytes)
+        // The caller may have looked at the registry before a migration moved the account. Under the lock only the
+        // registry's word of now counts; without it an old copy is as good as the new one, but its absence is not.
+        var place = isLocked ? try self.place(of: account, in: group) : account.store
+        var bytes = try stores.store(place).read(item(account, group))
+        if bytes == nil, !isLocked {
+            let now = try self.place(of: account, in: group)
+            if now != place { bytes = try stores.store(now).read(item(account, group)) }
+            place = now
+        }
+        guard let bytes else { return nil }
+        var stored = try TokenSet(decoding: bytes)
+        stored.account.store = place
         guard let sealed = try journal.read(account.id, in: group) else { return stored }
-        guard let journaled = try open(sealed, key: stored.journalKey, account.id, group),
+        guard var journaled = try open(sealed, key: stored.journalKey, account.id, group),
             journaled.generation > stored.generation
         else {
             if isLocked { try journal.remove(account.id, in: group) }
             return stored
         }
+        journaled.account.store = place
         if isLocked {
+            let store = try stores.store(place)
             // The journal stays until a later run has read this generation from the store.
             try? store.write(journaled.encoded(), for: item(account, group), label: label(journaled.account))
         }
         return journaled
     }
 
-    /// Keeps the next generation of a token set. The caller holds the account's lock.
+    /// As ``read(_:in:isLocked:)`` under the lock, for those who replace or remove what is there: a damaged item counts
+    /// as none.
+    package func readUndamaged(
+        _ account: Account, in group: KeychainGroup
+    ) throws(CredentialError) -> TokenSet? {
+        do throws(CredentialError) { return try read(account, in: group, isLocked: true) } catch {
+            if error.code == .storeDamaged { return nil }
+            throw error
+        }
+    }
+
+    /// Sets room aside for the next generation of a token set in the journal, so that a full disk is noticed before
+    /// a refresh token is used up, not after. ``save(_:in:)`` gives back what it does not need.
+    ///
+    /// - Throws: ``ErrorCode/storeUnavailable``.
+    package func reserve(for set: TokenSet, in group: KeychainGroup) throws(CredentialError) {
+        do {
+            // Tokens may grow, by new claims for example.
+            try journal.reserve(2 * set.encoded().count + 16_384, for: set.account.id, in: group)
+        } catch {
+            throw CredentialError(
+                .storeUnavailable, "there is no room for new tokens, so none were asked for: \(error.message)",
+                hint: error.hint, details: error.details)
+        }
+    }
+
+    /// Gives back what ``reserve(for:in:)`` has set aside.
+    package func releaseReserve(for set: TokenSet, in group: KeychainGroup) {
+        journal.releaseReserve(for: set.account.id, in: group)
+    }
+
+    /// Keeps the next generation of a token set, unless the store holds another one than `set` was made from. The
+    /// caller holds the account's lock: that check is for the day when a lock did not work.
     ///
     /// - Throws: ``ErrorCode/storeUnavailable`` when neither the store nor the journal took it.
     package func save(_ set: inout TokenSet, in group: KeychainGroup) throws(CredentialError) -> Outcome {
-        set.generation += 1
         let account = set.account
+        defer { journal.releaseReserve(for: account.id, in: group) }
         let store = try stores.store(account.store)
+        do throws(CredentialError) {
+            if let bytes = try store.read(item(account, group)) {
+                if let stored = try? TokenSet(decoding: bytes), stored.generation > set.generation {
+                    return .overtaken(stored)
+                }
+            } else if set.generation > 0 {
+                return .overtaken(nil)
+            }
+        } catch {
+            // A store that cannot be read now will not take a write either; then the journal gets it.
+        }
+        set.generation += 1
         var journalFailure: CredentialError?
         if account.store == .secretService {
             do throws(CredentialError) { try writeJournal(set, group) } catch { journalFailure = error }
@@ -83,7 +142,11 @@ package struct TokenSetRepository: Sendable {
     ///
     /// - Throws: the errors of ``SecretStore/remove(_:)``.
     package func remove(_ account: Account, in group: KeychainGroup) throws(CredentialError) {
-        try stores.store(account.store).remove(item(account, group))
+        // The copy that does not count goes first: as long as that fails, the account is as it was.
+        if let leftover = try registry.read(group)[id: account.id]?.leftover {
+            try removeCopy(of: account, from: leftover, in: group)
+        }
+        try stores.store(try place(of: account, in: group)).remove(item(account, group))
         try journal.remove(account.id, in: group)
     }
 
@@ -92,6 +155,47 @@ package struct TokenSetRepository: Sendable {
     /// - Throws: ``ErrorCode/inputOutput``.
     package func forgetJournal(_ account: Account, in group: KeychainGroup) throws(CredentialError) {
         try journal.remove(account.id, in: group)
+    }
+
+    // MARK: Moving
+
+    /// The store that counts for an account now: what the registry says.
+    package func place(of account: Account, in group: KeychainGroup) throws(CredentialError) -> StoreKind {
+        try registry.read(group)[id: account.id]?.store ?? account.store
+    }
+
+    /// Puts the newest generation of an account's token set into another store, too, as it is, and reads it back.
+    /// The caller holds the account's lock.
+    ///
+    /// - Returns: whether there is a token set at all.
+    /// - Throws: the errors of both stores.
+    package func copy(
+        _ account: Account, to target: StoreKind, in group: KeychainGroup
+    ) throws(CredentialError) -> Bool {
+        guard var set = try read(account, in: group, isLocked: true) else { return false }
+        set.account.store = target
+        set.account.leftover = nil
+        let bytes = set.encoded()
+        let store = try stores.store(target)
+        try store.write(bytes, for: item(account, group), label: label(set.account))
+        guard let written = try store.read(item(account, group)), ConstantTime.equal(written, bytes) else {
+            throw CredentialError(
+                .storeUnavailable, "the \(target.shownName) does not give back what was written to it")
+        }
+        return true
+    }
+
+    /// Removes the copy of an account's token set that does not count. The caller holds the account's lock.
+    ///
+    /// - Throws: the errors of ``SecretStore/remove(_:)``.
+    package func removeCopy(
+        of account: Account, from store: StoreKind, in group: KeychainGroup
+    ) throws(CredentialError) {
+        guard try place(of: account, in: group) != store else {
+            throw CredentialError(
+                .internalFault, "the copy of \(account.id) in the \(store.shownName) is the one that counts")
+        }
+        try stores.store(store).remove(item(account, group))
     }
 
     private func item(_ account: Account, _ group: KeychainGroup) -> SecretItem {

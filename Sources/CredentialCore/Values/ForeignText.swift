@@ -11,7 +11,7 @@ public enum ForeignText {
                 pendingSpace = !result.isEmpty
                 continue
             }
-            if length >= limit { return result + "…" }
+            if length + (pendingSpace ? 1 : 0) >= limit { return result + "…" }
             if pendingSpace {
                 result += " "
                 length += 1

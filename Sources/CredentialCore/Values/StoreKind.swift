@@ -4,4 +4,15 @@ public enum StoreKind: String, Sendable, CaseIterable {
     case secretService = "secret-service"
     /// The encrypted file of the keychain group.
     case file
+
+    /// The store's name in sentences.
+    package var shownName: String {
+        switch self {
+        case .secretService: "Secret Service"
+        case .file: "encrypted file"
+        }
+    }
+
+    /// The store that this one is not.
+    package var other: StoreKind { self == .file ? .secretService : .file }
 }

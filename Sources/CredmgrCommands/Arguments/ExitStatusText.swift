@@ -33,7 +33,7 @@ package struct EnvironmentText: Sendable {
         EnvironmentText(name: "CREDMGR_ACCOUNT", meaning: "the account, as --account"),
         EnvironmentText(name: "CREDMGR_GROUP", meaning: "the keychain group, as --group"),
         EnvironmentText(name: "CREDMGR_STORE", meaning: "where secrets are kept, as --store"),
-        EnvironmentText(name: "CREDMGR_CACHE", meaning: "'off' keeps access tokens out of the kernel's keyring"),
+        EnvironmentText(name: "CREDMGR_CACHE", meaning: "'off' keeps tokens and keys out of the kernel's keyring"),
         EnvironmentText(name: "CREDMGR_PASSPHRASE_FILE", meaning: "a file with the passphrase of the file store"),
         EnvironmentText(
             name: "CREDMGR_PASSPHRASE_COMMAND", meaning: "a command that prints the passphrase of the file store"),

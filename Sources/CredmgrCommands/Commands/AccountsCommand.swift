@@ -13,8 +13,9 @@ struct AccountsCommand: Command {
         let registration = try type.map { (type) throws(CredentialError) in try resolver.registration(of: type) }
         for group in groups {
             let registry = try session.context.registry.read(group)
+            let defaults = DefaultAccounts(registry)
             for account in registry.accounts where registration == nil || account.registration == registration {
-                let isDefault = registry.isDefault(account, of: type?.name ?? account.type)
+                let isDefault = defaults.contains(account, of: type?.name ?? account.type)
                 rows.append(AccountPresentation(account, group: group, isDefault: isDefault))
             }
         }
@@ -79,11 +80,19 @@ struct WhichCommand: Command {
     }
 }
 
-extension AccountRegistry {
-    /// Whether `token` would take an account where nothing names one: it is the default of the type, or the only
-    /// account of its registration.
-    func isDefault(_ account: Account, of type: String) -> Bool {
-        if let chosen = defaults[type] { return chosen == account.id }
-        return accounts(of: account.registration).count == 1
+/// The accounts that `token` would take where nothing names one.
+private struct DefaultAccounts {
+    private let chosen: [String: String]
+    private var counts: [Registration: Int] = [:]
+
+    init(_ registry: AccountRegistry) {
+        chosen = registry.defaults
+        for account in registry.accounts { counts[account.registration, default: 0] += 1 }
+    }
+
+    /// Whether an account is the default of the type, or the only account of its registration.
+    func contains(_ account: Account, of type: String) -> Bool {
+        if let id = chosen[type] { return id == account.id }
+        return counts[account.registration] == 1
     }
 }

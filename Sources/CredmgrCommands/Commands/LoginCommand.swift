@@ -67,9 +67,7 @@ struct LoginCommand: Command {
             let step = try adapter.resume(
                 signIn.request, pending: signIn.pending, with: .redirect(redirected),
                 in: session.adapterContext(stores))
-            guard case .done(let result) = step else {
-                throw CredentialError(.unsupported, "the provider wants more than one step", hint: "credmgr login")
-            }
+            guard case .done(let result) = step else { throw try goOn(step, with: signIn, session, stores) }
             try finish(result, signIn.request, signIn.group, signIn.store, signIn.forceNew, session, stores)
         } catch {
             tell(error, signIn.request, signIn.group, session)
@@ -77,25 +75,51 @@ struct LoginCommand: Command {
         }
     }
 
+    /// Keeps a sign-in pending that has a further page, and says what to do.
+    private func goOn(
+        _ step: SignInStep, with signIn: PendingSignIn, _ session: Session, _ stores: any SecretStores
+    ) throws(CredentialError) -> CredentialError {
+        guard case .interaction(.openURL(let address, let state), let pending) = step else {
+            return CredentialError(.unsupported, "the provider wants more than a page", hint: "credmgr login")
+        }
+        var signIn = signIn
+        signIn.pending = pending
+        signIn.createdAt = session.context.clock.now
+        let shelf = PendingSignIn.Shelf(store: try stores.store(signIn.store), context: session.context)
+        try shelf.keep(signIn, state: state)
+        session.notices.say("The sign-in has a further page. Open this address:")
+        session.notices.say("  \(address)")
+        return CredentialError(
+            .signInRequired, "the sign-in is not finished: it has a further page",
+            hint: "credmgr login --complete URL, with the address the browser ends at")
+    }
+
     /// The pending sign-in, from whichever store keeps it.
     private func take(
         _ state: String, _ session: Session, _ stores: any SecretStores
     ) throws(CredentialError) -> PendingSignIn {
         var failure: CredentialError?
+        let hint = "credmgr login --print-url"
         for kind in session.options.store.map({ [$0] }) ?? StoreKind.allCases {
+            let shelf = PendingSignIn.Shelf(store: try stores.store(kind), context: session.context)
             do throws(CredentialError) {
-                let shelf = PendingSignIn.Shelf(store: try stores.store(kind), context: session.context)
                 if let signIn = try shelf.take(state: state, catalog: session.catalog) { return signIn }
             } catch {
-                // A store that is not there may still be the one that keeps it: that is said when no other does.
-                failure = failure ?? (error.code == .storeUnavailable ? nil : error)
+                // A store that is not there counts only if the sign-in was put into it.
+                let isMissing = error.code == .storeUnavailable || error.code == .internalFault
+                let isKeptThere = try shelf.isMarked(state: state)
+                if !isMissing || isKeptThere || session.options.store != nil { failure = failure ?? error }
             }
         }
-        throw failure
-            ?? CredentialError(
-                .denied,
-                "no sign-in is waiting for this redirect: it was used already, is older than 15 minutes, or "
-                    + "was not begun here", hint: "credmgr login --print-url")
+        if let failure {
+            throw CredentialError(
+                failure.code, "the sign-in that waits for this redirect was not found: \(failure.message)",
+                hint: failure.hint ?? hint, details: failure.details)
+        }
+        throw CredentialError(
+            .denied,
+            "no sign-in is waiting for this redirect: it was used already, is older than 15 minutes, or "
+                + "was not begun here", hint: hint)
     }
 
     private func line(_ session: Session) throws(CredentialError) -> String {

@@ -15,6 +15,7 @@ struct LogoutCommand: Command {
                 guard let name = arguments.string("policy") else { return nil }
                 return try session.context.adapters.adapter(of: type).policy(name, of: type)
             }
+            if let policy, arguments.flag("all"), !account.policies.contains(policy) { continue }
             var endSession: [WebAddress] = []
             try service.forget(account, policy: policy, in: group) { (grants) throws(CredentialError) in
                 for (policy, grant) in grants.sorted(by: { $0.key < $1.key }) {
@@ -41,11 +42,7 @@ struct LogoutCommand: Command {
             guard arguments.flag("yes") else {
                 throw CredentialError(.usage, "--all forgets every account; it needs --yes")
             }
-            var all: [(KeychainGroup, Account)] = []
-            for group in try session.groups() {
-                all += try session.context.registry.read(group).accounts.map { (group, $0) }
-            }
-            return all
+            return try all(session)
         }
         if let type = arguments.string("type") {
             let resolver = TargetResolver(session)
@@ -59,6 +56,22 @@ struct LogoutCommand: Command {
         }
         let found = try AccountFinder(session).account(account, type: nil)
         return [(found.group, found.account)]
+    }
+
+    /// Every account; with `--type` those that the type sees, with `--policy` those signed in for it.
+    private func all(_ session: Session) throws(CredentialError) -> [(KeychainGroup, Account)] {
+        let resolver = TargetResolver(session)
+        let type = try arguments.string("type").map { (name) throws(CredentialError) in
+            try resolver.type(named: name)
+        }
+        let registration = try type.map { (type) throws(CredentialError) in try resolver.registration(of: type) }
+        var all: [(KeychainGroup, Account)] = []
+        let groups = if let type { [resolver.group(of: type)] } else { try session.groups() }
+        for group in groups {
+            all += try session.context.registry.read(group).accounts
+                .filter { registration == nil || $0.registration == registration }.map { (group, $0) }
+        }
+        return all
     }
 
     /// The type of an account; what needs it is left out, and said, when nothing defines it any more.

@@ -6,12 +6,12 @@ struct RequestCommand: Command {
     let arguments: ParsedArguments
 
     func run(_ session: Session) throws(CredentialError) {
+        let message = try RequestMessage(arguments, session)
         let target = try TargetResolver(session).target(TargetOptions(arguments))
         let origins = try RequestOrigins(of: target.type)
         let address = try origins.address(of: try arguments.required("url"), query: try arguments.pairs("query"))
         var query = try TokenQuery(arguments, configuration: session.configuration)
         let access = TokenAccess(session)
-        let message = try RequestMessage(arguments, session)
         var answer = try access.token(query, target)
         for warning in answer.warnings { session.notices.warning(warning) }
 
@@ -26,7 +26,8 @@ struct RequestCommand: Command {
         try reply.output.finish()
         if reply.response.status >= 400 {
             throw CredentialError(
-                .httpStatus, "\(message.method) \(address.origin)\(address.path) answered \(reply.response.status)")
+                .httpStatus,
+                "\(address.origin)\(address.path) answered \(reply.response.status) to \(message.method)")
         }
     }
 

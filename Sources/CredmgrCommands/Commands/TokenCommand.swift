@@ -17,25 +17,6 @@ struct TokenCommand: Command {
                 .bytes(as: try format(), execInfo: session.context.environment["KUBERNETES_EXEC_INFO"]))
     }
 
-    /// Answers from the cache alone, before anything else is read.
-    ///
-    /// - Returns: whether it did.
-    static func runFast(_ arguments: ParsedArguments, _ context: CommandContext) throws(CredentialError) -> Bool {
-        if arguments.flag("introspect") { return false }
-        let query = try TokenQuery(arguments, configuration: nil)
-        guard let cached = CachedToken.read(query, group: arguments.string("group"), context) else { return false }
-        let presentation = TokenPresentation(
-            accessToken: cached.token.token, tokenType: cached.token.tokenType, expiresAt: cached.token.expiresAt,
-            scope: cached.token.scope, policy: cached.memo.policy.isEmpty ? nil : cached.memo.policy,
-            accountID: cached.memo.account.id, accountType: cached.memo.account.type,
-            username: cached.memo.account.username, refreshed: false)
-        try context.console.writeResult(
-            try presentation.bytes(
-                as: try arguments.choice("format") ?? .token, execInfo: context.environment["KUBERNETES_EXEC_INFO"])
-        )
-        return true
-    }
-
     /// Prints what the provider says of the token (RFC 7662).
     private func introspect(
         _ token: AccessToken, _ target: Target, _ session: Session

@@ -8,13 +8,22 @@ struct TypesAddCommand: Command {
 
     func run(_ session: Session) throws(CredentialError) {
         let name = try Name.checked(try arguments.required("name"), kind: "account type")
-        var json = JSONObject()
-        for (option, key) in Self.plainOptions { json[key] = arguments.string(option).map(JSONValue.string) }
+        let preset = try arguments.string("preset").map { (name) throws(CredentialError) in
+            try session.context.presets.preset(named: name)
+        }
+        var json = preset?.definition ?? JSONObject()
+        for (option, key) in Self.plainOptions where arguments.string(option) != nil {
+            json[key] = arguments.string(option).map(JSONValue.string)
+        }
+        if let preset, preset.placeholders.contains(where: { $0.name == "tenant" }) {
+            json["tenant"] = preset.definition["tenant"]
+        }
         let scope = arguments.strings("scope").flatMap { $0.split(separator: " ").map(String.init) }
         if !scope.isEmpty { json["scope"] = .string(scope.joined(separator: " ")) }
-        json["policies"] = try Self.object(try arguments.pairs("policy"), "--policy")
-        json["headers"] = try Self.object(try arguments.pairs("header"), "--header")
-        json["extra_parameters"] = try extraParameters()
+        Self.merge(try Self.object(try arguments.pairs("policy"), "--policy"), into: &json, at: "policies")
+        Self.merge(try Self.object(try arguments.pairs("header"), "--header"), into: &json, at: "headers")
+        Self.merge(try extraParameters(), into: &json, at: "extra_parameters")
+        try fillIn(preset, &json)
         let secret = try arguments.string("client-secret-file").map { (path) throws(CredentialError) in
             try session.secret(from: path, what: "client secret")
         }
@@ -31,18 +40,66 @@ struct TypesAddCommand: Command {
             json["client_id"] = "unregistered"
         }
         var type = try AccountType(name: name, json: json, isPrivateFile: true, place: "the options")
+        try refuseUnknownSettings(of: type, preset, session)
         try session.catalog.checkFree(name, force: arguments.flag("force"))
         let metadata = try discover(&type, session)
         if arguments.flag("register") {
             guard let metadata else { throw CredentialError(.usage, "--register needs --issuer") }
             let path = try ClientRegistrar(session).define(type, at: metadata, force: arguments.flag("force"))
-            return session.notices.note("account type \(name) is defined in \(path)")
+            session.notices.note("account type \(name) is defined in \(path)")
+            for note in preset?.notes ?? [] { session.notices.note(ForeignText.shown(note, limit: 300)) }
+            return
         }
         try session.context.adapters.adapter(of: type).check(type)
         if let secret { try keep(secret, .clientSecret, "client secret", of: type, session) }
         if let key { try keep(key, .privateKey, "private key", of: type, session) }
         let path = try session.catalog.add(type, force: arguments.flag("force"))
         session.notices.note("account type \(name) is defined in \(path)")
+        for note in preset?.notes ?? [] { session.notices.note(ForeignText.shown(note, limit: 300)) }
+    }
+
+    /// Fills the preset in with `--tenant` and `--set`; what `--set` names besides is a setting of the adapter.
+    private func fillIn(_ preset: Preset?, _ json: inout JSONObject) throws(CredentialError) {
+        var values: [String: String] = [:]
+        var settings = JSONObject()
+        for (name, value) in try arguments.pairs("set") {
+            let isPlaceholder = preset?.placeholders.contains { $0.name == name } ?? false
+            guard values[name] == nil, settings[name] == nil else {
+                throw CredentialError(.usage, "--set names \(ForeignText.shown(name, limit: 60)) twice")
+            }
+            if isPlaceholder { values[name] = value } else { settings[name] = .string(value) }
+        }
+        if let tenant = arguments.string("tenant") { values["tenant"] = tenant }
+        if let preset { json = try preset.filled(json, with: values) }
+        Self.merge(settings.isEmpty ? nil : .object(settings), into: &json, at: "adapter_settings")
+    }
+
+    /// A slip in a placeholder's name must not become a setting that nobody reads.
+    private func refuseUnknownSettings(
+        of type: AccountType, _ preset: Preset?, _ session: Session
+    ) throws(CredentialError) {
+        guard session.context.adapters.builtIn.contains(where: { $0.name == type.adapter }),
+            let name = type.adapterSettings.keys.sorted().first
+        else { return }
+        let names = preset?.placeholders.map(\.name) ?? []
+        throw CredentialError(
+            .usage,
+            preset.map { "the preset \($0.name) has no {\(name)} to set" }
+                ?? "--set \(name): the adapter \(type.adapter) has no settings",
+            hint: NearestWord.to(name, among: names).map { "did you mean '\($0)'?" })
+    }
+
+    /// Puts the members of an object over those that are there, and of objects in it too.
+    private static func merge(_ value: JSONValue?, into json: inout JSONObject, at key: String) {
+        guard let added = value?.object else { return }
+        guard var members = json[key]?.object else {
+            json[key] = value
+            return
+        }
+        for (name, member) in added.members {
+            if member.object == nil { members[name] = member } else { merge(member, into: &members, at: name) }
+        }
+        json[key] = .object(members)
     }
 
     /// Asks the provider's metadata where an issuer is given and the scopes are not, so that a mistyped issuer shows

@@ -96,19 +96,21 @@ struct TypesImportCommand: Command {
             try Name.checked(name, kind: "account type")
         }
         let type: AccountType
+        let report: [String]
         if Self.isDefinition(file) {
             let stem = path.split(separator: "/").last.map { $0.hasSuffix(".json") ? $0.dropLast(5) : $0 } ?? ""
             type = try session.catalog.type(
                 try Name.checked(name ?? String(stem), kind: "account type"), in: file, at: path)
-            for key in type.json.keys { try session.print("\(key): used\n") }
+            report = type.json.keys.map { "\($0): used" }
         } else {
             let outcome = try session.context.settings.importSettings(
                 file.bytes, name: name, fix: arguments.flag("fix"), exact: arguments.flag("exact"), place: path)
             type = outcome.type
-            for line in outcome.report { try session.print(line + "\n") }
+            report = outcome.report
         }
         try session.context.adapters.adapter(of: type).check(type)
         let written = try session.catalog.add(type, force: arguments.flag("force"))
+        try session.print(report.map { $0 + "\n" }.joined())
         session.notices.note("account type \(type.name) is defined in \(written)")
     }
 

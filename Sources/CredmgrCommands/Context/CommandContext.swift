@@ -1,4 +1,5 @@
 package import CredentialCore
+package import ProviderHost
 
 /// Everything outside the commands: each effect they can have, made by the composition root, or by a test.
 package struct CommandContext: Sendable {
@@ -43,8 +44,14 @@ package struct CommandContext: Sendable {
     package var settings: any SettingsImporter
     /// The state of files, for the fast path.
     package var fileStates: any FileStates
+    /// The folder with all that is kept.
+    package var dataFolder: any DataFolder
     /// The adapters.
     package var adapters: AdapterRegistry
+    /// The external adapters that are installed.
+    package var providers: ProviderCatalog
+    /// The presets of providers.
+    package var presets: PresetCatalog
     /// Programs.
     package var programs: any Programs
     /// Listens for redirects.
@@ -61,7 +68,8 @@ package struct CommandContext: Sendable {
         tokenCache: any AccessTokenCache, metadataCache: any MetadataCache,
         stores: @escaping @Sendable (StoreOptions) -> any SecretStores,
         typeFiles: any TypeFiles, settings: any SettingsImporter, fileStates: any FileStates,
-        adapters: AdapterRegistry, programs: any Programs,
+        dataFolder: any DataFolder, adapters: AdapterRegistry, providers: ProviderCatalog, presets: PresetCatalog,
+        programs: any Programs,
         redirects: any RedirectReceivers, qrCodes: any QRCodes
     ) {
         self.environment = environment
@@ -84,7 +92,10 @@ package struct CommandContext: Sendable {
         self.typeFiles = typeFiles
         self.settings = settings
         self.fileStates = fileStates
+        self.dataFolder = dataFolder
         self.adapters = adapters
+        self.providers = providers
+        self.presets = presets
         self.programs = programs
         self.redirects = redirects
         self.qrCodes = qrCodes
@@ -95,12 +106,24 @@ package struct CommandContext: Sendable {
 package struct StoreOptions: Sendable {
     /// Whether the desktop may ask the user to unlock.
     package var mayPrompt: Bool
+    /// Whether a passphrase may be asked for on the terminal.
+    package var mayAsk: Bool
+    /// Whether the key of an encrypted file that a passphrase has opened may be kept for later calls.
+    package var keepsKeys: Bool
+    /// How long the desktop's question is waited for, in seconds.
+    package var promptSeconds: Int
     /// Takes what the user should know.
     package var warn: @Sendable (String) -> Void
 
     /// Makes options.
-    package init(mayPrompt: Bool, warn: @escaping @Sendable (String) -> Void) {
+    package init(
+        mayPrompt: Bool, mayAsk: Bool, keepsKeys: Bool, promptSeconds: Int,
+        warn: @escaping @Sendable (String) -> Void
+    ) {
         self.mayPrompt = mayPrompt
+        self.mayAsk = mayAsk
+        self.keepsKeys = keepsKeys
+        self.promptSeconds = promptSeconds
         self.warn = warn
     }
 }

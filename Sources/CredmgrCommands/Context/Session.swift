@@ -18,6 +18,8 @@ package struct Session: Sendable {
     package init(
         context: CommandContext, options: GlobalOptions, notices: Notices
     ) throws(CredentialError) {
+        var context = context
+        context.registry = RebuildingRegistry(context.registry, stores: context.stores) { notices.warning($0) }
         self.context = context
         self.options = options
         self.notices = notices
@@ -73,19 +75,26 @@ package struct Session: Sendable {
 
     /// The stores.
     ///
-    /// - Parameter mayPrompt: whether the desktop may ask the user to unlock, besides that a person is there.
+    /// - Parameter mayPrompt: whether the user may be asked to unlock, by the desktop or on the terminal, besides that
+    ///   a person is there.
     package func stores(mayPrompt: Bool = true) -> any SecretStores {
         let hasDisplay = context.environment["DISPLAY"] != nil || context.environment["WAYLAND_DISPLAY"] != nil
         return context.stores(
             StoreOptions(
                 mayPrompt: mayPrompt && !options.noInput && (context.console.hasPerson || hasDisplay),
+                mayAsk: mayPrompt && mayAsk, keepsKeys: isCaching,
+                promptSeconds: options.timeout ?? Self.promptSeconds,
                 warn: { [notices] in notices.warning($0) }))
     }
+
+    /// How long a person has to answer the desktop's question, in seconds.
+    private static let promptSeconds = 120
 
     /// Token sets in the stores.
     package func repository(_ stores: any SecretStores) -> TokenSetRepository {
         TokenSetRepository(
-            stores: stores, journal: context.journal, cryptography: context.cryptography, random: context.random)
+            stores: stores, journal: context.journal, registry: context.registry,
+            cryptography: context.cryptography, random: context.random)
     }
 
     /// What adapters may use.
@@ -108,9 +117,9 @@ package struct Session: Sendable {
     /// Gives tokens.
     package func tokenService(_ stores: any SecretStores) -> TokenService {
         TokenService(
-            repository: repository(stores), locks: context.locks,
-            refresher: DetachedRefresher(programs: context.programs, seconds: lockWait), clock: context.clock,
-            lockWait: lockWait)
+            repository: repository(stores), registry: context.registry, locks: context.locks,
+            refresher: DetachedRefresher(programs: context.programs, seconds: lockWait), cache: cache,
+            clock: context.clock, lockWait: lockWait)
     }
 
     /// Keeps what sign-ins give.
@@ -118,6 +127,18 @@ package struct Session: Sendable {
         SignInService(
             repository: repository(stores), registry: context.registry, locks: context.locks, cache: cache,
             events: context.events, clock: context.clock, random: context.random, lockWait: lockWait)
+    }
+
+    /// Moves sign-ins between the stores.
+    package func migration(_ stores: any SecretStores) -> StoreMigration {
+        StoreMigration(
+            repository: repository(stores), stores: stores, registry: context.registry, locks: context.locks,
+            lockWait: lockWait)
+    }
+
+    /// Takes accounts up from the stores.
+    package func rebuild(_ stores: any SecretStores) -> RegistryRebuild {
+        RegistryRebuild(stores: stores, registry: context.registry)
     }
 
     /// Forgets accounts.

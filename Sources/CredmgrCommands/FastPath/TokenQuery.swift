@@ -12,6 +12,18 @@ struct TokenQuery: Sendable {
     var forceRefresh: Bool
     var wantsIDToken: Bool
 
+    /// The values that `--min-valid` takes.
+    static let minimumValidityRange: ClosedRange<Int64> = 0...31_536_000
+
+    /// A query without options.
+    init() {
+        target = TargetOptions()
+        scope = []
+        freshness = Freshness()
+        forceRefresh = false
+        wantsIDToken = false
+    }
+
     init(_ arguments: ParsedArguments, configuration: ProductConfiguration?) throws(CredentialError) {
         let declared = Set(arguments.command.options.map(\.name))
         func string(_ name: String) -> String? { declared.contains(name) ? arguments.string(name) : nil }
@@ -23,7 +35,7 @@ struct TokenQuery: Sendable {
         resource = string("resource")
         audience = string("audience")
         let minimum =
-            declared.contains("min-valid") ? try arguments.integer("min-valid", in: 0...31_536_000) : nil
+            declared.contains("min-valid") ? try arguments.integer("min-valid", in: Self.minimumValidityRange) : nil
         freshness = Freshness(minimumValidity: minimum ?? configuration?.minimumValidity)
         forceRefresh = declared.contains("force-refresh") && arguments.flag("force-refresh")
         wantsIDToken = declared.contains("id-token") && arguments.flag("id-token")

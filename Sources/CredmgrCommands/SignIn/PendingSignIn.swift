@@ -22,8 +22,23 @@ struct PendingSignIn: Sendable {
         /// Keeps a sign-in and drops those that have run out.
         func keep(_ signIn: PendingSignIn, state: String) throws(CredentialError) {
             try dropExpired()
-            try store.write(
-                JSONValue.object(signIn.json).bytes(), for: item(state), label: "credmgr: pending sign-in")
+            let item = try item(state)
+            if store.kind == .secretService { try context.journal.write([1], for: Self.mark(item), in: item.group) }
+            try store.write(JSONValue.object(signIn.json).bytes(), for: item, label: "credmgr: pending sign-in")
+        }
+
+        /// Whether a sign-in for `state` was put into the Secret Service here and has not been taken: known even
+        /// when that cannot be asked. Without the mark a redirect is a stranger's, or is used a second time.
+        func isMarked(state: String) throws(CredentialError) -> Bool {
+            let item = try item(state)
+            return try context.journal.read(Self.mark(item), in: item.group) != nil
+        }
+
+        private static func mark(_ item: SecretItem) -> String { "pending-" + item.owner }
+
+        private func remove(_ item: SecretItem) throws(CredentialError) {
+            try store.remove(item)
+            try context.journal.remove(Self.mark(item), in: item.group)
         }
 
         /// Takes the sign-in that belongs to `state`; it can be taken once.
@@ -32,7 +47,7 @@ struct PendingSignIn: Sendable {
         func take(state: String, catalog: AccountTypeCatalog) throws(CredentialError) -> PendingSignIn? {
             let item = try item(state)
             guard let bytes = try store.read(item) else { return nil }
-            try store.remove(item)
+            try remove(item)
             let signIn = try PendingSignIn(bytes, catalog)
             return context.clock.now.seconds(since: signIn.createdAt) <= PendingSignIn.lifetime ? signIn : nil
         }
@@ -43,7 +58,7 @@ struct PendingSignIn: Sendable {
                     let created = object["created_at"]?.integer
                 else { continue }
                 if context.clock.now.seconds(since: Instant(epochSeconds: created)) > PendingSignIn.lifetime {
-                    try store.remove(item)
+                    try remove(item)
                 }
             }
         }

@@ -25,6 +25,7 @@ struct SignInDriver: Sendable {
             receiver = opened
         }
         var step = try adapter.begin(request, in: adapterContext)
+        var isFirst = true
         var shownCode: String?
         while case .interaction(let interaction, let pending) = step {
             // A device flow asks to show the same code at every turn.
@@ -32,7 +33,8 @@ struct SignInDriver: Sendable {
                 DeviceCodeDisplay(session: session).show(code, at: address, complete: complete)
                 shownCode = code
             }
-            let reply = try perform(interaction, receiver, request.type)
+            let reply = try perform(interaction, receiver, request.type, isFirst: isFirst)
+            isFirst = false
             step = try adapter.resume(request, pending: pending, with: reply, in: adapterContext)
         }
         guard case .done(let result) = step else {
@@ -45,15 +47,17 @@ struct SignInDriver: Sendable {
     static func isLoopback(_ redirect: WebAddress) -> Bool { redirect.scheme == "http" && redirect.isLoopback }
 
     private func perform(
-        _ interaction: Interaction, _ receiver: (any RedirectReceiver)?, _ type: AccountType
+        _ interaction: Interaction, _ receiver: (any RedirectReceiver)?, _ type: AccountType, isFirst: Bool
     ) throws(CredentialError) -> InteractionReply {
         switch interaction {
         case .openURL(let address, let state):
-            if let receiver {
-                return try listen(
-                    receiver, address, state, formOrigin: type.responseMode == .formPost ? address.origin : nil)
-            }
-            return try paste(address)
+            session.notices.say(
+                isFirst ? "Open this address to sign in:" : "The sign-in has a further page. Open this address:")
+            session.notices.say("  \(address)")
+            if opensBrowser { openBrowser(address) }
+            guard let receiver else { return .redirect(try paste()) }
+            return .redirect(
+                try wait(receiver, state, formOrigin: type.responseMode == .formPost ? address.origin : nil))
         case .showCode(_, _, _, let interval, let expires):
             guard session.context.clock.now < expires else {
                 throw CredentialError(.denied, "the code was not entered in time", hint: "credmgr login again")
@@ -61,27 +65,18 @@ struct SignInDriver: Sendable {
             session.context.programs.pause(seconds: interval)
             return .poll
         case .ask(let prompt, let isSecret):
-            guard session.mayAsk else {
-                throw CredentialError(
-                    .signInRequired, "the sign-in asks for an answer, and there is nobody to give it",
-                    hint: "run it in a terminal, without --no-input")
-            }
-            return .text(try console.ask(ForeignText.shown(prompt), isSecret: isSecret))
+            return .text(try ask(prompt, isSecret: isSecret))
         }
     }
 
     // MARK: Browser
 
-    private func listen(
-        _ receiver: any RedirectReceiver, _ address: WebAddress, _ state: String, formOrigin: String?
-    ) throws(CredentialError) -> InteractionReply {
-        session.notices.say("Open this address to sign in:")
-        session.notices.say("  \(address)")
-        if opensBrowser { openBrowser(address) }
-        let url = try receiver.wait(
+    private func wait(
+        _ receiver: any RedirectReceiver, _ state: String, formOrigin: String?
+    ) throws(CredentialError) -> String {
+        try receiver.wait(
             seconds: session.options.timeout ?? Self.patience, formOrigin: formOrigin
         ) { url in RedirectState.isPresent(state, in: url) }
-        return .redirect(url)
     }
 
     private func openBrowser(_ address: WebAddress) {
@@ -97,14 +92,11 @@ struct SignInDriver: Sendable {
     // MARK: Paste
 
     /// For a redirect that no browser on Linux can follow to us: the user brings it.
-    private func paste(_ address: WebAddress) throws(CredentialError) -> InteractionReply {
-        session.notices.say("Open this address to sign in:")
-        session.notices.say("  \(address)")
-        if opensBrowser { openBrowser(address) }
+    private func paste() throws(CredentialError) -> String {
         if session.mayAsk {
-            let answer = try console.ask(
-                "Then paste the address the browser ended at, or the code: ", isSecret: false)
-            return .redirect(answer.reveal())
+            return try console.ask(
+                "Then paste the address the browser ended at, or the code: ", isSecret: false
+            ).reveal()
         }
         session.notices.say(
             "Then give the address the browser ended at, or the code, as one line of standard input.")
@@ -113,7 +105,21 @@ struct SignInDriver: Sendable {
                 .signInRequired, "no redirected address on standard input",
                 hint: "credmgr login --print-url, then credmgr login --complete URL")
         }
-        return .redirect(line)
+        return line
+    }
+
+    // MARK: Question
+
+    /// What a person enters, or one line of standard input where that is no terminal.
+    private func ask(_ prompt: String, isSecret: Bool) throws(CredentialError) -> Secret {
+        // The space at the end of a prompt is lost when it is made safe to show.
+        if session.mayAsk { return try console.ask(ForeignText.shown(prompt) + " ", isSecret: isSecret) }
+        guard let line = try console.readInputLine(), !line.isEmpty else {
+            throw CredentialError(
+                .signInRequired, "the sign-in asks for an answer, and there is nobody to give it",
+                hint: "run it in a terminal without --no-input, or give the answer as a line of standard input")
+        }
+        return Secret(line)
     }
 }
 

@@ -76,10 +76,15 @@ package struct TargetResolver: Sendable {
 
     /// The account of `type` that is meant.
     package func target(ofType type: AccountType, _ options: TargetOptions) throws(CredentialError) -> Target {
-        let group = group(of: type)
+        try target(ofType: type, in: group(of: type), wish: wish(options))
+    }
+
+    private func target(
+        ofType type: AccountType, in group: KeychainGroup, wish: AccountSelection.Wish?
+    ) throws(CredentialError) -> Target {
         let registry = try session.context.registry.read(group)
         let selection = try AccountSelection.choose(
-            among: registry.accounts(of: try registration(of: type)), wish: wish(options),
+            among: registry.accounts(of: try registration(of: type)), wish: wish,
             defaultID: registry.defaults[type.name], place: "account type \(type.name) in group \(group)",
             login: "credmgr login --type \(type.name)")
         return Target(group: group, type: type, account: selection.account, rule: selection.rule)
@@ -96,8 +101,15 @@ package struct TargetResolver: Sendable {
         for group in try groups() {
             candidates += try session.context.registry.read(group).accounts.map { (group, $0) }
         }
+        let wish = try wish(options)
+        if wish == nil, let first = candidates.first,
+            candidates.allSatisfy({ $0.group == first.group && $0.account.type == first.account.type })
+        {
+            // Only one type can be meant, and it may have a default.
+            return try target(ofType: try type(named: first.account.type), in: first.group, wish: nil)
+        }
         let selection = try AccountSelection.choose(
-            among: candidates.map(\.account), wish: wish(options), defaultID: nil,
+            among: candidates.map(\.account), wish: wish, defaultID: nil,
             place: session.options.group.map { "group \($0)" } ?? "any type", login: "credmgr login --type TYPE")
         guard let found = candidates.first(where: { $0.account.id == selection.account.id }) else {
             throw CredentialError(.internalFault, "the chosen account is not among the candidates")

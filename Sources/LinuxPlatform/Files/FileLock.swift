@@ -21,8 +21,13 @@ package final class FileLock: HeldLock {
     private init(_ descriptor: consuming FileDescriptor) { open = Atomic(descriptor.release()) }
 
     /// Takes over the lock that the parent process handed down at `descriptor`.
-    package init(inherited descriptor: Int32) {
-        _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
+    ///
+    /// - Throws: ``ErrorCode/internalFault`` when no lock is held there.
+    package init(inherited descriptor: Int32) throws(CredentialError) {
+        // Locking again what is held through the same open file changes nothing and succeeds.
+        guard fcntl(descriptor, F_SETFD, FD_CLOEXEC) == 0, flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
+            throw CredentialError(.internalFault, "no lock was handed over, so nothing is refreshed")
+        }
         open = Atomic(descriptor)
     }
 

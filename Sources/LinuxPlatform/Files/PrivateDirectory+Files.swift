@@ -80,6 +80,25 @@ extension PrivateDirectory {
         }
     }
 
+    /// Gives a file a second name, replacing what has it: what is then written in its place leaves the old content
+    /// there. Durable with the next write in the folder.
+    ///
+    /// - Throws: ``ErrorCode/inputOutput``.
+    package borrowing func keep(_ name: String, as second: String) throws(CredentialError) {
+        try checkName(name)
+        try checkName(second)
+        let temporary = ".\(second).\(SystemRandom().accountID())\(Self.temporarySuffix)"
+        // A link and a rename: at no moment is the second name without a file.
+        if unsafe linkat(descriptor.number, name, descriptor.number, temporary, 0) != 0 {
+            throw .system("cannot write", path(of: second), number: errno)
+        }
+        if unsafe renameat(descriptor.number, temporary, descriptor.number, second) != 0 {
+            let failure = errno
+            _ = unsafe unlinkat(descriptor.number, temporary, 0)
+            throw .system("cannot write", path(of: second), number: failure)
+        }
+    }
+
     /// Opens a file for appending or locking, and makes it with mode 0600 where it is missing.
     ///
     /// - Throws: ``ErrorCode/inputOutput``.

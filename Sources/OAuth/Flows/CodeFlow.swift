@@ -61,7 +61,7 @@ package struct CodeFlow: Sendable {
     ) throws(CredentialError) -> SignInStep {
         guard let state = pending["state"]?.string, let verifier = pending["verifier"]?.string,
             let redirectURI = pending["redirect_uri"]?.string, let scope = pending["scope"]?.array
-        else { throw CredentialError(.validationFailed, "the pending sign-in is damaged", hint: "begin it again") }
+        else { throw Self.damaged }
         try checkUnchanged(pending, request)
         let response = try AuthorizationResponse.parse(answer, redirectURI: redirectURI)
         let code = try response.checkedCode(
@@ -85,6 +85,28 @@ package struct CodeFlow: Sendable {
                 hint: "leave openid out of the scope if the provider does not speak OpenID Connect")
         }
         return .done(try client.signInResult(received, for: request, scope: words))
+    }
+
+    /// What the provider refused with; `nil` when it gave a code, which is not exchanged.
+    ///
+    /// For adapters that know how to go on after some refusals. Parameters as for ``resume(_:pending:answer:)``.
+    ///
+    /// - Throws: ``ErrorCode/validationFailed`` for an answer that is not one to this sign-in.
+    package func refusal(
+        _ request: SignInRequest, pending: JSONObject, answer: String
+    ) throws(CredentialError) -> ProviderError? {
+        guard let state = pending["state"]?.string, let redirectURI = pending["redirect_uri"]?.string else {
+            throw Self.damaged
+        }
+        try checkUnchanged(pending, request)
+        let response = try AuthorizationResponse.parse(answer, redirectURI: redirectURI)
+        try response.check(
+            state: state, issuer: client.metadata.issuer, requiresIssuer: client.metadata.sendsIssuer)
+        return response.error
+    }
+
+    private static var damaged: CredentialError {
+        CredentialError(.validationFailed, "the pending sign-in is damaged", hint: "begin it again")
     }
 
     /// The code goes only where the request that it answers was made for (RFC 9207 §1).

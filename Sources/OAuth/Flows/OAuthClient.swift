@@ -45,14 +45,36 @@ package struct OAuthClient: Sendable {
     func requestTokens(
         _ request: TokenRequest, _ operation: ProviderOperation
     ) throws(CredentialError) -> JSONObject {
-        switch try sendTokenRequest(request) {
-        case .object(let members): return members
-        case .refused(let refusal): throw dialect.error(for: refusal, in: operation)
+        try requestDatedTokens(request, operation).members
+    }
+
+    /// Asks the token endpoint.
+    ///
+    /// - Returns: the reply and, where it says so, when it was made by the provider's clock.
+    func requestDatedTokens(
+        _ request: TokenRequest, _ operation: ProviderOperation
+    ) throws(CredentialError) -> (members: JSONObject, date: Instant?) {
+        do throws(CredentialError) {
+            let (reply, date) = try sendDatedTokenRequest(request)
+            switch reply {
+            case .object(let members): return (members, date)
+            case .refused(let refusal): throw dialect.error(for: refusal, in: operation)
+            }
+        } catch {
+            var error = error
+            error.details += dialect.requestFacts
+            throw error
         }
     }
 
     /// Asks the token endpoint and gives its answer as it is.
     func sendTokenRequest(_ request: TokenRequest) throws(CredentialError) -> EndpointReply {
+        try sendDatedTokenRequest(request).reply
+    }
+
+    private func sendDatedTokenRequest(
+        _ request: TokenRequest
+    ) throws(CredentialError) -> (reply: EndpointReply, date: Instant?) {
         var request = request
         request.extra.merge(type.tokenParameters) { _, theirs in theirs }
         request.extra.merge(dialect.tokenParameters) { typed, _ in typed }
@@ -64,7 +86,10 @@ package struct OAuthClient: Sendable {
             response = try post(request.fields, to: endpoint, proving: prover)
             _ = prover.shouldRepeat(after: response, from: endpoint)
         }
-        return try EndpointReply.sort(response, from: "token endpoint of \(endpoint.origin)")
+        return (
+            try EndpointReply.sort(response, from: "token endpoint of \(endpoint.origin)"),
+            response.value(of: "date").flatMap(Instant.init(httpDate:))
+        )
     }
 
     /// Posts a form with the client's authentication, and a proof of the key where one is wanted.
@@ -188,9 +213,11 @@ package struct OAuthClient: Sendable {
     ///   - nonce: the nonce sent, if any.
     ///   - code: the code exchanged, if any.
     ///   - state: what the grant to renew keeps; empty at a sign-in.
+    ///   - date: the time to judge the id token by; now by this machine's clock for `nil`.
     /// - Throws: ``ErrorCode/malformedReply``, ``ErrorCode/validationFailed``.
     func receive(
-        _ members: JSONObject, nonce: String? = nil, code: String? = nil, state: JSONObject = JSONObject()
+        _ members: JSONObject, nonce: String? = nil, code: String? = nil, state: JSONObject = JSONObject(),
+        date: Instant? = nil
     ) throws(CredentialError) -> ReceivedTokens {
         var reply = try TokenReply(
             members, now: context.clock.now, acceptsIDTokenAlone: type.bearer == .idToken,
@@ -212,7 +239,8 @@ package struct OAuthClient: Sendable {
                 hint: "set jwks_uri in the account type")
         }
         var validator = IDTokenValidator(
-            issuer: issuer, clientID: type.clientID, algorithms: metadata.signingAlgorithms, now: context.clock.now)
+            issuer: issuer, clientID: type.clientID, algorithms: metadata.signingAlgorithms,
+            now: date ?? context.clock.now)
         validator.nonce = nonce
         validator.code = code
         validator.accessToken = reply.accessToken

@@ -10,6 +10,8 @@ package protocol ProviderDialect: Sendable {
     var tokenParameters: [String: String] { get }
     /// Header fields of every token request, besides the type's.
     var headers: [(name: String, value: String)] { get }
+    /// What finds a token request of this client in the provider's logs, for the details of its failure.
+    var requestFacts: [String] { get }
     /// How a client with a secret authenticates when neither type nor metadata says.
     var secretMethod: ClientAuthentication.Method { get }
     /// Whether a refresh names its scopes even when they are those of the sign-in.

@@ -19,12 +19,12 @@ package struct RefreshFlow: Sendable {
     package func run(_ request: RefreshRequest, scope: [String]) throws(CredentialError) -> IssuedTokens {
         let tokenGrant = try grant(of: request, scope: scope)
         if request.grant.idToken != nil { try client.prepareKeys() }
-        let members = try client.requestTokens(
+        let (members, date) = try client.requestDatedTokens(
             TokenRequest(
                 grant: tokenGrant, scope: scopeToSend(scope, request.grant),
                 resource: request.key.resource, audience: request.key.audience),
             request.grant.refreshToken == nil ? .machine : .refresh)
-        let received = try receive(members, request)
+        let received = try receive(members, request, judgedAt: timeToJudge(date))
         var grant = request.grant
         grant.obtainedAt = client.context.clock.now
         if let token = received.reply.refreshToken {
@@ -44,10 +44,10 @@ package struct RefreshFlow: Sendable {
     /// Checks the reply. Where the keys for its id token cannot be had just now, the id token is dropped and the old
     /// one stays: the reply may hold the only copy of a rotated refresh token.
     private func receive(
-        _ members: JSONObject, _ request: RefreshRequest
+        _ members: JSONObject, _ request: RefreshRequest, judgedAt date: Instant?
     ) throws(CredentialError) -> ReceivedTokens {
         do throws(CredentialError) {
-            return try client.receive(members, state: request.grant.adapterState)
+            return try client.receive(members, state: request.grant.adapterState, date: date)
         } catch {
             guard error.code == .temporary, request.key.bearer == .accessToken, members["access_token"] != nil
             else {
@@ -58,6 +58,16 @@ package struct RefreshFlow: Sendable {
             rest["id_token"] = nil
             return try client.receive(rest, state: request.grant.adapterState)
         }
+    }
+
+    /// When this machine's clock is far off, the provider's is what its tokens go by: a reply that is refused for the
+    /// wrong clock of ours would take the rotated refresh token with it.
+    private func timeToJudge(_ date: Instant?) -> Instant? {
+        guard let date else { return nil }
+        let difference = client.context.clock.now.seconds(since: date)
+        guard !(-IDTokenValidator.leeway...IDTokenValidator.leeway).contains(difference) else { return nil }
+        client.context.note("this machine's clock differs from the provider's by \(difference) s")
+        return date
     }
 
     private func grant(

@@ -28,6 +28,12 @@ package struct SignOut: Sendable {
             throw CredentialError(
                 .unsupported, "the provider does not revoke refresh tokens",
                 details: RefusalMapping.details(of: refusal))
+        case .refused(let refusal)
+        where [401, 403].contains(refusal.status) && client.type.clientSecret == nil
+            && client.type.privateKey == nil:
+            throw CredentialError(
+                .unsupported, "the provider revokes nothing for a client without a secret",
+                details: RefusalMapping.details(of: refusal))
         case .refused(let refusal): throw client.dialect.error(for: refusal, in: .revoke)
         }
     }

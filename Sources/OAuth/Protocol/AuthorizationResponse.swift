@@ -53,6 +53,17 @@ package struct AuthorizationResponse: Sendable, Equatable {
     package func checkedCode(
         state: String, issuer: String?, requiresIssuer: Bool, refusal: (ProviderError) -> CredentialError
     ) throws(CredentialError) -> String {
+        try check(state: state, issuer: issuer, requiresIssuer: requiresIssuer)
+        if let error { throw refusal(error) }
+        guard let code else { throw Self.refused("it has no code") }
+        return code
+    }
+
+    /// Checks that it answers the request with `state` and comes from `issuer`; parameters as for
+    /// ``checkedCode(state:issuer:requiresIssuer:refusal:)``.
+    ///
+    /// - Throws: ``ErrorCode/validationFailed``.
+    package func check(state: String, issuer: String?, requiresIssuer: Bool) throws(CredentialError) {
         if !isBareCode {
             guard let received = self.state, ConstantTime.equal(received, state) else {
                 throw Self.refused("its state is not that of this sign-in")
@@ -65,9 +76,6 @@ package struct AuthorizationResponse: Sendable, Equatable {
         } else if self.issuer == nil, requiresIssuer, !isBareCode {
             throw Self.refused("it lacks the issuer that the provider promises (RFC 9207)")
         }
-        if let error { throw refusal(error) }
-        guard let code else { throw Self.refused("it has no code") }
-        return code
     }
 
     /// Whether what looks like a URL may be a code with a colon in it.

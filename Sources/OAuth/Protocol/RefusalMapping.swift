@@ -71,7 +71,13 @@ package enum RefusalMapping {
             return make(
                 .configuration, "the provider refused the client",
                 hint: "check client_id, client_secret and token_endpoint_auth_method of account type '\(type)'")
-        case "unauthorized_client", "unsupported_grant_type", "unsupported_response_type":
+        case "unauthorized_client":
+            return make(
+                .configuration, "the provider does not accept this of the client",
+                hint:
+                    "check client_id and client_secret of account type '\(type)', and that the flow is enabled for it"
+            )
+        case "unsupported_grant_type", "unsupported_response_type":
             return make(
                 .configuration, "the provider does not allow this flow for the client",
                 hint: "enable it where the client is registered, or choose another with --flow")

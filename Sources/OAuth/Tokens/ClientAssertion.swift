@@ -23,7 +23,8 @@ package struct ClientAssertion: Sendable {
         self.scope = scope
     }
 
-    /// Signs it with a private key, a JWK, a set of one, or PEM; a JWK's `kid` goes into the header.
+    /// Signs it with a private key, PEM, a JWK or a key set of one; a JWK's `kid` goes into the header, without which
+    /// some providers find no key.
     ///
     /// - Parameters:
     ///   - named: the algorithm that the account type names.

@@ -137,10 +137,12 @@ package struct IDTokenValidator: Sendable {
         _ cryptography: any Cryptography
     ) throws(CredentialError) {
         guard let value, let claimed = try string(name, of: claims) else { return }
-        let hash = try TokenHash.of(value, algorithm: algorithm, cryptography: cryptography)
-        guard ConstantTime.equal(hash, claimed) else {
-            throw CompactToken.refused("its \(name) does not fit what came with it")
+        // No standard names the hash of EdDSA: most take that of the signature, glewlwyd takes SHA-256.
+        for algorithm in algorithm == .edDSA ? [.edDSA, .es256] : [algorithm] {
+            let hash = try TokenHash.of(value, algorithm: algorithm, cryptography: cryptography)
+            if ConstantTime.equal(hash, claimed) { return }
         }
+        throw CompactToken.refused("its \(name) does not fit what came with it")
     }
 
     private func string(_ name: String, of object: JSONObject) throws(CredentialError) -> String? {

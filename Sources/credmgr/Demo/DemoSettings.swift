@@ -1,3 +1,4 @@
+import CredentialCore
 import DemoProvider
 
 /// Form A of the seeds' `settings.plist`, its placeholders filled with the demo provider's facts. The account
@@ -10,6 +11,11 @@ struct DemoSettings {
     static let clientID = "580e250c-8f26-49d0-bee8-1c078add1609"
     /// The account type that the file defines.
     static let typeName = "B2C_Acccount"
+    /// Its keychain group.
+    static let group = "com.microsoft.azureactivedirectory.samples.graph.QuickStart"
+    /// Who signs up.
+    static let carol = DemoUser(
+        email: "carol@example.com", password: Secret("carol's password"), objectID: "", name: "Carol Example")
 
     var plist: String {
         let tenant = "\(base)/\(configuration.tenant)"
@@ -21,7 +27,7 @@ struct DemoSettings {
             ("loginURL", "\(tenant)/login"),
             ("bhh", "urn:ietf:wg:oauth:2.0:oob"),
             ("tokenURL", "\(tenant)/oauth2/v2.0/token?p=b2c_1_sign_in"),
-            ("keychain", "com.microsoft.azureactivedirectory.samples.graph.QuickStart"),
+            ("keychain", Self.group),
             ("contentType", "application/x-www-form-urlencoded"),
             ("taskAPI", base),
         ]

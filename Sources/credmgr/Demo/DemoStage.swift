@@ -52,7 +52,9 @@ struct DemoStage {
         }
         let output = String(decoding: outcome.output, as: UTF8.self)
         let errors = String(decoding: outcome.errorOutput, as: UTF8.self)
-        for line in (shows(output) + errors).split(separator: "\n") { try session.print("     \(line)\n") }
+        for line in shows(output).split(separator: "\n") + errors.split(separator: "\n") {
+            try session.print("     \(line)\n")
+        }
         if ending.exitStatus != 0 { try session.print("     (exit status \(ending.exitStatus))\n") }
         guard ending.exitStatus == status else {
             throw CredentialError(
@@ -61,14 +63,32 @@ struct DemoStage {
         return Outcome(output: output, exitStatus: ending.exitStatus)
     }
 
+    /// Makes a request under the type of the settings.
+    func request(
+        _ method: String, _ url: String, more: [String] = [], expecting status: Int32 = 0
+    ) throws(CredentialError) {
+        try run(["request", method, url, "--type", DemoSettings.typeName] + more, expecting: status)
+    }
+
+    /// Runs a command that prints a token, and shows how the token begins.
+    func showToken(_ words: [String]) throws(CredentialError) { try run(words) { String($0.prefix(24)) + "…\n" } }
+
     /// Signs a user in: the first half prints the URL, a robot plays the browser, the second half finishes.
-    func signIn(_ user: DemoUser, type: String = DemoSettings.typeName, more: [String] = []) throws(CredentialError)
-    {
-        let url = try run(["login", "--type", type, "--print-url"] + more) { $0.prefix(88) + "…\n" }.output
+    ///
+    /// - Parameters:
+    ///   - name: the display name, where the page asks for one.
+    ///   - act: what the robot does in place of filling the page in.
+    func signIn(
+        _ user: DemoUser, more: [String] = [], name: String = "", act: DemoSignIn.Act? = nil,
+        expecting status: Int32 = 0
+    ) throws(CredentialError) {
+        let words = ["login", "--type", DemoSettings.typeName, "--print-url"] + more
+        let url = try run(words) { $0.prefix(88) + "…\n" }.output
         var robot = DemoSignIn(username: user.email, password: user.password)
-        let redirect = try robot.run(String(url.prefix { !$0.isNewline }))
-        try say("   (\(user.name) signs in on the provider's page; the browser ends at \(redirect.prefix(40))…)")
-        try run(["login", "--complete", "-"], input: redirect + "\n")
+        let redirect = try robot.run(String(url.prefix { !$0.isNewline }), act: act ?? .submit(name: name))
+        let deed = act == nil ? "fills in" : "leaves"
+        try say("   (\(user.name) \(deed) the provider's page; the browser ends at \(redirect.prefix(40))…)")
+        try run(["login", "--complete", "-"], input: redirect + "\n", expecting: status)
     }
 
     /// Signs a user in through the real browser.

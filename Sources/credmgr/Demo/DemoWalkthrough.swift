@@ -26,7 +26,8 @@ struct DemoWalkthrough: Demonstration {
         defer { stage.cleanUp() }
         try stage.write(DemoSettings(base: base, configuration: configuration).plist, to: "settings.plist")
         for scene in arguments.flag("browser") ? DemoScene.inBrowser : DemoScene.walkthrough {
-            try scene.play(&stage, provider)
+            try stage.title(scene.title)
+            try scene.play(stage, provider)
         }
     }
 

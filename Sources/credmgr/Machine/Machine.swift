@@ -7,6 +7,7 @@ import GenericOAuth2Adapter
 import KernelKeyringCache
 import LinuxPlatform
 import LocalFiles
+import ProviderHost
 import QRCodes
 
 /// This machine: the parts that the commands are given. Making them opens nothing.
@@ -26,17 +27,38 @@ struct Machine: Sendable {
         directories = try BaseDirectories(environment: environment)
     }
 
+    /// What the fast path needs of the machine; `nil` without a home folder.
+    static func fastPlace() -> FastPlace? {
+        guard let directories = try? BaseDirectories(variable: ProcessEnvironment.variable) else { return nil }
+        return FastPlace(
+            dataHome: directories.dataFolder, typeFolders: directories.typeFolders,
+            configurationFile: directories.configurationFile, variable: { ProcessEnvironment.variable($0) },
+            tokenCache: KernelKeyringCache(), fileStates: LinuxFileStates(), clock: SystemClock())
+    }
+
     /// The adapters that are built in.
-    static let adapters = AdapterRegistry([AzureB2CAdapter(), GenericOAuth2Adapter()])
+    private static let builtIn: [any CredentialAdapter] = [AzureB2CAdapter(), GenericOAuth2Adapter()]
+
+    /// Where packages put external adapters.
+    private static let systemLibraries = "/usr/lib"
+
+    /// The external adapters: the user's own, then those of packages. Nothing is looked for before it is asked for.
+    private var providers: ProviderCatalog {
+        ProviderCatalog(
+            places: [directories.dataHome, Self.systemLibraries].map(ProviderPlace.init(base:)),
+            reserved: Self.builtIn.map(\.name), environment: environment)
+    }
 
     var context: CommandContext {
         let folders = GroupFolders(dataHome: directories.dataHome)
         let console = LinuxConsole()
+        let providers = providers
+        let searchPath = directories.configSearchPath + directories.dataSearchPath
         let warn: @Sendable (String) -> Void = { text in console.writeNotice(ErrorRenderer().warning(text)) }
         return CommandContext(
             environment: environment, workingDirectory: WorkingDirectory.path, dataHome: directories.dataFolder,
-            typeFolders: (directories.configSearchPath + directories.dataSearchPath).map { $0 + "/types" },
-            configurationFile: directories.configFolder + "/config.json", console: console, clock: clock,
+            typeFolders: directories.typeFolders,
+            configurationFile: directories.configurationFile, console: console, clock: clock,
             random: random, cryptography: cryptography,
             transport: CurlTransport(
                 userAgent: "credmgr/\(Program.version)",
@@ -45,7 +67,12 @@ struct Machine: Sendable {
             journal: JournalFiles(folders), events: EventLogFile(folders), tokenCache: cache,
             metadataCache: MetadataFiles(cacheHome: directories.cacheHome),
             stores: { options in StoreShelf(self, options) }, typeFiles: files, settings: B2CSettings(),
-            fileStates: LinuxFileStates(), adapters: Self.adapters, programs: programs,
+            fileStates: LinuxFileStates(),
+            dataFolder: LinuxDataFolder(path: directories.dataFolder, clock: clock),
+            adapters: AdapterRegistry(Self.builtIn) { (name) throws(CredentialError) in
+                try providers.adapter(named: name)
+            }, providers: providers,
+            presets: PresetCatalog(folders: searchPath.map { $0 + "/presets" }, files: files), programs: programs,
             redirects: LoopbackReceivers(random: random), qrCodes: QRCodeEncoder())
     }
 
@@ -62,6 +89,13 @@ struct Machine: Sendable {
 }
 
 extension QRCodeEncoder: CredmgrCommands.QRCodes {}
+
+extension BaseDirectories {
+    /// Where type definitions are looked up, the user's own folder first.
+    fileprivate var typeFolders: [String] { (configSearchPath + dataSearchPath).map { $0 + "/types" } }
+    /// The user's configuration.
+    fileprivate var configurationFile: String { configFolder + "/config.json" }
+}
 
 /// The states of files of this machine.
 private struct LinuxFileStates: FileStates {

@@ -2,7 +2,8 @@ import CredentialCore
 import CredmgrCommands
 
 /// Where the passphrase of the encrypted file comes from: `CREDMGR_PASSPHRASE_FILE`, then
-/// `CREDMGR_PASSPHRASE_COMMAND`.
+/// `CREDMGR_PASSPHRASE_COMMAND`, then the credential `credmgr-passphrase` that systemd hands to a service
+/// (`LoadCredential=`, `LoadCredentialEncrypted=`; systemd.exec(5)).
 struct PassphraseSource: Sendable {
     let environment: [String: String]
     let files: any TypeFiles
@@ -14,6 +15,9 @@ struct PassphraseSource: Sendable {
     func read() throws(CredentialError) -> Secret? {
         if let path = environment["CREDMGR_PASSPHRASE_FILE"], !path.isEmpty { return try fromFile(path) }
         if let command = environment["CREDMGR_PASSPHRASE_COMMAND"], !command.isEmpty { return try from(command) }
+        if let folder = environment["CREDENTIALS_DIRECTORY"], folder.hasPrefix("/") {
+            return try fromCredential("\(folder)/credmgr-passphrase")
+        }
         return nil
     }
 
@@ -30,6 +34,18 @@ struct PassphraseSource: Sendable {
                 "others can read \(ForeignText.shown(path)), which holds the passphrase", hint: "chmod 600 \(path)")
         }
         return try passphrase(file.bytes, "CREDMGR_PASSPHRASE_FILE")
+    }
+
+    /// A file that systemd has made, whose mode is systemd's business: for services of other users it has an access
+    /// control list, which looks like a group that may read.
+    private func fromCredential(_ path: String) throws(CredentialError) -> Secret? {
+        let file: TypeFile?
+        do throws(CredentialError) { file = try files.read(path) } catch {
+            throw locked("the credential credmgr-passphrase cannot be read: \(error.message)", hint: error.hint)
+        }
+        return try file.map { (file) throws(CredentialError) in
+            try passphrase(file.bytes, "the credential credmgr-passphrase")
+        }
     }
 
     /// The command is words parted by spaces, run without a shell.

@@ -14,11 +14,15 @@ final class StoreShelf: SecretStores {
     init(_ machine: Machine, _ options: StoreOptions) {
         file = EncryptedFileStore(
             dataHome: machine.directories.dataHome,
-            keys: KeySources(passphrase: machine.passphrase.read, unlockedKeys: machine.cache),
+            keys: KeySources(
+                passphrase: machine.passphrase.read,
+                ask: { prompt throws(CredentialError) in
+                    options.mayAsk ? try LinuxConsole().ask(prompt, isSecret: true) : nil
+                }, unlockedKeys: machine.cache, unlockedSeconds: options.keepsKeys ? 8 * 3_600 : nil),
             cryptography: machine.cryptography, random: machine.random, clock: machine.clock, report: options.warn)
         secretService = SecretServiceStore(
             busAddress: SessionBus.address(environment: machine.environment), canPrompt: options.mayPrompt,
-            warn: options.warn)
+            promptSeconds: options.promptSeconds, warn: options.warn)
     }
 
     func store(_ kind: StoreKind) throws(CredentialError) -> any SecretStore {

@@ -18,6 +18,8 @@ final class DemoTenant: Sendable {
     static let group = "com.microsoft.azureactivedirectory.samples.graph.QuickStart"
     /// The public client of the seeds.
     static let clientID = "580e250c-8f26-49d0-bee8-1c078add1609"
+    /// The client with a secret.
+    static let confidentialID = "c0ffee00-5b1d-4e55-8e7e-0d1e2f3a4b5c"
     /// The path of the tenant.
     static let tenant = "exampleb2c.onmicrosoft.com"
     /// Alice and Bob.
@@ -31,9 +33,21 @@ final class DemoTenant: Sendable {
     }
 
     /// Starts a provider.
-    init(_ change: (inout DemoSwitches) -> Void = { _ in }) throws {
+    ///
+    /// - Parameters:
+    ///   - users: who may sign in besides Alice and Bob.
+    ///   - clientSecret: the secret of the confidential client.
+    init(
+        users: [DemoUser] = [], clientSecret: String = "demo client secret",
+        _ change: (inout DemoSwitches) -> Void = { _ in }
+    ) throws {
+        var configuration = DemoConfiguration()
+        configuration.users += users
+        configuration.clients.removeAll { $0.id == Self.confidentialID }
+        configuration.clients.append(DemoClient(id: Self.confidentialID, secret: Secret(clientSecret)))
         provider = try DemoProvider(
-            keys: try Self.keys.get(), cryptography: LibCryptography(), clock: SystemClock(), random: SystemRandom())
+            configuration: configuration, keys: try Self.keys.get(), cryptography: LibCryptography(),
+            clock: SystemClock(), random: SystemRandom())
         provider.change(change)
         base = try provider.start()
     }

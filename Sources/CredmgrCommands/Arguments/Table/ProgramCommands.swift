@@ -1,12 +1,7 @@
 extension CommandTable {
     /// The stores and the program itself.
     static let program = Section(
-        "Storage and this program", [store, storeStatus, demo, completion, help, complete])
-
-    private static let store = CommandSpec(["store"], role: .namespace, "where secrets are kept")
-
-    private static let storeStatus = CommandSpec(
-        ["store", "status"], "show where secrets are and how they are protected", options: [SharedOption.json])
+        "Storage and this program", storage + [demo, completion, help, complete])
 
     private static let demo = CommandSpec(
         ["demo"], "try everything with a provider of its own",

@@ -52,11 +52,14 @@ extension CommandTable {
         details: """
             Forgets accounts on this machine. With --revoke the provider is asked to revoke their tokens first; \
             where it has no revocation, that is said. With --browser the session in the browser is ended too.
+
+            --account with --policy forgets one policy's sign-in, --account a user's whole sign-in, --type with \
+            --all every account of a type, --group with --all every account of a group.
             """,
         options: [
             SharedOption.account,
             SharedOption.type,
-            .flag("all", "every account; needs --yes"),
+            .flag("all", "every account, with --type of that type; needs --yes"),
             .flag("yes", "do not ask whether --all is meant"),
             SharedOption.policy,
             .flag("revoke", "revoke the tokens at the provider"),

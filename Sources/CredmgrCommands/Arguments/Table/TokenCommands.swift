@@ -1,6 +1,6 @@
 extension CommandTable {
     /// What tools ask for.
-    static let tokens = Section("Tokens and requests", [token, claims, request])
+    static let tokens = Section("Tokens and requests", [token, claims, request, refresh])
 
     private static let token = CommandSpec(
         ["token"], "print a valid access token",
@@ -67,4 +67,20 @@ extension CommandTable {
             .init("add one", "credmgr request POST /api/tasks --type ToDoList --form task=milk"),
         ],
         exitStatuses: [3, 4, 5, 6, 7, 8])
+
+    private static let refresh = CommandSpec(
+        ["refresh"], "renew tokens that are about to expire",
+        details: """
+            Renews what would expire within --min-valid seconds, of one account or with --all of every account of \
+            the group, or of all groups when none is named. It goes on after a failure and then ends with the \
+            status of the worst one. Made for a timer: it prints nothing on standard output.
+            """,
+        options: [
+            .flag("all", "every account"),
+            .value("min-valid", .any("SECONDS"), "renew what would be valid for a shorter time than this"),
+            SharedOption.type,
+            SharedOption.account,
+        ],
+        examples: [.init("keep everything valid for an hour", "credmgr refresh --all --min-valid 3600")],
+        exitStatuses: [3, 4, 5, 6, 7])
 }

@@ -12,6 +12,7 @@ final class RequestOutput {
     private var held: [UInt8] = []
     private var file: (any OutputFile)?
     private var lastShown: Instant?
+    private let startedAt: Instant
 
     /// How much of a reply that is held back is kept, in bytes.
     private static let holdLimit = 16 << 20
@@ -20,6 +21,7 @@ final class RequestOutput {
         self.session = session
         self.path = path
         self.showsHead = showsHead
+        startedAt = session.context.clock.now
     }
 
     /// What the transport tells.
@@ -27,7 +29,7 @@ final class RequestOutput {
         TransferObserver(
             head: { self.head = $0 },
             sink: { (piece) throws(CredentialError) in try self.receive(piece) },
-            progress: session.context.console.noticeIsTerminal && path != nil ? { self.show($0) } : nil)
+            progress: session.context.console.noticeIsTerminal ? { self.show($0) } : nil)
     }
 
     /// Ends the output; what was held back is written now.
@@ -35,8 +37,13 @@ final class RequestOutput {
         let body = held
         held = []
         try write(body)
-        if lastShown != nil { session.context.console.writeNotice("\n") }
+        endProgress()
         try file?.close()
+    }
+
+    private func endProgress() {
+        if lastShown != nil { session.context.console.writeNotice("\n") }
+        lastShown = nil
     }
 
     private func receive(_ piece: [UInt8]) throws(CredentialError) {
@@ -54,16 +61,19 @@ final class RequestOutput {
             if !lines.isEmpty { try session.print("HTTP \(head.status)\n" + lines.joined() + "\n") }
         }
         guard let path else {
-            if !bytes.isEmpty { try session.context.console.writeResult(bytes) }
-            return
+            if bytes.isEmpty { return }
+            if session.context.console.resultIsTerminal { endProgress() }
+            return try session.context.console.writeResult(bytes)
         }
         if file == nil { file = try session.context.programs.createFile(path) }
         try file?.write(bytes)
     }
 
+    /// Shows how far a transfer is that takes longer than a second; not in the midst of a body on the same terminal.
     private func show(_ progress: TransferProgress) {
         let now = session.context.clock.now
-        guard lastShown != now else { return }
+        guard lastShown != now, now.seconds(since: startedAt) > 0 else { return }
+        guard path != nil || progress.received == 0 || !session.context.console.resultIsTerminal else { return }
         lastShown = now
         func amount(_ done: Int64, of all: Int64) -> String {
             all > 0 ? "\(done) of \(all) bytes" : "\(done) bytes"

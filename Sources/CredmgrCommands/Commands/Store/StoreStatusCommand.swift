@@ -42,11 +42,19 @@ struct StoreStatusCommand: Command {
         do throws(CredentialError) {
             let store = try stores.store(kind)
             for group in counts.keys.sorted(by: { $0.name < $1.name }) {
-                if let protection = try store.protection(of: group) { row.protections.append((group, protection)) }
+                guard let protection = try store.protection(of: group) else { continue }
+                row.protections.append((group, protection))
+                // Of the file only its opening tells whether it is locked or damaged.
+                if kind == .file { _ = try store.items(of: group, kind: .tokenSet) }
             }
             try store.probe()
         } catch {
-            row.state = error.code == .storeLocked ? "locked" : "unavailable"
+            row.state =
+                switch error.code {
+                case .storeLocked: "locked"
+                case .storeDamaged: "damaged"
+                default: "unavailable"
+                }
             row.reason = error.message
         }
         return row

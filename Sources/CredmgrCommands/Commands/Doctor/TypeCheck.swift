@@ -1,0 +1,79 @@
+import CredentialCore
+
+/// The definitions of account types and, when the network may be asked, their endpoints and what those say of our
+/// clock.
+struct TypeCheck: DoctorCheck {
+    func findings(_ session: Session, isOnline: Bool) -> [Finding] {
+        let entries: [AccountTypeCatalog.Entry]
+        do throws(CredentialError) { entries = try session.catalog.entries() } catch {
+            return [Finding("types", error)]
+        }
+        var findings: [Finding] = []
+        var usable: [AccountType] = []
+        for entry in entries {
+            do throws(CredentialError) {
+                let type = try entry.type.get()
+                try session.context.adapters.adapter(of: type).check(type)
+                usable.append(type)
+            } catch {
+                findings.append(Finding("type \(entry.name)", error))
+            }
+            if let shadowed = entry.shadowed.first {
+                findings.append(
+                    Finding("type \(entry.name)", .note, "\(entry.path) takes the place of \(shadowed)"))
+            }
+        }
+        if findings.isEmpty {
+            findings.append(
+                Finding("types", .ok, usable.isEmpty ? "none is defined" : "\(usable.count) defined, all usable"))
+        }
+        guard isOnline else { return findings }
+        var seen: Set<String> = []
+        for type in usable {
+            for address in Self.addresses(of: type) where seen.insert(address).inserted {
+                findings += Self.ask(address, of: type, session)
+            }
+        }
+        return findings
+    }
+
+    /// Where a type's provider is, most telling first.
+    private static func addresses(of type: AccountType) -> [String] {
+        if let issuer = type.issuer {
+            return [
+                (issuer.hasSuffix("/") ? String(issuer.dropLast()) : issuer) + "/.well-known/openid-configuration"
+            ]
+        }
+        return [type.endpoints[.authorization], type.endpoints[.token], type.authority].compactMap(\.self)
+    }
+
+    private static func ask(_ address: String, of type: AccountType, _ session: Session) -> [Finding] {
+        let check = "endpoint of \(type.name)"
+        guard let url = WebAddress(address) else {
+            return [Finding(check, .problem, "\(ForeignText.shown(address)) is no URL")]
+        }
+        let response: HTTPResponse
+        do throws(CredentialError) {
+            response = try session.context.transport.send(HTTPRequest(address: url, timeout: 5))
+        } catch {
+            return [Finding(check, error)]
+        }
+        let place = url.origin + url.path
+        let answer =
+            response.status >= 500
+            ? Finding(
+                check, .problem, "\(place) answered \(response.status)",
+                remedy: "the provider has trouble; try later")
+            : Finding(check, .ok, "\(place) answers")
+        guard let date = response.value(of: "date"), let time = HTTPDate.instant(date) else { return [answer] }
+        let ahead = session.context.clock.now.seconds(since: time)
+        guard abs(ahead) > 300 else { return [answer] }
+        return [
+            answer,
+            Finding(
+                "clock", .problem,
+                "it is \(abs(ahead)) s \(ahead > 0 ? "ahead of" : "behind") the clock of \(url.origin)",
+                remedy: "set the clock; tokens are judged by it"),
+        ]
+    }
+}

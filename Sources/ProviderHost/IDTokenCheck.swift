@@ -1,0 +1,58 @@
+import CredentialCore
+import OAuth
+
+/// Validates the id tokens that plugins bring, as those of built-in adapters are (OpenID Connect Core §3.1.3.7).
+///
+/// The account type must name the issuer; without one nothing could be checked, and the token is dropped.
+struct IDTokenCheck: Sendable {
+    private let source = MetadataSource()
+
+    /// The claims of the id token; `nil` where there is none that can be checked.
+    ///
+    /// - Parameter subject: the subject it must have, at a refresh.
+    /// - Throws: ``ErrorCode/validationFailed`` for a token that does not hold; ``ErrorCode/temporary`` when the
+    ///   provider's keys cannot be had now.
+    func validated(
+        _ issued: IssuedMaterial, of type: AccountType, subject: String?, in context: AdapterContext
+    ) throws(CredentialError) -> IDTokenClaims? {
+        guard let token = issued.idToken else { return nil }
+        guard let name = type.issuer, let issuer = WebAddress(name), issuer.isSecure else {
+            context.note("the id token is dropped: without an issuer in the account type it cannot be checked")
+            return nil
+        }
+        var metadata = ServerMetadata(issuer: name)
+        metadata.endpoints[.jwks] = type.endpoints[.jwks].flatMap(WebAddress.init)
+        if metadata.endpoints[.jwks] == nil {
+            metadata = try source.metadata(
+                at: ServerMetadata.locations(of: issuer), in: context, issuerRule: ServerMetadata.exactIssuer(name))
+        }
+        guard let keys = metadata.endpoints[.jwks] else {
+            throw CredentialError(
+                .validationFailed, "the id token cannot be checked: the provider publishes no keys",
+                hint: "set jwks_uri in the account type")
+        }
+        var validator = IDTokenValidator(
+            issuer: name, clientID: type.clientID, algorithms: metadata.signingAlgorithms, now: context.clock.now)
+        validator.nonce = issued.nonce
+        validator.accessToken = issued.accessToken
+        validator.subject = subject
+        return try validator.validate(token, cryptography: context.cryptography) {
+            (algorithm, kid) throws(CredentialError) in
+            try source.key(for: algorithm, kid: kid, at: keys, in: context)
+        }
+    }
+
+    /// As ``validated(_:of:subject:in:)``, but where the keys cannot be had just now the new token is dropped and the
+    /// old one stays: the reply may hold the only copy of a rotated refresh token.
+    func validatedForRefresh(
+        _ issued: IssuedMaterial, _ request: RefreshRequest, in context: AdapterContext
+    ) throws(CredentialError) -> IDTokenClaims? {
+        do throws(CredentialError) {
+            return try validated(issued, of: request.type, subject: request.subject, in: context)
+        } catch {
+            guard error.code == .temporary, request.key.bearer == .accessToken else { throw error }
+            context.note("the new id token is dropped: \(error.message)")
+            return nil
+        }
+    }
+}

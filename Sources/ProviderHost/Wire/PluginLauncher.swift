@@ -1,0 +1,83 @@
+package import CredentialCore
+package import LinuxPlatform
+
+/// Runs a plugin's executable for one operation: a neutral folder, a cleaned environment, no descriptor of ours, a
+/// session of its own so that all of it can be ended, and limits of time and size.
+package struct PluginLauncher: Sendable {
+    /// Variables that a plugin may see, besides those that begin with `LC_`.
+    private static let allowed: Set<String> = [
+        "HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "TZ", "http_proxy", "https_proxy", "all_proxy", "no_proxy",
+        "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR", "CURL_CA_BUNDLE",
+    ]
+    private static let standardPath = "/usr/local/bin:/usr/bin:/bin"
+
+    /// What a plugin gets as its environment.
+    package let environment: [String: String]
+    /// The time of one operation in seconds.
+    package let seconds: Int
+
+    /// Makes a launcher.
+    ///
+    /// - Parameter environment: the environment of this process.
+    package init(environment: [String: String], seconds: Int = ProviderProtocol.seconds) {
+        var kept = environment.filter { Self.allowed.contains($0.key) || $0.key.hasPrefix("LC_") }
+        // Entries that are not absolute would depend on the folder that it runs in.
+        let path = (environment["PATH"] ?? "").split(separator: ":").filter { $0.hasPrefix("/") }
+        kept["PATH"] = path.isEmpty ? Self.standardPath : path.joined(separator: ":")
+        self.environment = kept
+        self.seconds = seconds
+    }
+
+    /// Runs `provider` with `input` to its end, whatever that is.
+    ///
+    /// - Throws: ``ErrorCode/configuration`` when it cannot be started.
+    package func run(
+        _ provider: InstalledProvider, _ input: [UInt8]
+    ) throws(CredentialError) -> ChildProgram.Outcome {
+        var launch = ProgramLaunch(provider.program, environment: environment)
+        launch.directory = "/"
+        launch.startsSession = true
+        do throws(CredentialError) {
+            return try ChildProgram(launch, limit: ProviderProtocol.outputLimit, seconds: seconds).run(input: input)
+        } catch {
+            throw CredentialError(
+                .configuration, "the plugin \(provider.manifest.name) does not start: \(error.message)",
+                hint: "an interpreter that its first line names may be missing", details: error.details)
+        }
+    }
+
+    /// Asks `provider` and gives its final reply.
+    ///
+    /// - Parameter note: takes what the plugin says besides, redacted, for `--verbose`.
+    /// - Throws: ``ErrorCode/temporary`` when it takes too long; ``ErrorCode/malformedReply`` when it breaks the
+    ///   protocol; the error that it replies.
+    func ask(
+        _ provider: InstalledProvider, _ request: PluginRequest, note: (String) -> Void
+    ) throws(CredentialError) -> PluginReply {
+        let name = provider.manifest.name
+        let outcome = try run(provider, request.bytes)
+        let transcript = PluginTranscript(outcome.output, plugin: name)
+        let redactor = Redactor(request.secrets + transcript.texts)
+        for line in outcome.errorOutput.split(separator: 0x0A).prefix(ProviderProtocol.lineLimit) {
+            let text = redactor.shown(String(decoding: line, as: UTF8.self))
+            if !text.isEmpty { note("\(name): \(text)") }
+        }
+        switch outcome.ending {
+        case .timedOut:
+            throw CredentialError(
+                .temporary, "the plugin \(name) gave no answer to '\(request.operation)' within \(seconds) s",
+                hint: "credmgr providers test \(name)")
+        case .outputTooLarge:
+            throw transcript.fault("printed more than \(ProviderProtocol.outputLimit) bytes")
+        case .ended(.killed(let signal)): throw transcript.fault("was ended by signal \(signal)")
+        case .ended(.exited(let status)) where status != 0:
+            throw transcript.fault("ended with status \(status)")
+        case .ended: break
+        }
+        let reply = try transcript.reply(version: provider.protocolVersion) {
+            note("\(name): \(redactor.shown($0))")
+        }
+        if reply.kind == .error { throw try PluginFailure.error(reply, plugin: name, redactor) }
+        return reply
+    }
+}

@@ -1,0 +1,57 @@
+import CredentialCore
+import CredmgrCommands
+import LinuxPlatform
+
+/// `$XDG_DATA_HOME/credmgr` on this machine.
+struct LinuxDataFolder: DataFolder {
+    let path: String
+    let clock: any WallClock
+
+    /// As old as the writing itself takes a temporary file to be left behind.
+    private static let staleSeconds: Int64 = 3_600
+
+    func faults() throws(CredentialError) -> [FolderFault] {
+        guard let facts = FileFacts.of(path) else { return [] }
+        var faults: [FolderFault] = []
+        try look(at: path, facts, &faults)
+        return faults
+    }
+
+    func repair(_ fault: FolderFault) throws(CredentialError) {
+        switch fault.kind {
+        case .openToOthers: try FileFacts.close(fault.path)
+        case .stale: try FileFacts.remove(fault.path)
+        case .foreign, .setAside:
+            throw CredentialError(.unsupported, "\(ForeignText.shown(fault.path)) is for you to look at")
+        }
+    }
+
+    private func look(at path: String, _ facts: FileFacts, _ faults: inout [FolderFault]) throws(CredentialError) {
+        guard facts.isOwn, facts.kind != .other else {
+            faults.append(FolderFault(path: path, kind: .foreign))
+            return
+        }
+        if facts.isOpenToOthers { faults.append(FolderFault(path: path, kind: .openToOthers)) }
+        guard facts.kind == .folder else {
+            let name = path.split(separator: "/").last ?? ""
+            if name.hasPrefix("."), name.hasSuffix(".tmp"),
+                clock.now.epochSeconds - facts.modified > Self.staleSeconds
+            {
+                faults.append(FolderFault(path: path, kind: .stale))
+            } else if name.contains(".corrupt-") {
+                faults.append(FolderFault(path: path, kind: .setAside))
+            }
+            return
+        }
+        for name in try FileNames.inFolder(path) where !isProgram(name, in: path) {
+            let entry = "\(path)/\(name)"
+            // What has gone meanwhile is no fault.
+            if let facts = FileFacts.of(entry) { try look(at: entry, facts, &faults) }
+        }
+    }
+
+    /// Adapters and types that the user has installed there have rules of their own.
+    private func isProgram(_ name: String, in folder: String) -> Bool {
+        folder == path && (name == "providers" || name == "types")
+    }
+}

@@ -1,0 +1,18 @@
+import CredentialCore
+import Testing
+
+@Suite struct ForeignTextTests {
+    @Test func `what terminals obey or people cannot see becomes a space`() {
+        let text = "\u{1B}]8;;https://evil.example\u{7}a\u{202E}b\u{200B}c\u{85} d  e\u{2028}f\u{FEFF}"
+        #expect(ForeignText.shown(text) == "]8;;https://evil.example a b c d e f")
+    }
+
+    @Test(arguments: ["a", " ", "a ", "\u{0}a", "ab "]) func `no text is longer than its limit and the mark`(
+        piece: String
+    ) {
+        for count in 0..<20 {
+            let shown = ForeignText.shown(String(repeating: piece, count: count), limit: 8)
+            #expect(shown.unicodeScalars.count <= 9, "\(shown)")
+        }
+    }
+}

@@ -1,0 +1,162 @@
+import CredentialCore
+import DemoProvider
+import Foundation
+import StrictJSON
+import TestSupport
+import Testing
+
+@Suite struct `Policies of B2C` {
+    @Test func `One user has one account, and tokens for each policy`() throws {
+        let home = try Home(), tenant = try DemoTenant()
+        try tenant.definePolicies(at: home)
+        let id = try tenant.signIn(at: home, policy: "sign-in")
+        #expect(try tenant.signIn(at: home, policy: "facebook") == id)
+        #expect(try tenant.signIn(at: home, policy: "B2C_1_EDIT_PROFILE", name: "Alice Renamed") == id)
+        let accounts = try #require(home.json(["accounts", "--json"]).array)
+        #expect(accounts.count == 1)
+        #expect(
+            accounts.first?.object?["policies"] == ["b2c_1_edit_profile", "b2c_1_fb_sign_in", "b2c_1_sign_in"])
+        #expect(accounts.first?.object?["name"] == "Alice Renamed")
+        let tokens = try ["sign-in", "facebook", "edit"].map { policy in
+            try home.json(["token", "--policy", policy, "--format", "json"]).object ?? JSONObject()
+        }
+        #expect(tokens.map { $0["policy"]?.string } == ["b2c_1_sign_in", "b2c_1_fb_sign_in", "b2c_1_edit_profile"])
+        #expect(Set(tokens.compactMap { $0["access_token"]?.string }).count == 3)
+        #expect(try home.json(["claims", "--policy", "facebook", "--json"]).object?["idp"] == "facebook.com")
+        #expect(try home.json(["claims", "--json"]).object?["tfp"] == "B2C_1_sign_in")
+        // Each policy is renewed by its own refresh token: another's would be refused (AADB2C90088).
+        for policy in ["sign-in", "facebook", "edit"] {
+            try home.run(["token", "--policy", policy, "--force-refresh"])
+        }
+        #expect(tenant.provider.counters.refreshes == 3)
+    }
+
+    @Test func `Signing up makes the user, and the account`() throws {
+        let home = try Home(), tenant = try DemoTenant()
+        try tenant.definePolicies(at: home)
+        let carol = DemoUser(email: "carol@example.com", password: Secret("pw"), objectID: "", name: "")
+        let id = try tenant.signIn(at: home, policy: "sign-up", carol, name: "Carol Example")
+        let account = try #require(home.json(["accounts", "--json"]).array?.first?.object)
+        #expect(account["username"] == "carol@example.com" && account["name"] == "Carol Example")
+        #expect(try tenant.signIn(at: home, policy: "sign-in", carol) == id)
+    }
+
+    @Test func `A social sign-in names its provider by domain_hint`() throws {
+        let home = try Home(), tenant = try DemoTenant()
+        try tenant.definePolicies(
+            at: home, ["extra_parameters": ["authorize": ["domain_hint": "facebook.com", "ui_locales": "ru"]]])
+        let url = try home.run(["login", "--type", "Tasks", "--policy", "facebook", "--print-url"]).line
+        #expect(url.contains("&domain_hint=facebook.com") && url.contains("&ui_locales=ru"))
+        #expect(url.contains("/b2c_1_fb_sign_in/oauth2/v2.0/authorize?"))
+    }
+
+    @Test func `A policy without a sign-in is told with the command that makes one`() throws {
+        let home = try Home(), tenant = try DemoTenant()
+        try tenant.definePolicies(at: home)
+        try tenant.signIn(at: home, policy: "sign-in")
+        for command in [["token"], ["claims"], ["request", "GET", "/tasks"]] {
+            let outcome = try home.run(command + ["--policy", "edit"], exits: 4)
+            #expect(
+                outcome.standardError.contains("credmgr login --type Tasks --policy b2c_1_edit_profile"))
+        }
+        let unknown = try home.run(["token", "--policy", "edti"], exits: 2)
+        #expect(unknown.standardError.contains("did you mean 'edit'?"))
+    }
+
+    @Test func `One policy is signed out and the others stay`() throws {
+        let home = try Home(), tenant = try DemoTenant()
+        try tenant.definePolicies(at: home)
+        let id = try tenant.signIn(at: home, policy: "sign-in")
+        try tenant.signIn(at: home, policy: "edit")
+        try home.run(["logout", "--account", id, "--policy", "edit"])
+        #expect(try home.json(["accounts", "--json"]).array?.first?.object?["policies"] == ["b2c_1_sign_in"])
+        try home.run(["token", "--policy", "edit"], exits: 4)
+        try home.run(["token", "--force-refresh"])
+        try home.run(["logout", "--account", id, "--policy", "edit"], exits: 3)
+        try home.run(["logout", "--account", id, "--policy", "sign-in"])
+        #expect(try home.json(["accounts", "--json"]).array?.isEmpty == true)
+    }
+
+    // MARK: Forgotten passwords
+
+    @Test func `A forgotten password is reset and the user signed in by one command`() throws {
+        let home = try Home(), tenant = try DemoTenant()
+        try tenant.definePolicies(at: home, ["redirect_uri": "http://localhost"])
+        let robot = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent().appendingPathComponent("Servers/oidc-login").path
+        // Forgets the password on the first page, sets a new one on the second and uses it on the third.
+        let browser = try home.write(
+            """
+            #!/bin/sh
+            echo "$1" >> '\(home.path)/pages'
+            case $(wc -l < '\(home.path)/pages') in
+            1) exec python3 -c 'import sys, urllib.request as web; web.urlopen(sys.argv[1])' "$1&demo_action=forgot" ;;
+            *) OIDC_LOGIN_PASSWORD='a new one' exec python3 '\(robot)' "$1" --user alice@example.com --deliver ;;
+            esac
+
+            """, to: "browser", mode: 0o700)
+        let done = try home.run(["login", "--type", "Tasks"], environment: ["BROWSER": browser])
+        #expect(done.line.hasSuffix("\talice@example.com"))
+        let pages = home.text(of: "pages")?.split(separator: "\n") ?? []
+        let policies = pages.map { page in
+            ["b2c_1_sign_in", "b2c_1_reset"].first { page.contains("/\($0)/") } ?? ""
+        }
+        #expect(policies == ["b2c_1_sign_in", "b2c_1_reset", "b2c_1_sign_in"])
+        #expect(try home.json(["accounts", "--json"]).array?.first?.object?["policies"] == ["b2c_1_sign_in"])
+        try home.run(["token", "--force-refresh"])
+    }
+
+    @Test func `A forgotten password is reset in halves too, each saying what comes next`() throws {
+        let home = try Home(), tenant = try DemoTenant()
+        try tenant.definePolicies(at: home)
+        let url = try home.run(["login", "--type", "Tasks", "--print-url"]).line
+        let forgotten = try tenant.redirect(from: url, act: .forgotPassword)
+        let first = try home.run(["login", "--complete", forgotten], exits: 4)
+        #expect(first.standardError.contains("credmgr login --complete URL"))
+        let reset = try tenant.redirect(from: Self.address(in: first))
+        let second = try home.run(["login", "--complete", reset], exits: 4)
+        let again = try tenant.redirect(from: Self.address(in: second))
+        #expect(try home.run(["login", "--complete", again]).line.hasSuffix("\talice@example.com"))
+        // Each half counts once.
+        try home.run(["login", "--complete", reset], exits: 7)
+    }
+
+    @Test func `Without a policy for it a forgotten password is said, and cancelling is something else`() throws {
+        let home = try Home(), tenant = try DemoTenant()
+        try tenant.definePolicies(at: home, ["password_reset_policy": .null])
+        for (act, words) in [
+            (DemoSignIn.Act.forgotPassword, "AADB2C90118"), (.cancel, "the sign-in was cancelled (AADB2C90091"),
+        ] {
+            let url = try home.run(["login", "--type", "Tasks", "--print-url"]).line
+            let outcome = try home.run(
+                ["login", "--verbose", "--complete", try tenant.redirect(from: url, act: act)], exits: 7)
+            #expect(outcome.standardError.contains(words))
+            #expect(outcome.standardError.contains("detail: correlation id: "))
+            #expect(outcome.standardError.contains("detail: timestamp: "))
+        }
+    }
+
+    @Test func `Running the reset policy by itself leaves the account as it is`() throws {
+        let home = try Home(), tenant = try DemoTenant()
+        try tenant.definePolicies(at: home)
+        let id = try tenant.signIn(at: home, policy: "sign-in")
+        let before = try #require(home.json(["accounts", "--json"]).array?.first?.object)
+        tenant.provider.change { $0.accessTokenLifetime = 120 }
+        #expect(try tenant.signIn(at: home, policy: "reset") == id)
+        let after = try #require(home.json(["accounts", "--json"]).array?.first?.object)
+        for fact in ["status", "expires_on", "refresh_expires_at", "scope"] {
+            #expect(after[fact] == before[fact], "\(fact)")
+        }
+        // The reset's own token is good until it ends, and nothing more.
+        try home.run(["token", "--policy", "reset"])
+        try home.run(["token", "--policy", "reset", "--force-refresh"], exits: 4)
+        #expect(
+            try home.json(["accounts", "--json"]).array?.first?.object?["status"] == "active")
+        try home.run(["token", "--force-refresh"])
+    }
+
+    private static func address(in outcome: ChildProcess.Outcome) throws -> String {
+        let line = outcome.standardError.split(separator: "\n").first { $0.hasPrefix("  http") }
+        return try String(#require(line).dropFirst(2))
+    }
+}

@@ -1,0 +1,53 @@
+import Foundation
+import Testing
+
+/// `docs/seed-coverage.md` says of each row of the samples what became of it.
+@Suite struct `The page on the samples` {
+    private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+        .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+
+    private static func page() throws -> [String] {
+        try String(contentsOf: root.appendingPathComponent("docs/seed-coverage.md"), encoding: .utf8)
+            .split(separator: "\n").map(String.init)
+    }
+
+    /// The rows of the tables by their first cell.
+    private static func rows() throws -> [(name: String, cells: [String])] {
+        try page().compactMap { line in
+            let cells = line.split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }
+            return line.hasPrefix("| ") && cells.count == 4 && cells[0] != "Row" ? (cells[0], cells) : nil
+        }
+    }
+
+    @Test func `No row is missing, and each says what became of it`() throws {
+        let rows = try Self.rows()
+        let wanted = (1...45).map { "N\($0)" } + (1...13).map { "A\($0)" } + (2...6).map { "2.\($0)" }
+        #expect(rows.map(\.name) == wanted)
+        for row in rows {
+            #expect(["done", "different", "not here"].contains(row.cells[2]), "\(row.name)")
+            // Done is what a test shows.
+            #expect(row.cells[2] != "done" || row.cells[3].contains("`"), "\(row.name)")
+        }
+    }
+
+    @Test func `Every test that it names exists`() throws {
+        let files = FileManager.default.enumerator(atPath: Self.root.appendingPathComponent("Tests").path)
+        var tests: Set<String> = []
+        for case let name as String in files ?? .init() where name.hasSuffix(".swift") {
+            let source = try String(contentsOf: Self.root.appendingPathComponent("Tests/" + name), encoding: .utf8)
+            for piece in source.components(separatedBy: "func `").dropFirst() {
+                tests.insert(String(piece.prefix { $0 != "`" }))
+            }
+        }
+        #expect(tests.count > 700)
+        // Words in code marks are tests where they are sentences; keys, commands and options are not.
+        let named = try Self.page().flatMap { line in
+            line.split(separator: "`", omittingEmptySubsequences: false).enumerated()
+                .filter { $0.offset % 2 == 1 && $0.element.split(separator: " ").count > 2 }.map {
+                    String($0.element)
+                }
+        }
+        #expect(named.count > 80)
+        for name in named { #expect(tests.contains(name), "\(name)") }
+    }
+}

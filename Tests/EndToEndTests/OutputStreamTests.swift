@@ -1,0 +1,56 @@
+import Foundation
+import TestSupport
+import Testing
+
+@Suite struct `Standard output` {
+    /// Runs words in a shell, `$CREDMGR` being the program.
+    private func shell(_ script: String, _ home: Home) throws -> ChildProcess.Outcome {
+        try ChildProcess(
+            "/bin/sh", ["-c", script], environment: home.environment.merging(["CREDMGR": Home.program]) { $1 }
+        ).run()
+    }
+
+    @Test(arguments: [
+        "token", "token --format json", "accounts", "accounts --json", "types", "claims", "which",
+        "request GET /tasks",
+        "store status", "--help", "--version", "completion bash", "types show B2C_Acccount",
+        "login --type B2C_Acccount --print-url",
+    ])
+    func `A result that cannot be written is a failure`(words: String) throws {
+        let home = try Home(), tenant = try DemoTenant()
+        try tenant.signIn(at: home)
+        try home.run(["request", "POST", "/tasks", "--form", "task=milk"])
+        let full = try shell("\"$CREDMGR\" \(words) > /dev/full", home)
+        #expect(full.exitStatus == 1)
+        #expect(full.standardError.contains("credmgr: error: cannot write"))
+        let closed = try shell("\"$CREDMGR\" \(words) >&-", home)
+        #expect(closed.exitStatus == 1)
+        let gone = try shell("(\"$CREDMGR\" \(words); echo $? >&2) | true", home)
+        // A reader that ends before or after the write; either way nothing is printed elsewhere.
+        #expect(gone.standardOutput.isEmpty)
+        #expect(!gone.standardError.contains("ey"))
+    }
+
+    @Test func `Closed standard streams do not become files`() throws {
+        let home = try Home(), tenant = try DemoTenant()
+        try tenant.signIn(at: home)
+        let outcome = try shell("\"$CREDMGR\" token 0<&- 2>&-", home)
+        #expect(outcome.exitStatus == 0 && outcome.standardOutput.hasPrefix("ey"))
+        _ = try shell("\"$CREDMGR\" token --force-refresh 0<&- 1>&- 2>&-", home)
+        let token = try home.run(["token"]).line
+        for (name, content) in home.files {
+            #expect(content.range(of: Data(token.utf8)) == nil, "\(name)")
+            #expect(content.range(of: Data("credmgr: ".utf8)) == nil || name.hasSuffix("/accounts.json"), "\(name)")
+        }
+        try home.run(["token", "--force-refresh"])
+    }
+
+    @Test func `Quiet says nothing, verbose never a token`() throws {
+        let home = try Home(), tenant = try DemoTenant()
+        try tenant.signIn(at: home)
+        #expect(try home.run(["token", "-q", "--force-refresh"]).standardError.isEmpty)
+        let verbose = try home.run(["token", "-v", "--force-refresh"])
+        for secret in tenant.provider.secrets { #expect(!verbose.standardError.contains(secret)) }
+        #expect(try home.run(["accounts", "-q", "--group", "empty"]).standardError.isEmpty)
+    }
+}

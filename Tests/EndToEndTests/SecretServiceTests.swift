@@ -1,0 +1,138 @@
+import CredentialCore
+import DemoProvider
+import Foundation
+import StrictJSON
+import TestSupport
+import Testing
+
+@Suite(.enabled(if: PrivateKeyring.isInstalled, "gnome-keyring and dbus are not installed: run scripts/setup test"))
+struct `With a real keyring` {
+    private func desktop(_ provider: PrivateKeyring.Provider = .gnomeKeyring) throws -> (Home, PrivateKeyring) {
+        let keyring = try PrivateKeyring(provider)
+        return (try Home(["DBUS_SESSION_BUS_ADDRESS": keyring.busAddress]), keyring)
+    }
+
+    /// What `secret-tool` finds by attributes.
+    private func search(_ attributes: [String], _ keyring: PrivateKeyring) throws -> String {
+        let outcome = try ChildProcess(
+            "secret-tool", ["search", "--all"] + attributes, environment: keyring.environment
+        ).run(seconds: 20)
+        return outcome.standardOutput + outcome.standardError
+    }
+
+    @Test func `The newcomer's flow, and what the keyring holds of it`() throws {
+        let (home, keyring) = try desktop(), tenant = try DemoTenant()
+        let id = try tenant.signIn(at: home)
+        let account = try home.json(["accounts", "--json"]).array?.first?.object
+        #expect(account?["store"]?.string == "secret-service")
+
+        let token = try home.run(["token"]).line
+        try home.run(["token", "--force-refresh"])
+        try home.run(["token", "--force-refresh"])
+        #expect(try home.run(["token"]).line != token)
+        try home.run(["request", "POST", "/tasks", "--form", "task=milk"])
+        try home.run(["claims"])
+
+        let items = try search(["group", DemoTenant.group], keyring)
+        #expect(items.components(separatedBy: "label = ").count == 2)
+        #expect(items.contains("label = credmgr: B2C_Acccount alice@example.com\n"))
+        #expect(items.contains("schema = org.credmgr.TokenSet"))
+        let attributes = items.split(separator: "\n").compactMap { line -> String? in
+            line.hasPrefix("attribute.") ? String(line.dropFirst("attribute.".count)) : nil
+        }
+        #expect(
+            attributes.sorted() == ["account = \(id)", "group = \(DemoTenant.group)", "kind = \(kind(attributes))"])
+        let secret = items.split(separator: "\n").first { $0.hasPrefix("secret = ") }?.dropFirst("secret = ".count)
+        let set = try JSONValue.parse(Array((secret ?? "").utf8)).object
+        #expect(set?["generation"]?.integer == 3)
+        // No pending sign-in is left, and nothing of the secrets is in a file.
+        #expect(try !search(["kind", "pending-sign-in"], keyring).contains("label"))
+        #expect(!home.files.keys.contains { $0.contains("store.v1") || $0.contains(".key") })
+
+        try home.run(["logout", "--type", DemoTenant.typeName])
+        #expect(try !search(["group", DemoTenant.group], keyring).contains("label"))
+    }
+
+    private func kind(_ attributes: [String]) -> String {
+        attributes.first { $0.hasPrefix("kind = ") }.map { String($0.dropFirst("kind = ".count)) } ?? ""
+    }
+
+    @Test func `A locked keyring is exit 5, and never no account`() throws {
+        let (home, keyring) = try desktop(), tenant = try DemoTenant()
+        let id = try tenant.signIn(at: home)
+        try keyring.lock()
+        for words in [
+            ["token"], ["token", "--no-input"], ["claims"], ["request", "GET", "/tasks"],
+            ["token", "--force-refresh"],
+            ["logout", "--account", id],
+        ] {
+            let error = try home.run(words, exits: 5).standardError
+            #expect(error.contains("locked"), "\(words)")
+            #expect(error.contains("credmgr: hint: "), "\(words)")
+        }
+        let account = try home.json(["accounts", "--json"]).array?.first?.object
+        #expect(account?["id"]?.string == id)
+        #expect(account?["store"]?.string == "secret-service")
+        #expect(try home.run(["store", "status"]).standardOutput.contains("secret-service: locked"))
+        // A sign-in goes nowhere else.
+        try home.run(["login", "--type", DemoTenant.typeName, "--print-url"], exits: 5)
+        try keyring.unlock()
+        try home.run(["token"])
+    }
+
+    @Test func `A bus that is gone is exit 5 naming the store, without a second copy`() throws {
+        let (home, keyring) = try desktop(), tenant = try DemoTenant()
+        let id = try tenant.signIn(at: home)
+        keyring.stopBus()
+        let before = home.files
+        for words in [["token"], ["token", "--force-refresh"], ["claims"], ["token", "--store", "file"]] {
+            #expect(try home.run(words, exits: 5).standardError.contains("Secret Service"), "\(words)")
+        }
+        #expect(try home.json(["accounts", "--json"]).array?.first?.object?["id"]?.string == id)
+        #expect(home.files == before)
+        #expect(tenant.provider.counters.refreshes == 0)
+    }
+
+    @Test func `A service that is gone for a while loses nothing`() throws {
+        let (home, keyring) = try desktop(), tenant = try DemoTenant()
+        try tenant.signIn(at: home)
+        let token = try home.run(["token"]).line
+        keyring.stopService()
+        try home.run(["token"], exits: 5)
+        try keyring.startService()
+        #expect(try home.run(["token"]).line == token)
+    }
+
+    @Test func `A bus without a keyring is no Secret Service: the file is taken, and said`() throws {
+        let (home, keyring) = try desktop(.nobody), tenant = try DemoTenant()
+        defer { keyring.stop() }
+        try tenant.define(at: home)
+        let outcome = try home.run(["login", "--type", DemoTenant.typeName, "--print-url"])
+        #expect(outcome.standardError.contains("encrypted file"))
+        let done = try home.run(["login", "--complete", try tenant.redirect(from: outcome.line)])
+        #expect(!done.standardError.contains("credmgr: warning"))
+        #expect(try home.json(["accounts", "--json"]).array?.first?.object?["store"]?.string == "file")
+    }
+
+    @Test func `Option beats environment beats configuration`() throws {
+        let (home, keyring) = try desktop(), tenant = try DemoTenant()
+        defer { keyring.stop() }
+        func store(_ options: [String], _ environment: [String: String] = [:]) throws -> String? {
+            let login = ["login", "--type", DemoTenant.typeName, "--new"] + options
+            let url = try home.run(login + ["--print-url"], environment: environment).line
+            let redirect = try tenant.redirect(from: url)
+            let id = try home.run(["login", "--complete", redirect]).line.prefix { $0 != "\t" }
+            return try home.json(["accounts", "--json"]).array?.first { $0.object?["id"]?.string == String(id) }?
+                .object?["store"]?.string
+        }
+        try tenant.define(at: home)
+        #expect(try store([]) == "secret-service")
+        #expect(try store(["--store", "file"]) == "file")
+        #expect(try store([], ["CREDMGR_STORE": "file"]) == "file")
+        #expect(try store(["--store", "secret-service"], ["CREDMGR_STORE": "file"]) == "secret-service")
+        try home.write(#"{"store":"file"}"#, to: "config/credmgr/config.json")
+        #expect(try store([]) == "file")
+        #expect(try store(["--store", "auto"]) == "secret-service")
+        #expect(try store([], ["CREDMGR_STORE": "secret-service"]) == "secret-service")
+    }
+}

@@ -1,0 +1,240 @@
+"""What happens to machines: full and read-only disks, power cuts, dying keyrings, huge files."""
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+
+from scenes import Scene
+from world import World
+
+REFRESH = ["token", "--type", "Tasks", "--force-refresh"]
+TOKEN = ["token", "--type", "Tasks"]
+
+
+def call(*words):
+    subprocess.run(words, check=True, capture_output=True)
+
+
+class Mount:
+    """A file system of its own below a temporary folder."""
+
+    def __init__(self, *words):
+        self.path = tempfile.mkdtemp(prefix="credmgr-mount-")
+        call("mount", *words, self.path)
+
+    def stop(self):
+        subprocess.run(["umount", "-l", self.path])
+        os.rmdir(self.path)
+
+
+def on_small_disk(program, store, name, spoil, mend, levels):
+    """Runs commands on a spoiled disk, then checks that nothing is lost once it is mended."""
+    mount = Mount("-t", "tmpfs", "-o", "size=320k,mode=700", "credmgr-faults")
+    scene = None
+    try:
+        scene = Scene(program, store, "token", home=mount.path + "/home")
+        for level in levels:
+            for scene.name in ("token", "refresh", "login", "logout"):
+                scene.world.run(["logout", "--all", "--yes"])
+                if scene.name != "login":
+                    scene.world.sign_in()
+                spoil(mount, level)
+                scene.input = None
+                result = scene.run()
+                mend(mount)
+                scene.judge(result, f"{name} ({level} bytes left)")
+    finally:
+        if scene:
+            scene.world.stop()
+        mount.stop()
+    return scene.tally, scene.problems
+
+
+def full_disk(program, store):
+    def spoil(mount, left):
+        free = os.statvfs(mount.path)
+        with open(mount.path + "/filler", "wb") as file:
+            file.write(b"\0" * max(0, free.f_bavail * free.f_bsize - left))
+
+    return on_small_disk(program, store, "a full disk", spoil, lambda mount: os.unlink(mount.path + "/filler"),
+                         [0, 4096, 8192, 12288, 16384, 20480, 28672, 36864, 49152])
+
+
+def read_only(program, store):
+    return on_small_disk(program, store, "a home that cannot be written",
+                         lambda mount, _: call("mount", "-o", "remount,ro", mount.path),
+                         lambda mount: call("mount", "-o", "remount,rw", mount.path), [0])
+
+
+def power_cuts(program, store, cuts):
+    """Copies of a disk image while refreshes go on: each holds the last acknowledged token, or one after it."""
+    folder = tempfile.mkdtemp(prefix="credmgr-power-")
+    image, copy = folder + "/disk", folder + "/copy"
+    with open(image, "wb") as file:
+        file.truncate(8 << 20)
+    call("mkfs.ext4", "-q", "-O", "^metadata_csum_seed", image)
+    mount, world, problems, done = Mount("-o", "loop", image), None, [], 0
+    own = shutil.copy(program, folder + "/credmgr")  # A path by which its processes are found, and only those.
+    try:
+        world = World(own, store, home=mount.path + "/home")
+        world.sign_in()
+        acknowledged, ends = [world.must(TOKEN).output], threading.Event()
+
+        def refresh():
+            while not ends.is_set():
+                result = world.run(REFRESH)
+                if result.status == 0:
+                    acknowledged.append(result.output)
+                else:
+                    problems.append(f"a refresh without a fault: {result}")
+
+        writer = threading.Thread(target=refresh)
+        writer.start()
+        for number in range(cuts):
+            time.sleep(random.uniform(0, 0.25))
+            stopped = stop_all(own)
+            last = len(acknowledged) - 1
+            shutil.copy(image, copy)
+            for process in stopped:
+                signal_if_there(process, signal.SIGCONT)
+            known = len(acknowledged)
+            limit = time.monotonic() + 30
+            while len(acknowledged) < known + 2 and time.monotonic() < limit:
+                time.sleep(0.005)
+            after = Mount("-o", "loop", copy)
+            try:
+                found = world.run(TOKEN, environment={"HOME": after.path + "/home"})
+                if found.status != 0 or found.output not in acknowledged[last:]:
+                    problems.append(f"cut {number}: the acknowledged token is lost: {found}")
+                else:
+                    done += 1
+            finally:
+                after.stop()
+        ends.set()
+        writer.join()
+        if world.provider.reuses:
+            problems.append("a refresh token was used twice")
+    finally:
+        if world:
+            world.stop()
+        mount.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+    return {"faults": cuts, "done": done, "refused": 0, "aborted": 0, "ended": 0}, problems
+
+
+def stop_all(program):
+    """Stops every process of a program, and those they start meanwhile, except the provider."""
+    stopped = set()
+    while True:
+        found = set()
+        for name in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                if os.readlink(f"/proc/{name}/exe") == program:
+                    with open(f"/proc/{name}/cmdline") as file:
+                        if "\0demo\0" not in file.read():
+                            found.add(int(name))
+            except OSError:
+                continue
+        if found <= stopped:
+            return stopped
+        for process in found - stopped:
+            signal_if_there(process, signal.SIGSTOP)
+        stopped |= found
+
+
+def signal_if_there(process, number):
+    try:
+        os.kill(process, number)
+    except ProcessLookupError:
+        pass
+
+
+def keyring_deaths(program, store, what, count):
+    """The keyring, or the bus with it, is killed while a refresh is under way."""
+    scene = Scene(program, "secret-service", "refresh")
+    keyring = scene.world.keyring
+    try:
+        for number in range(count):
+            moment = random.uniform(0, 0.15)
+            victim = keyring.service if what == "keyring" else keyring.bus
+            timer = threading.Timer(moment, victim.kill)
+            timer.start()
+            result = scene.run()
+            timer.join()
+            if what == "bus":
+                keyring.start_bus()
+            keyring.start_service()
+            scene.judge(result, f"the {what} dies after {moment * 1000:.0f} ms")
+    finally:
+        scene.stop()
+    return scene.tally, scene.problems
+
+
+def large_registry(program, store):
+    """10,000 accounts in more than 10 MB: every command still ends in time."""
+    scene = Scene(program, store, "token")
+    world = scene.world
+    try:
+        path = world.home + "/.local/share/credmgr/groups/g/accounts.json"
+        with open(path) as file:
+            registry = json.load(file)
+        one = registry["accounts"][0]
+        for number in range(9_999):
+            other = dict(one, id=f"{number:016x}", subject=f"subject-{number}", username=f"user{number}@example.com",
+                         label=f"label {number} " + "x" * 400, status="needs-login", status_reason="a test")
+            registry["accounts"].append(other)
+        registry["defaults"]["Tasks"] = one["id"]
+        with open(path, "w") as file:
+            json.dump(registry, file)
+        tally, problems = {"faults": 0, "done": 0, "refused": 0, "aborted": 0, "ended": 0}, []
+        if os.path.getsize(path) < 10_000_000:
+            problems.append(f"the registry has {os.path.getsize(path)} bytes only")
+        for words in [TOKEN, REFRESH, ["accounts", "--json"], ["accounts"], ["which", "--type", "Tasks"], ["doctor"],
+                      ["use", one["id"], "--type", "Tasks"], ["label", one["id"], "mine"], world.password_login,
+                      ["logout", "--account", one["id"]]]:
+            result = world.run(words)
+            tally["faults"] += 1
+            allowed = (0, 1) if words == ["doctor"] else (0,)
+            if result.status in allowed:
+                tally["done"] += 1
+            else:
+                problems.append(f"10,000 accounts: {result}")
+        return tally, problems
+    finally:
+        scene.stop()
+
+
+def damaged_registry(program, store):
+    """The registry is cut, emptied and overwritten: it is rebuilt from the store."""
+    scene = Scene(program, store, "token")
+    path = scene.world.home + "/.local/share/credmgr/groups/g/accounts.json"
+    try:
+        for number in range(40):
+            with open(path, "rb") as file:
+                whole = file.read()
+            place = len(whole) * number // 40
+            damaged = whole[:place] if number % 2 else whole[:place] + b"\0\xff{" + whole[place + 3:]
+            with open(path, "wb") as file:
+                file.write(damaged)
+            scene.judge(scene.run(), f"a registry damaged at byte {place}")
+    finally:
+        scene.stop()
+    return scene.tally, scene.problems
+
+
+STORES = ["file", "secret-service"]
+TASKS = {
+    "disk": [(name, store, function, ()) for store in STORES
+             for name, function in [("full", full_disk), ("read-only", read_only)]],
+    "power": [("cuts", "file", power_cuts, (200,))],
+    "keyring": [("keyring dies", "secret-service", keyring_deaths, ("keyring", 60)),
+                ("bus dies", "secret-service", keyring_deaths, ("bus", 40))],
+    "size": [(name, store, function, ()) for store in STORES
+             for name, function in [("10,000 accounts", large_registry), ("damaged", damaged_registry)]],
+}

@@ -1,0 +1,35 @@
+/// One reader of foreign bytes, and what must hold whatever they are.
+///
+/// To add one: a file in `Targets` with an extension that makes it, its name in ``all``, and a few inputs that are
+/// accepted in `Corpus/NAME`.
+package struct FuzzTarget: Sendable {
+    /// Its name, which is also that of its folder in `Corpus`.
+    package let name: String
+    /// Reads bytes. A crash, a leak, a `require` that does not hold and a second without an end are findings.
+    package let read: @Sendable ([UInt8]) -> Void
+
+    /// Makes a target.
+    init(_ name: String, _ read: @escaping @Sendable ([UInt8]) -> Void) {
+        self.name = name
+        self.read = read
+    }
+
+    /// All targets.
+    package static let all: [FuzzTarget] = [
+        .json, .commentedJSON, .tokenReply, .endpointReply, .deviceAuthorization, .discovery, .keySet,
+        .compactToken,
+        .redirect, .challenge, .form, .webAddress, .foreignText, .times, .base64, .propertyList, .settings,
+        .typeFile,
+        .configuration, .registry, .tokenSet, .eventLine, .fileStore, .storeItems,
+    ]
+}
+
+/// Ends the process, which libFuzzer takes for a finding, unless a property holds.
+func require(_ holds: Bool, _ property: String) {
+    if !holds { fatalError("does not hold: \(property)") }
+}
+
+extension Array<UInt8> {
+    /// The bytes as text, what is no UTF-8 replaced.
+    var text: String { String(decoding: self, as: UTF8.self) }
+}

@@ -1,0 +1,87 @@
+import DemoProvider
+import Foundation
+import StrictJSON
+import TestSupport
+import Testing
+
+@Suite(.serialized) struct KilledCallerTests {
+    /// How many calls are killed; the soak asks for more.
+    private static let kills = ProcessInfo.processInfo.environment["RACE_KILLS"].flatMap { Int($0) } ?? 200
+
+    @Test func `no sign-in is lost however often callers are killed`() throws {
+        let track = try Track()
+        let account = try track.signIn()
+        var generator = SystemRandomNumberGenerator()
+        var begun = 0
+        for _ in 0..<Self.kills {
+            let minimum = track.outliveTokens()
+            track.provider.change { $0.replyMilliseconds = .random(in: 0...20, using: &generator) }
+            let before = track.provider.counters.tokenRequests
+            let call = try track.start(["token", "--min-valid", minimum])
+            usleep(.random(in: 0...60_000, using: &generator))
+            call.kill()
+            _ = call.result()
+            // The next caller waits for the worker of the killed one at most.
+            if track.provider.counters.tokenRequests > before { begun += 1 }
+        }
+        track.provider.change { $0.replyMilliseconds = 0 }
+        try track.waitForFreeLock(of: account)
+        // The test is worth something only if some calls died before and some after their request.
+        #expect(begun > 0)
+        #expect(track.provider.counters.reusesDetected == 0)
+        try track.run(["token", "--force-refresh"])
+        #expect(track.provider.counters.reusesDetected == 0)
+        let accounts = try JSONValue.parse(Array(try track.run(["accounts", "--json"]).output.utf8)).array
+        #expect(accounts?.map { $0.object?["status"]?.string } == ["active"])
+    }
+
+    @Test func `the reply is kept when its caller is killed after the request`() throws {
+        let track = try Track()
+        let account = try track.signIn()
+        let minimum = track.outliveTokens()
+        track.provider.change { $0.replyMilliseconds = 1_500 }
+        let before = track.provider.counters
+        let call = try track.start(["token", "--min-valid", minimum])
+        try track.waitForRequest(after: before.tokenRequests)
+        call.kill()
+        #expect(call.result().exitStatus == 128 + SIGKILL)
+        // The next one gets the dead one's token.
+        try track.run(["token", "--min-valid", minimum])
+        #expect(track.provider.counters.tokenRequests == before.tokenRequests + 1)
+        try track.waitForFreeLock(of: account)
+    }
+
+    @Test(arguments: [SIGHUP, SIGINT, SIGTERM, SIGQUIT])
+    func `terminals and timeouts do not end the worker`(signal: Int32) throws {
+        let track = try Track()
+        try track.signIn()
+        let minimum = track.outliveTokens()
+        track.provider.change { $0.replyMilliseconds = 1_500 }
+        let before = track.provider.counters
+        let call = try track.start(["token", "--min-valid", minimum])
+        try track.waitForRequest(after: before.tokenRequests)
+        call.send(signal)
+        #expect(call.result().exitStatus == 128 + signal)
+        try track.run(["token", "--min-valid", minimum])
+        #expect(track.provider.counters.tokenRequests == before.tokenRequests + 1)
+    }
+
+    @Test func `a refresh does not bring a signed-out account back`() throws {
+        let track = try Track(isCaching: true)
+        let account = try track.signIn()
+        let minimum = track.outliveTokens()
+        track.provider.change { $0.replyMilliseconds = 1_500 }
+        let before = track.provider.counters
+        let refresh = try track.start(["token", "--min-valid", minimum])
+        try track.waitForRequest(after: before.tokenRequests)
+        let waiting = try (0..<3).map { _ in try track.start(["token", "--min-valid", minimum]) }
+        try track.run(["logout", "--account", account])
+        _ = refresh.result()
+        // Whoever came before the sign-out has a token, whoever came after it has none.
+        for call in waiting { #expect([0, 3, 4].contains(call.result().exitStatus)) }
+        try track.run(["token", "--type", "Reader"], exits: 3)
+        #expect(try track.run(["accounts", "--json"]).output.filter { !$0.isWhitespace } == "[]")
+        #expect(track.cachedNames(of: account).isEmpty)
+        try track.waitForFreeLock(of: account)
+    }
+}

@@ -1,0 +1,120 @@
+import DemoProvider
+import Foundation
+import KernelKeyringCache
+import StrictJSON
+import Testing
+
+@Suite(.serialized) struct RenewalTests {
+    @Test func `refresh renews what would expire and nothing else`() throws {
+        let track = try Track()
+        try track.signIn()
+        let before = track.provider.counters
+        #expect(try track.run(["refresh", "--all"]).errors.isEmpty)
+        #expect(track.provider.counters.tokenRequests == before.tokenRequests)
+        let minimum = track.outliveTokens()
+        let renewed = try track.run(["refresh", "--all", "--min-valid", minimum])
+        #expect(renewed.output.isEmpty)
+        #expect(renewed.errors.contains("renewed"))
+        #expect(track.provider.counters.tokenRequests == before.tokenRequests + 1)
+        try track.run(["refresh", "--type", "Reader", "--min-valid", minimum])
+        #expect(track.provider.counters.tokenRequests == before.tokenRequests + 1)
+    }
+
+    @Test func `refresh renews every account of every group and ends with the worst status`() throws {
+        let track = try Track()
+        try track.signIn()
+        try track.run(["refresh", "--all", "--account", "x"], exits: 2)
+        track.provider.revokeRefreshTokens()
+        let words = [
+            "--type", "Reader", "--username", "alice@example.com", "--password-file", track.path("password"),
+        ]
+        try track.run(["login", "--new", "--group", "other"] + words)
+        let minimum = track.outliveTokens()
+        let result = try track.run(["refresh", "--all", "--min-valid", minimum], exits: 4)
+        #expect(result.errors.contains("renewed"))
+        #expect(result.errors.contains("credmgr login"))
+        let statuses = try JSONValue.parse(Array(try track.run(["accounts", "--json"]).output.utf8)).array?
+            .map { "\($0.object?["group"]?.string ?? "") \($0.object?["status"]?.string ?? "")" }
+        #expect(statuses == ["other active", "race needs-login"])
+    }
+
+    @Test func `a refresh that fails for now ends with 6 while the old token is still given`() throws {
+        let track = try Track()
+        try track.signIn()
+        let minimum = track.outliveTokens()
+        track.provider.change { $0.failures = -1 }
+        try track.run(["refresh", "--all", "--min-valid", minimum], exits: 6)
+        #expect(try track.run(["token", "--min-valid", minimum]).errors.contains("could not be renewed"))
+    }
+
+    @Test func `watch tells of what other processes do and ends with 130`() throws {
+        let track = try Track()
+        let watch = try track.start(["watch", "--json"])
+        try track.wait(for: "the watch") { watch.errors.contains("watching") }
+        let account = try track.signIn()
+        try track.run(["token", "--force-refresh"])
+        try track.run(["logout", "--account", account])
+        for event in ["account.added", "token.refreshed", "account.removed"] {
+            let line = try #require(watch.line())
+            let object = try #require(try JSONValue.parse(Array(line.utf8)).object)
+            #expect(object["event"]?.string == event)
+            #expect(object["group"]?.string == Track.group)
+            #expect(object["account"]?.string == account)
+            #expect(object["type"]?.string == "Reader")
+            #expect(object["time"]?.string?.hasSuffix("Z") == true)
+        }
+        watch.send(SIGINT)
+        #expect(watch.result().exitStatus == 130)
+    }
+
+    @Test func `groups tells types and accounts of each`() throws {
+        let track = try Track()
+        try track.signIn()
+        let groups = try JSONValue.parse(Array(try track.run(["groups", "--json"]).output.utf8)).array
+        let group = try #require(groups?.first?.object)
+        #expect(groups?.count == 1)
+        #expect(group["group"]?.string == Track.group)
+        #expect(group["types"]?.array?.compactMap(\.string) == ["Reader", "Writer"])
+        #expect(group["accounts"]?.integer == 1)
+        #expect(try track.run(["groups"]).output.contains("Reader, Writer"))
+        #expect(try track.run(["groups", "--json", "--group", "none"]).output.filter { !$0.isWhitespace } == "[]")
+    }
+
+    @Test func `the cache gives a token again until something makes it stale`() throws {
+        let track = try Track(isCaching: true)
+        let account = try track.signIn()
+        let first = try track.run(["token"]).output
+        try #require(!track.cachedNames(of: account).isEmpty, "the kernel keeps no keys here")
+        #expect(try track.run(["token"]).output == first)
+        // A refresh replaces the entry.
+        let second = try track.run(["token", "--force-refresh"]).output
+        #expect(second != first)
+        #expect(try track.run(["token"]).output == second)
+        // Another default account is seen at once.
+        let words = [
+            "--type", "Reader", "--username", "alice@example.com", "--password-file", track.path("password"),
+        ]
+        let other = String(try track.run(["login", "--new"] + words).output.prefix { $0 != "\t" })
+        try track.run(["use", other, "--type", "Reader"])
+        let third = try track.run(["token", "--type", "Reader"]).output
+        #expect(third != second)
+        try track.run(["use", account, "--type", "Reader"])
+        #expect(try track.run(["token", "--type", "Reader"]).output == second)
+        // The configured margin counts for the fast path, too.
+        let minimum = track.outliveTokens()
+        try track.write("{\"min_valid\": \(minimum)}", to: ".config/credmgr/config.json")
+        let fourth = try track.run(["token", "--type", "Reader"]).output
+        #expect(fourth != second)
+        #expect(try track.run(["token", "--type", "Reader"]).output == fourth)
+        try track.run(["logout", "--all", "--yes"])
+        #expect(track.cachedNames(of: account).isEmpty)
+        try track.run(["token", "--type", "Reader"], exits: 3)
+    }
+}
+
+extension Track {
+    /// The names of what the kernel keeps of an account of this home.
+    func cachedNames(of account: String) -> [String] {
+        KernelKeyringCache.names(prefix: "\(path(".local/share/credmgr"))\n\(Track.group)\n\(account)\n")
+    }
+}

@@ -1,0 +1,158 @@
+import CredentialCore
+import CryptoSupport
+import DemoProvider
+import Foundation
+import LinuxPlatform
+import TestSupport
+import Testing
+
+/// A home, a provider that rotates refresh tokens and revokes their family on reuse, and the real program between them.
+final class Track: Sendable {
+    /// The provider, for its switches and counters.
+    let provider: DemoProvider
+    /// The variables that every call gets.
+    let environment: [String: String]
+    private let folder: TemporaryFolder
+
+    /// The keychain group of the types.
+    static let group = "race"
+    /// How long a token of the first sign-in lives, in seconds.
+    static let firstLifetime: Int64 = 100
+
+    private static let key = Result {
+        let key = try LibCryptography().generateKey(.rs256)
+        return DemoSigningKey(kid: "race", privateKey: key.privateKey, publicJWK: key.publicJWK)
+    }
+
+    /// Starts a provider and defines the types `Reader` and `Writer`, which differ in their scope.
+    ///
+    /// - Parameter keyring: where secrets are kept; in the encrypted file for `nil`.
+    init(keyring: PrivateKeyring? = nil, isCaching: Bool = false) throws {
+        folder = try TemporaryFolder()
+        var environment = keyring?.environment ?? ["PATH": "/usr/bin:/bin"]
+        environment["HOME"] = folder.path
+        environment["XDG_CONFIG_HOME"] = folder.path + "/.config"
+        environment["XDG_DATA_HOME"] = folder.path + "/.local/share"
+        environment["XDG_CONFIG_DIRS"] = folder.path + "/etc"
+        environment["XDG_DATA_DIRS"] = folder.path + "/share"
+        environment["CREDMGR_STORE"] = keyring == nil ? "file" : "secret-service"
+        environment["CREDMGR_CACHE"] = isCaching ? "on" : "off"
+        self.environment = environment
+        provider = try DemoProvider(
+            keys: [try Self.key.get()], cryptography: LibCryptography(), clock: SystemClock(),
+            random: SystemRandom())
+        provider.change {
+            $0.rotation = .revokesOld
+            $0.accessTokenLifetime = Self.firstLifetime
+        }
+        let base = try provider.start()
+        try define("Reader", scope: "read", base)
+        try define("Writer", scope: "write", base)
+        try write("alice's password\n", to: "password")
+    }
+
+    deinit { provider.stop() }
+
+    private func define(_ name: String, scope: String, _ base: String) throws {
+        try write(
+            """
+            {"adapter":"azure-b2c","authority":"\(base)","tenant":"exampleb2c.onmicrosoft.com",
+             "client_id":"580e250c-8f26-49d0-bee8-1c078add1609","policies":{"signin":"B2C_1_ropc"},
+             "default_policy":"signin","flow":"password","keychain_group":"\(Self.group)",
+             "scope":["https://exampleb2c.onmicrosoft.com/tasks/\(scope)"]}
+            """, to: ".config/credmgr/types/\(name).json")
+    }
+
+    // MARK: Calls
+
+    /// The program that was built with the tests.
+    static let program: String = {
+        let itself = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? ""
+        let places = CommandLine.arguments.filter { $0.hasPrefix("/") } + [itself]
+        let folders = places.map { URL(fileURLWithPath: $0).deletingLastPathComponent() }
+        let inBundle = folders.map { $0.appendingPathComponent("credmgr").path }
+        return inBundle.first { FileManager.default.isExecutableFile(atPath: $0) } ?? "credmgr"
+    }()
+
+    /// Starts a call in a session of its own.
+    ///
+    /// - Parameter changes: variables to set, or to remove where the value is `nil`.
+    func start(_ words: [String], _ changes: [String: String?] = [:]) throws -> Call {
+        var environment = environment
+        for (name, value) in changes { environment[name] = value }
+        return try Call(Self.program, words, environment: environment)
+    }
+
+    /// Runs a call to its end and checks how it ends.
+    @discardableResult func run(
+        _ words: [String], _ changes: [String: String?] = [:], exits status: Int32 = 0,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) throws -> Call.Result {
+        let result = try start(words, changes).result()
+        #expect(
+            result.exitStatus == status, "credmgr \(words.joined(separator: " "))\n\(result.errors)",
+            sourceLocation: sourceLocation)
+        return result
+    }
+
+    /// Signs Alice in; gives the account's id.
+    @discardableResult func signIn(
+        type: String = "Reader", _ changes: [String: String?] = [:],
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) throws -> String {
+        let words = [
+            "login", "--type", type, "--username", "alice@example.com", "--password-file", path("password"),
+        ]
+        return String(try run(words, changes, sourceLocation: sourceLocation).output.prefix { $0 != "\t" })
+    }
+
+    /// Makes the tokens that the provider issues from now on live longer than all before.
+    ///
+    /// - Returns: a `--min-valid` that they meet and the older ones do not: with it, every token is at its end.
+    func outliveTokens() -> String {
+        let lifetime = provider.switches.accessTokenLifetime
+        provider.change { $0.accessTokenLifetime = lifetime + 100 }
+        return String(lifetime + 50)
+    }
+
+    /// Waits until a token request has come in since `count` of them.
+    func waitForRequest(after count: Int64) throws {
+        try wait(for: "a token request") { self.provider.counters.tokenRequests > count }
+    }
+
+    /// Waits until something holds; the longest wait is far beyond what it takes.
+    func wait(for what: String, until holds: () throws -> Bool) throws {
+        let limit = ContinuousClock.now.advanced(by: .seconds(60))
+        while try !holds() {
+            guard ContinuousClock.now < limit else { throw Failure(description: "no end of the wait for \(what)") }
+            usleep(2_000)
+        }
+    }
+
+    struct Failure: Error { let description: String }
+
+    // MARK: Files
+
+    /// The path of something in the home.
+    func path(_ name: String) -> String { folder.path + "/" + name }
+
+    /// A file of the group.
+    func groupFile(_ name: String) -> String { path(".local/share/credmgr/groups/\(Self.group)/\(name)") }
+
+    /// Writes a file in the home, private, with the folders on the way.
+    func write(_ text: String, to name: String) throws {
+        try FileManager.default.createDirectory(
+            atPath: (path(name) as NSString).deletingLastPathComponent, withIntermediateDirectories: true,
+            attributes: [.posixPermissions: 0o700])
+        try Data(text.utf8).write(to: URL(fileURLWithPath: path(name)))
+        try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path(name))
+    }
+
+    /// Waits until nobody holds an account's lock: then no worker is left either.
+    func waitForFreeLock(of account: String) throws {
+        let file = open(groupFile("locks/\(account).lock"), O_RDWR | O_CLOEXEC)
+        defer { close(file) }
+        #expect(file >= 0)
+        try wait(for: "a free lock") { flock(file, LOCK_EX | LOCK_NB) == 0 }
+    }
+}

@@ -1,0 +1,50 @@
+// Makes single calls of the C library fail, or tell another time; each by a variable. For LD_PRELOAD.
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/types.h>
+#include <time.h>
+#include <unistd.h>
+
+/// FAULT_FLOCK=unsupported: locks are refused; =none: every lock is granted at once.
+int flock(int file, int operation) {
+    const char *fault = getenv("FAULT_FLOCK");
+    if (fault && strcmp(fault, "none") == 0) return 0;
+    if (fault) {
+        errno = ENOLCK;
+        return -1;
+    }
+    int (*real)(int, int) = (int (*)(int, int))dlsym(RTLD_NEXT, "flock");
+    return real(file, operation);
+}
+
+/// FAULT_RENAME=NAME: no file can be given that name, as if the disk were full.
+int renameat(int from, const char *old, int to, const char *new) {
+    const char *fault = getenv("FAULT_RENAME");
+    if (fault && strcmp(fault, new) == 0) {
+        errno = ENOSPC;
+        return -1;
+    }
+    int (*real)(int, const char *, int, const char *) =
+        (int (*)(int, const char *, int, const char *))dlsym(RTLD_NEXT, "renameat");
+    return real(from, old, to, new);
+}
+
+/// FAULT_RESERVE=1: no room can be set aside.
+int posix_fallocate(int file, off_t offset, off_t size) {
+    if (getenv("FAULT_RESERVE")) return ENOSPC;
+    int (*real)(int, off_t, off_t) = (int (*)(int, off_t, off_t))dlsym(RTLD_NEXT, "posix_fallocate");
+    return real(file, offset, size);
+}
+
+/// FAULT_CLOCK=SECONDS: the wall clock is that much ahead.
+int clock_gettime(clockid_t clock, struct timespec *time) {
+    int (*real)(clockid_t, struct timespec *) = (int (*)(clockid_t, struct timespec *))dlsym(RTLD_NEXT, "clock_gettime");
+    int result = real(clock, time);
+    const char *fault = getenv("FAULT_CLOCK");
+    if (result == 0 && fault && clock == CLOCK_REALTIME) time->tv_sec += atol(fault);
+    return result;
+}

@@ -1,0 +1,183 @@
+import CredentialCore
+import CryptoSupport
+import DemoProvider
+import Foundation
+import LinuxPlatform
+import StrictJSON
+import TestSupport
+
+/// A home where alice is signed in, with one pending sign-in per fault, and the keyring's state that belongs to it.
+/// It is made once; every fault gets a copy.
+final class SignedInHome: Sendable {
+    /// What came of the preparation.
+    static let shared = Result { try SignedInHome() }
+
+    /// The account type and its group.
+    static let type = "Tasks", group = "default"
+    /// Where the browser ended, by the name of the fault it is for.
+    let redirects: [String: String]
+    /// Alice's account.
+    let account: String
+    /// Alice's access token.
+    let token: String
+    private let folder: TemporaryFolder
+    private let provider: DemoProvider
+
+    private init() throws {
+        let key = try LibCryptography().generateKey(.rs256)
+        provider = try DemoProvider(
+            keys: [DemoSigningKey(kid: "k", privateKey: key.privateKey, publicJWK: key.publicJWK)],
+            cryptography: LibCryptography(), clock: SystemClock(), random: SystemRandom())
+        let base = try provider.start()
+        folder = try TemporaryFolder()
+        let service = try FaultyService(state: folder.path + "/state.json", fault: "healthy")
+        defer { service.stop() }
+        let home = Home(path: folder.path + "/home", bus: service.environment)
+        try home.expect(
+            0,
+            [
+                "types", "add", Self.type, "--adapter", "azure-b2c", "--authority",
+                base + "/exampleb2c.onmicrosoft.com/", "--policy", "sign-in=b2c_1_sign_in", "--default-policy",
+                "sign-in", "--client-id", "580e250c-8f26-49d0-bee8-1c078add1609", "--redirect-uri",
+                "urn:ietf:wg:oauth:2.0:oob",
+            ])
+        func redirect(_ user: DemoUser) throws -> String {
+            let url = try home.expect(0, ["login", "--type", Self.type, "--print-url"]).standardOutput
+            var robot = DemoSignIn(username: user.email, password: user.password)
+            return try robot.run(url.trimmingCharacters(in: .newlines), delivers: false)
+        }
+        let (alice, bob) = (DemoUser.standard[0], DemoUser.standard[1])
+        let output = try home.expect(0, ["login", "--complete", try redirect(alice)]).standardOutput
+        account = String(output.prefix { $0 != "\t" })
+        token = try home.expect(0, ["token", "--type", Self.type]).standardOutput
+        var redirects: [String: String] = [:]
+        for fault in Fault.all { redirects[fault.name] = try redirect(fault.person == .alice ? alice : bob) }
+        redirects["damaged"] = try redirect(alice)
+        self.redirects = redirects
+    }
+
+    deinit { provider.stop() }
+
+    /// Copies home and state into `folder`.
+    func copy(to folder: TemporaryFolder) throws {
+        for name in ["home", "state.json"] {
+            try FileManager.default.copyItem(
+                atPath: self.folder.path + "/" + name, toPath: folder.path + "/" + name)
+        }
+    }
+}
+
+/// The real program in a home.
+struct Home: Sendable {
+    let path: String
+    /// The variables that lead to the bus.
+    var bus: [String: String]
+
+    func run(_ words: [String], seconds: Double = 60, display: Bool = false) throws -> ChildProcess.Outcome {
+        var environment = [
+            "HOME": path, "PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "CREDMGR_CACHE": "off",
+            "XDG_RUNTIME_DIR": path + "/run", "XDG_CONFIG_DIRS": path + "/etc", "XDG_DATA_DIRS": path + "/share",
+        ]
+        environment["DBUS_SESSION_BUS_ADDRESS"] = bus["DBUS_SESSION_BUS_ADDRESS"]
+        // Nothing is opened there: it only says that a person could see a window.
+        if display { environment["DISPLAY"] = ":99" }
+        return try ChildProcess(Self.program, words, environment: environment).run(seconds: seconds)
+    }
+
+    @discardableResult func expect(_ status: Int32, _ words: [String]) throws -> ChildProcess.Outcome {
+        let outcome = try run(words)
+        if outcome.exitStatus != status {
+            throw Failure("credmgr \(words) ended with \(outcome.exitStatus): \(outcome.standardError)")
+        }
+        return outcome
+    }
+
+    /// The ids of the accounts, as the registry tells them.
+    func accounts() throws -> [String] {
+        let text = try expect(0, ["accounts", "--json"]).standardOutput
+        return try JSONValue.parse(Array(text.utf8)).array?.compactMap { $0.object?["id"]?.string } ?? []
+    }
+
+    /// Whether tokens wait in the journal for a keyring that takes them.
+    func hasJournal(of account: String) -> Bool {
+        let folder = path + "/.local/share/credmgr/groups/\(SignedInHome.group)/journal/"
+        return FileManager.default.fileExists(atPath: folder + account)
+    }
+
+    /// The program that was built with the tests.
+    private static let program: String = {
+        let itself = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? ""
+        let places = CommandLine.arguments.filter { $0.hasPrefix("/") } + [itself]
+        let candidates = places.map { URL(fileURLWithPath: $0).deletingLastPathComponent().path + "/credmgr" }
+        return candidates.first { FileManager.default.isExecutableFile(atPath: $0) } ?? "credmgr"
+    }()
+}
+
+/// `Tests/Fixtures/faulty-secret-service.py` on a bus of its own, or a bus with a fault.
+struct FaultyService: Sendable {
+    /// The variables that lead to the bus.
+    let environment: [String: String]
+    private let keyring: PrivateKeyring?
+    private let state: String
+
+    /// Whether Python has what it needs.
+    static let isPossible: Bool =
+        PrivateKeyring.isInstalled
+        && (try? ChildProcess("python3", ["-c", "import dbus, gi"]).run())?.exitStatus == 0
+
+    init(state: String, fault: String) throws {
+        self.state = state
+        switch Fault.Bus(rawValue: fault) {
+        case .some(.none):
+            keyring = nil
+            environment = [:]
+        case .dead:
+            keyring = nil
+            environment = ["DBUS_SESSION_BUS_ADDRESS": "unix:path=/nonexistent/bus"]
+        case .nobody:
+            keyring = try PrivateKeyring(.nobody)
+            environment = keyring?.environment ?? [:]
+        case nil:
+            let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+                .appendingPathComponent("../Fixtures/faulty-secret-service.py").path
+            keyring = try PrivateKeyring(
+                .program("/usr/bin/python3", [script, "--state", state, "--fault", fault]))
+            environment = keyring?.environment ?? [:]
+        }
+    }
+
+    /// The ids of the accounts whose token sets are really stored, with the bytes.
+    func tokenSets() throws -> [String: String] {
+        let items =
+            try JSONValue.parse(Array(try Data(contentsOf: URL(fileURLWithPath: state))))
+            .object?["items"]?.object?.members ?? []
+        var sets: [String: String] = [:]
+        for item in items {
+            let attributes = item.value.object?["attributes"]?.object
+            guard attributes?["kind"]?.string == "token-set", let account = attributes?["account"]?.string else {
+                continue
+            }
+            sets[account] = item.value.object?["secret"]?.string ?? ""
+        }
+        return sets
+    }
+
+    /// Puts bytes that are no token set into the items of a state.
+    static func damageTokenSets(in state: String) throws {
+        let url = URL(fileURLWithPath: state)
+        var document = try JSONSerialization.jsonObject(with: Data(contentsOf: url)) as? [String: Any] ?? [:]
+        var items = document["items"] as? [String: [String: Any]] ?? [:]
+        for (path, item) in items where (item["attributes"] as? [String: String])?["kind"] == "token-set" {
+            items[path]?["secret"] = Data("nonsense".utf8).base64EncodedString()
+        }
+        document["items"] = items
+        try JSONSerialization.data(withJSONObject: document).write(to: url)
+    }
+
+    func stop() { keyring?.stop() }
+}
+
+struct Failure: Error, CustomStringConvertible {
+    let description: String
+    init(_ description: String) { self.description = description }
+}

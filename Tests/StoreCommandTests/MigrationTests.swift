@@ -1,0 +1,169 @@
+import CredentialCore
+import EncryptedFileStore
+import Foundation
+import SecretServiceStore
+import TestSupport
+import Testing
+
+/// Moving between the encrypted file and a real gnome-keyring. A process has one session bus, so each test runs in a
+/// process of its own.
+@Suite(.enabled(if: PrivateKeyring.isInstalled, "dbus-daemon or gnome-keyring is missing"))
+struct MigrationTests {
+    @Test func `accounts and client secrets move there and back, and a rehearsal moves nothing`() async {
+        await #expect(processExitsWith: .success) {
+            let keyring = try PrivateKeyring()
+            defer { keyring.stop() }
+            let scene = try Scene(keyring), file = scene.file
+            let service = SecretServiceStore(busAddress: keyring.busAddress, canPrompt: false) { _ in }
+            let ids = ["00000000000000a1", "00000000000000b2", "00000000000000c3"]
+            try scene.signIn(ids, in: file)
+            let secret = SecretItem(group: scene.group, owner: "Tasks", kind: .clientSecret)
+            try file.write([9, 9], for: secret, label: "x")
+
+            let rehearsal = try scene.run(["store", "migrate", "--to", "secret-service", "--dry-run"])
+            #expect(rehearsal.exitStatus == 0)
+            #expect(rehearsal.standardOutput.components(separatedBy: "would move").count == 5)
+            #expect(try scene.holders(file) == ids)
+            #expect(try scene.holders(service).isEmpty)
+
+            for (word, target, source) in [
+                ("secret-service", service as any SecretStore, file as any SecretStore), ("file", file, service),
+            ] {
+                let outcome = try scene.run(["store", "migrate", "--to", word])
+                #expect(outcome.exitStatus == 0, "\(outcome.standardError)")
+                #expect(outcome.standardOutput.components(separatedBy: "moved").count == 5)
+                #expect(try scene.holders(target) == ids)
+                #expect(try source.items(of: scene.group, kind: .tokenSet).isEmpty)
+                #expect(try target.read(secret) == [9, 9])
+                #expect(try source.read(secret) == nil)
+                let accounts = try scene.registry.read(scene.group).accounts
+                #expect(accounts.allSatisfy { $0.store == target.kind && $0.leftover == nil })
+                #expect(try scene.problems().isEmpty)
+                #expect(try scene.run(["store", "migrate", "--to", word]).standardOutput.isEmpty)
+            }
+        }
+    }
+
+    @Test func `a target that is locked or missing moves nothing`() async {
+        await #expect(processExitsWith: .success) {
+            let keyring = try PrivateKeyring()
+            defer { keyring.stop() }
+            let scene = try Scene(keyring), file = scene.file
+            try scene.signIn(["00000000000000a1"], in: file)
+            try keyring.lock()
+            #expect(try scene.run(["store", "migrate", "--to", "secret-service"]).exitStatus == 5)
+            keyring.stopService()
+            #expect(try scene.run(["store", "migrate", "--to", "secret-service"]).exitStatus == 5)
+            #expect(try scene.holders(file) == ["00000000000000a1"])
+            #expect(try scene.registry.read(scene.group)[id: "00000000000000a1"]?.leftover == nil)
+            #expect(try scene.run(["store", "migrate"]).exitStatus == 2)
+        }
+    }
+
+    /// Forty runs in turn there and back, each killed somewhere.
+    @Test func `whenever it is killed, each account has exactly one copy that counts, and the next run ends it`()
+        async
+    {
+        await #expect(processExitsWith: .success) {
+            let keyring = try PrivateKeyring()
+            defer { keyring.stop() }
+            let scene = try Scene(keyring), file = scene.file
+            let service = SecretServiceStore(busAddress: keyring.busAddress, canPrompt: false) { _ in }
+            let ids = (1...6).map { "000000000000000\($0)" }
+            try scene.signIn(ids, in: file)
+            func store(_ kind: StoreKind) -> any SecretStore { kind == .file ? file : service }
+
+            let start = ContinuousClock.now
+            #expect(try scene.run(["store", "migrate", "--to", "secret-service"]).exitStatus == 0)
+            let whole = start.duration(to: .now) / .seconds(1)
+            var killed = 0, mixed = 0
+            for round in 0..<40 {
+                let target = round.isMultiple(of: 2) ? StoreKind.file : .secretService
+                let migrate = scene.command(["store", "migrate", "--to", target.rawValue])
+                if try migrate.run(seconds: .random(in: 0...whole)).exitStatus == 137 { killed += 1 }
+                let accounts = try scene.registry.read(scene.group).accounts
+                #expect(accounts.map(\.id) == ids)
+                let held = [StoreKind.file: try scene.holders(file), .secretService: try scene.holders(service)]
+                for account in accounts {
+                    // The copy that counts is whole, and there is no other that nobody knows of.
+                    #expect(held[account.store]?.contains(account.id) == true)
+                    if held[account.store.other]?.contains(account.id) == true {
+                        #expect(account.leftover == account.store.other)
+                    }
+                }
+                if Set(accounts.map(\.store)).count > 1 { mixed += 1 }
+                let end = try scene.run(["store", "migrate", "--to", target.rawValue])
+                #expect(end.exitStatus == 0, "\(end.standardError)")
+                #expect(try scene.holders(store(target)) == ids)
+                #expect(try store(target.other).items(of: scene.group, kind: .tokenSet).isEmpty)
+                #expect(try scene.registry.read(scene.group).accounts.allSatisfy { $0.leftover == nil })
+            }
+            #expect(killed > 10 && mixed > 0, "\(killed) were killed, \(mixed) in the middle")
+        }
+    }
+
+    @Test func `signing out removes the copy that an interrupted migration left`() async {
+        await #expect(processExitsWith: .success) {
+            let keyring = try PrivateKeyring()
+            defer { keyring.stop() }
+            let scene = try Scene(keyring), file = scene.file, id = "00000000000000a1"
+            let service = SecretServiceStore(busAddress: keyring.busAddress, canPrompt: false) { _ in }
+            try scene.signIn([id], in: file)
+            try service.write(try Scene.tokenSet(id, in: .secretService).encoded(), for: scene.item(id), label: "x")
+            try scene.registry.update(scene.group) { (registry) throws(CredentialError) in
+                registry[id: id]?.leftover = .secretService
+            }
+            #expect(try scene.problems().first?.contains("does not count") == true)
+            #expect(try scene.run(["logout", "--account", id]).exitStatus == 0)
+            #expect(try scene.holders(file).isEmpty)
+            #expect(try scene.holders(service).isEmpty)
+        }
+    }
+
+    @Test func `secrets in the other store than the registry says are found by doctor`() async {
+        await #expect(processExitsWith: .success) {
+            let keyring = try PrivateKeyring()
+            defer { keyring.stop() }
+            let scene = try Scene(keyring), file = scene.file, id = "00000000000000a1"
+            try scene.signIn([id], in: file)
+            try scene.registry.update(scene.group) { (registry) throws(CredentialError) in
+                registry[id: id]?.store = .secretService
+            }
+            #expect(try scene.problems().first?.contains("are in the encrypted file") == true)
+            #expect(try scene.problems(["--fix", "--yes"]).isEmpty)
+            #expect(try scene.registry.read(scene.group)[id: id]?.store == .file)
+        }
+    }
+}
+
+/// The same with KeePassXC, which is another program altogether.
+@Suite(
+    .enabled(if: PrivateKeyring.isKeePassXCInstalled, "keepassxc is not installed: scripts/setup test-keepassxc"))
+struct KeePassXCMigrationTests {
+    @Test func `large token sets of people with other letters move there and back`() async {
+        await #expect(processExitsWith: .success) {
+            let keyring = try PrivateKeyring(.keePassXC)
+            defer { keyring.stop() }
+            let scene = try Scene(keyring), file = scene.file, id = "00000000000000a1"
+            let service = SecretServiceStore(busAddress: keyring.busAddress, canPrompt: false) { _ in }
+            var set = try Scene.tokenSet(id, in: .file)
+            set.account.username = "жук/日本@例え.jp"
+            set.grants[""]?.idToken = Secret(String(repeating: "x", count: 65_536))
+            try file.write(set.encoded(), for: scene.item(id), label: "x")
+            let account = set.account
+            try scene.registry.update(scene.group) { (registry) throws(CredentialError) in
+                registry[id: id] = account
+            }
+            for (word, target, source) in [
+                ("secret-service", service as any SecretStore, file as any SecretStore), ("file", file, service),
+            ] {
+                let outcome = try scene.run(["store", "migrate", "--to", word])
+                #expect(outcome.exitStatus == 0, "\(outcome.standardError)")
+                let moved = try target.read(scene.item(id)).map { try TokenSet(decoding: $0) }
+                #expect(moved?.grants == set.grants)
+                #expect(moved?.account.username == set.account.username)
+                #expect(try source.read(scene.item(id)) == nil)
+            }
+        }
+    }
+}

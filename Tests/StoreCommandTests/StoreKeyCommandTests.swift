@@ -1,0 +1,136 @@
+import CredentialCore
+import EncryptedFileStore
+import Foundation
+import KernelKeyringCache
+import TestSupport
+import Testing
+
+/// Whether this kernel keeps keys at all; containers often forbid it.
+private let hasKeyring: Bool = {
+    let cache = KernelKeyringCache()
+    cache.write([1], name: "stores-test-\(getpid())", seconds: 5)
+    defer { cache.remove("stores-test-\(getpid())") }
+    return cache.read("stores-test-\(getpid())") == [1]
+}()
+
+@Suite struct StoreKeyCommandTests {
+    private let id = "00000000000000a1"
+
+    /// Whether the program can open the file: migrating to where everything is already reads nothing, doctor does.
+    private func opens(_ scene: Scene, _ variables: [String: String] = [:]) throws -> Bool {
+        try scene.run(["doctor"], variables).standardOutput.contains("ok       file store default")
+    }
+
+    @Test func `a key file gives way to a passphrase, and the other way round`() throws {
+        let scene = try Scene()
+        try scene.signIn([id], in: scene.file)
+        #expect(try scene.run(["store", "rekey"]).exitStatus == 2)
+        #expect(
+            try scene.run(["store", "rekey", "--passphrase-file", "-"], input: "correct horse\n").exitStatus == 0)
+        #expect(try !opens(scene))
+        let path = scene.folder.path + "/passphrase"
+        _ = FileManager.default.createFile(
+            atPath: path, contents: Data("correct horse\n".utf8), attributes: [.posixPermissions: 0o600])
+        #expect(try opens(scene, ["CREDMGR_PASSPHRASE_FILE": path]))
+        #expect(try opens(scene, ["CREDMGR_PASSPHRASE_COMMAND": "cat \(path)"]))
+        #expect(try scene.run(["store", "rekey", "--key-file"], ["CREDMGR_PASSPHRASE_FILE": path]).exitStatus == 0)
+        #expect(try opens(scene))
+        #expect(try scene.holders(scene.file) == [id])
+    }
+
+    @Test func `the passphrase that systemd hands to a service opens the file`() throws {
+        let scene = try Scene()
+        try scene.signIn([id], in: scene.file)
+        #expect(
+            try scene.run(["store", "rekey", "--passphrase-file", "-"], input: "correct horse\n").exitStatus == 0)
+        let credentials = scene.folder.path + "/credentials"
+        try FileManager.default.createDirectory(atPath: credentials, withIntermediateDirectories: true)
+        let variables = ["CREDENTIALS_DIRECTORY": credentials]
+        #expect(try !opens(scene, variables))
+        // With an access control list for the service's user, a mode looks like this.
+        _ = FileManager.default.createFile(
+            atPath: credentials + "/credmgr-passphrase", contents: Data("correct horse".utf8),
+            attributes: [.posixPermissions: 0o440])
+        #expect(try opens(scene, variables))
+    }
+
+    @Test(.enabled(if: hasKeyring, "the kernel keeps no keys here"))
+    func `an unlocked file needs no passphrase until it is locked`() throws {
+        let scene = try Scene()
+        try scene.signIn([id], in: scene.file)
+        #expect(
+            try scene.run(["store", "rekey", "--passphrase-file", "-"], input: "correct horse\n").exitStatus == 0)
+        let path = scene.folder.path + "/passphrase"
+        _ = FileManager.default.createFile(
+            atPath: path, contents: Data("correct horse".utf8), attributes: [.posixPermissions: 0o600])
+        let unlocked = try scene.run(["store", "unlock", "--for", "1h"], ["CREDMGR_PASSPHRASE_FILE": path])
+        #expect(unlocked.exitStatus == 0)
+        #expect(unlocked.standardError.contains("unlocked for 1 h"))
+        #expect(try opens(scene))
+        #expect(try scene.run(["store", "lock"]).standardError.contains("is locked"))
+        #expect(try !opens(scene))
+        #expect(try scene.run(["store", "unlock"]).exitStatus == 5)
+        for time in ["0", "8x", "-1h", "2000d", ""] {
+            #expect(try scene.run(["store", "unlock", "--for", time]).exitStatus == 2)
+        }
+    }
+
+    @Test(.enabled(if: hasKeyring, "the kernel keeps no keys here"))
+    func `locking drops the cached tokens of this home only`() throws {
+        let scene = try Scene()
+        let cache = KernelKeyringCache()
+        let mine = scene.dataHome + "/credmgr\ndefault\nx", other = scene.dataHome + "-other/credmgr\ndefault\nx"
+        for name in [mine, other] { cache.write([1], name: name, seconds: 60) }
+        defer { cache.remove(other) }
+        #expect(try scene.run(["store", "lock"]).exitStatus == 0)
+        #expect(cache.read(mine) == nil)
+        #expect(cache.read(other) == [1])
+    }
+
+    @Test func `a file with a key file has nothing to lock`() throws {
+        let scene = try Scene()
+        try scene.signIn([id], in: scene.file)
+        let outcome = try scene.run(["store", "unlock"])
+        #expect(outcome.exitStatus == 0)
+        #expect(outcome.standardError.contains("nothing to unlock"))
+        #expect(try scene.run(["store", "lock"]).standardError.contains("cannot be locked"))
+    }
+
+    @Test func `a person at the terminal is asked, but never by token`() throws {
+        let scene = try Scene()
+        try scene.signIn([id], in: scene.file)
+        #expect(
+            try scene.run(["store", "rekey", "--passphrase-file", "-"], input: "correct horse\n").exitStatus == 0)
+        let definition = ["types", "add", "Tasks", "--issuer", "https://id.example", "--client-id", "c"]
+        #expect(try scene.run(definition).exitStatus == 0)
+        let typed = try atTerminal(scene, ["store", "unlock"], answers: ["wrong", "correct horse"])
+        #expect(typed.exitStatus == 0, "\(typed.standardOutput)")
+        #expect(typed.standardOutput.contains("That does not open it."))
+        #expect(!typed.standardOutput.contains("correct horse"))
+        _ = try scene.run(["store", "lock"])
+        #expect(try atTerminal(scene, ["store", "unlock"], answers: ["a", "b", "c"]).exitStatus == 5)
+        let rekeyed = try atTerminal(scene, ["store", "rekey"], answers: ["correct horse", "new", "other"])
+        #expect(rekeyed.exitStatus == 2, "\(rekeyed.standardOutput)")
+        #expect(
+            try atTerminal(scene, ["store", "rekey"], answers: ["correct horse", "new", "new"]).exitStatus == 0)
+        _ = try scene.run(["store", "lock"])
+        for words in [["token"], ["token", "--account", id]] {
+            let outcome = try atTerminal(scene, words, answers: [])
+            #expect(outcome.exitStatus == 5, "\(outcome.standardOutput)")
+            #expect(!outcome.standardOutput.contains("Passphrase of"))
+        }
+        _ = try scene.run(["store", "lock"])
+    }
+
+    /// Runs the program on a terminal of its own and types an answer at each question.
+    private func atTerminal(
+        _ scene: Scene, _ words: [String], answers: [String]
+    ) throws -> ChildProcess.Outcome {
+        var command = scene.command(words)
+        let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+            .appendingPathComponent("../Fixtures/type-at-terminal.py").path
+        command.arguments = [script] + answers + ["--", command.program] + command.arguments
+        command.program = "/usr/bin/python3"
+        return try command.run()
+    }
+}
