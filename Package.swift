@@ -48,6 +48,7 @@ let package = Package(
         header("CLibCurl"),
         header("CLibCrypto"),
         header("CMicroHTTPD"),
+        header("CQRencode"),
 
         // The domain and the protocol: no C, no input or output
         // Reading decimals needs libm, which nothing else brings in.
@@ -68,6 +69,7 @@ let package = Package(
         source("CurlTransport", ["CLibCurl", "LinuxPlatform", "CredentialCore"]),
         source("CryptoSupport", ["CLibCrypto", "LinuxPlatform", "CredentialCore", "StrictJSON"]),
         source("LoopbackHTTP", ["CMicroHTTPD", "LinuxPlatform", "CredentialCore"]),
+        source("QRCodes", ["CQRencode", "LinuxPlatform", "CredentialCore"]),
         source("DemoProvider", ["LoopbackHTTP", "CryptoSupport", "CredentialCore", "StrictJSON"]),
 
         // For Swift programs: the account store, and an example of its use
@@ -95,7 +97,7 @@ let package = Package(
             dependencies: [
                 "CredmgrCommands", "CredentialCore", "GenericOAuth2Adapter", "AzureB2CAdapter", "LinuxPlatform",
                 "LocalFiles", "SecretServiceStore", "EncryptedFileStore", "KernelKeyringCache", "CurlTransport",
-                "CryptoSupport", "LoopbackHTTP", "DemoProvider", "ProviderHost",
+                "CryptoSupport", "LoopbackHTTP", "QRCodes", "DemoProvider", "ProviderHost",
             ],
             swiftSettings: strict),
 
@@ -142,7 +144,7 @@ let package = Package(
         tests(
             "CommandTests",
             [
-                "CredmgrCommands", "GenericOAuth2Adapter", "AzureB2CAdapter", "CredentialCore", "StrictJSON",
+                "CredmgrCommands", "GenericOAuth2Adapter", "AzureB2CAdapter", "CredentialCore", "QRCodes", "StrictJSON",
                 "TestSupport",
             ],
             exclude: ["Snapshots"]),
@@ -168,7 +170,8 @@ let package = Package(
         tests(
             "EndToEndTests",
             [
-                "credmgr", "DemoProvider", "CryptoSupport", "LinuxPlatform", "LoopbackHTTP", "CredentialCore",
+                "credmgr", "DemoProvider", "OAuth", "CryptoSupport", "LinuxPlatform", "LoopbackHTTP",
+                "CredentialCore",
                 "StrictJSON", "TestSupport",
             ]),
         tests(

@@ -1,5 +1,6 @@
 import CredentialCore
 import OAuth
+import StrictJSON
 
 /// What a type says of its provider, checked.
 struct GenericConfiguration {
@@ -38,7 +39,31 @@ struct GenericConfiguration {
                 "token_endpoint_auth_method '\(ForeignText.shown(word, limit: 40))' is not known",
                 hint: "one of " + ClientAuthentication.Method.allCases.map(\.rawValue).joined(separator: ", "))
         }
+        try checkCertificate()
+        try checkAuthorizeParameters()
         try ReservedNames.check(type)
+    }
+
+    private func checkCertificate() throws(CredentialError) {
+        guard (type.tlsClientCertificate == nil) == (type.tlsClientKey == nil) else {
+            throw fault("tls_client_certificate and tls_client_key go together")
+        }
+        let method = type.tokenEndpointAuthMethod.flatMap(ClientAuthentication.Method.init)
+        if method?.usesCertificate ?? false, type.tlsClientCertificate == nil {
+            throw fault(
+                "token_endpoint_auth_method is \(type.tokenEndpointAuthMethod ?? "") and there is no certificate",
+                hint: "set tls_client_certificate and tls_client_key")
+        }
+    }
+
+    /// Parameters of OpenID Connect Core §3.1.2.1 and §5.5 that have a form.
+    private func checkAuthorizeParameters() throws(CredentialError) {
+        if let text = type.authorizeParameters["max_age"], Int64(text).map({ $0 < 0 }) ?? true {
+            throw fault("extra_parameters.authorize.max_age is not a number of seconds")
+        }
+        if let text = type.authorizeParameters["claims"], (try? JSONValue.parse(text))?.object == nil {
+            throw fault("extra_parameters.authorize.claims is not a JSON object")
+        }
     }
 
     /// The issuer, else the origin of the token endpoint.

@@ -58,21 +58,25 @@ struct GenericDialect: ProviderDialect {
     private func person(
         _ received: ReceivedTokens, subject: String?, _ client: OAuthClient
     ) throws(CredentialError) -> Identity? {
-        guard let token = received.reply.accessToken else { return nil }
         let members: JSONObject
         do throws(CredentialError) {
-            guard let found = try UserInfo(client).members(accessToken: token) else { return nil }
+            guard let found = try UserInfo(client).members(of: received.reply) else { return nil }
             members = found
         } catch {
             client.context.note("the provider did not tell who signed in: \(error.message)")
             return nil
         }
-        guard let told = members["sub"]?.string, !told.isEmpty, told.utf8.count <= 255 else { return nil }
+        guard let told = Self.subject(of: members), !told.isEmpty, told.utf8.count <= 255 else { return nil }
         if let subject, !ConstantTime.equal(told, subject) {
             throw CredentialError(
                 .validationFailed, "the provider's userinfo is about somebody else than the id token")
         }
         return Self.identity(of: members, issuer: client.metadata.issuer, subject: told)
+    }
+
+    /// `sub`, or the number or name that providers without OpenID Connect call `id`.
+    private static func subject(of members: JSONObject) -> String? {
+        members["sub"]?.string ?? members["id"]?.string ?? members["id"]?.integer.map { String($0) }
     }
 
     private static func identity(of members: JSONObject, issuer: String?, subject: String) -> Identity {

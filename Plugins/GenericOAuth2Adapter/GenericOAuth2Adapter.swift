@@ -74,15 +74,19 @@ package struct GenericOAuth2Adapter: CredentialAdapter {
         _ request: SignInRequest, pending: JSONObject, with reply: InteractionReply, in context: AdapterContext
     ) throws(CredentialError) -> SignInStep {
         let scope = pending["scope"]?.array?.compactMap(\.string) ?? []
+        let prover = DPoPProver.kept(in: pending)
         switch (pending["flow"]?.string.flatMap(SignInFlow.init), reply) {
         case (.code, .redirect(let answer)):
-            let client = try client(for: request, scope: scope, needs: [.authorization, .token], in: context)
+            let client = try client(
+                for: request, scope: scope, needs: [.authorization, .token], prover: prover, in: context)
             return try CodeFlow(client).resume(request, pending: pending, answer: answer)
         case (.code, .text(let answer)):
-            let client = try client(for: request, scope: scope, needs: [.authorization, .token], in: context)
+            let client = try client(
+                for: request, scope: scope, needs: [.authorization, .token], prover: prover, in: context)
             return try CodeFlow(client).resume(request, pending: pending, answer: answer.reveal())
         case (.device, .poll):
-            let client = try client(for: request, scope: scope, needs: [.deviceAuthorization, .token], in: context)
+            let client = try client(
+                for: request, scope: scope, needs: [.deviceAuthorization, .token], prover: prover, in: context)
             return try DeviceFlow(client).poll(request, pending: pending)
         default:
             throw CredentialError(.validationFailed, "the pending sign-in is damaged", hint: "begin it again")
@@ -96,6 +100,9 @@ package struct GenericOAuth2Adapter: CredentialAdapter {
         var needs: [AccountType.Endpoint] = [.token]
         if request.grant.idToken != nil || scope.contains("openid") { needs.append(.jwks) }
         let client = try client(of: request.type, grant: request.grant, needs: needs, in: context)
+        if let token = request.subjectToken {
+            return try ExchangeFlow(client).run(request, exchanging: token, scope: scope)
+        }
         return try RefreshFlow(client).run(request, scope: scope)
     }
 
@@ -103,6 +110,12 @@ package struct GenericOAuth2Adapter: CredentialAdapter {
         _ grant: Grant, of type: AccountType, in context: AdapterContext
     ) throws(CredentialError) {
         try SignOut(client(of: type, grant: grant, needs: [.revocation], in: context)).revoke(grant)
+    }
+
+    package func introspect(
+        _ token: AccessToken, grant: Grant, of type: AccountType, in context: AdapterContext
+    ) throws(CredentialError) -> JSONObject {
+        try Introspection(client(of: type, grant: grant, needs: [.introspection], in: context)).members(of: token)
     }
 
     package func endSessionAddress(
@@ -114,21 +127,26 @@ package struct GenericOAuth2Adapter: CredentialAdapter {
     // MARK: Clients
 
     private func client(
-        for request: SignInRequest, scope: [String], needs: [AccountType.Endpoint], in context: AdapterContext
+        for request: SignInRequest, scope: [String], needs: [AccountType.Endpoint], prover: DPoPProver? = nil,
+        in context: AdapterContext
     ) throws(CredentialError) -> OAuthClient {
         let needs = scope.contains("openid") ? needs + [.jwks] : needs
-        return try client(of: request.type, grant: nil, needs: needs, in: context)
+        return try client(of: request.type, grant: nil, needs: needs, prover: prover, in: context)
     }
 
     private func client(
-        of type: AccountType, grant: Grant?, needs: [AccountType.Endpoint], in context: AdapterContext
+        of type: AccountType, grant: Grant?, needs: [AccountType.Endpoint], prover: DPoPProver? = nil,
+        in context: AdapterContext
     ) throws(CredentialError) -> OAuthClient {
         let configuration = GenericConfiguration(type)
         let metadata = try configuration.metadata(
             needs: needs, kept: grant.flatMap { GrantState.metadata(in: $0.adapterState, now: context.clock.now) },
             source: source, in: context)
+        // A refresh token that was issued for a key is good with that key only (RFC 9449 §5).
+        var prover = prover ?? grant.flatMap { DPoPProver.kept(in: $0.adapterState) }
+        if prover == nil, type.bindsAccessTokens { prover = try DPoPProver.make(in: context) }
         return OAuthClient(
             type: type, metadata: metadata, dialect: GenericDialect(typeName: type.name), source: source,
-            context: context)
+            context: context, prover: prover)
     }
 }

@@ -30,6 +30,11 @@ struct CurlFailure {
             case 52, 18: Self.cutOff(host)
             case 1, 8, 27, 61, 100: CredentialError(.malformedReply, "the reply of \(host) is not sound HTTP")
             case 63: Self.tooLarge(host, request.maximumReplySize)
+            case 58 where request.clientCertificate != nil:
+                CredentialError(
+                    .configuration,
+                    "the client certificate \(request.clientCertificate?.certificateFile ?? "") or its key cannot be used",
+                    hint: "tls_client_certificate and tls_client_key name PEM files that belong together")
             case 51, 58, 60, 83, 90, 91: untrusted(host, words)
             case 77:
                 CredentialError(

@@ -86,6 +86,8 @@ extension CurlOption where Value == Int64 {
 extension CurlOption where Value == String {
     static var certificateFile: Self { Self(code: CURLOPT_CAINFO) }
     static var certificateFolder: Self { Self(code: CURLOPT_CAPATH) }
+    static var clientCertificate: Self { Self(code: CURLOPT_SSLCERT) }
+    static var clientKey: Self { Self(code: CURLOPT_SSLKEY) }
     static var method: Self { Self(code: CURLOPT_CUSTOMREQUEST) }
     static var protocols: Self { Self(code: CURLOPT_PROTOCOLS_STR) }
     static var proxy: Self { Self(code: CURLOPT_PROXY) }

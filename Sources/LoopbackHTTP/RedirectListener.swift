@@ -25,14 +25,11 @@ package final class RedirectListener: Sendable {
     ///   - path: the path of the redirect URI as it is registered, or an unpredictable one; starts with `/`.
     ///   - ports: tried in order; 0 is any free port.
     ///   - host: how the redirect URI is registered.
-    ///   - formPostOrigins: origins of the provider that may post the reply (`response_mode=form_post`); empty
-    ///     when that mode is not used.
     ///   - random: makes the word that allows the one script there is.
     /// - Throws: ``ErrorCode/temporary`` when every port is taken; ``ErrorCode/configuration`` for a path that is
     ///   none; ``ErrorCode/internalFault`` when libmicrohttpd is not installed.
     package init(
-        path: String, ports: [UInt16] = [0], host: Host = .localhost, formPostOrigins: [String] = [],
-        random: any RandomSource
+        path: String, ports: [UInt16] = [0], host: Host = .localhost, random: any RandomSource
     ) throws(CredentialError) {
         guard path.utf8.first == UInt8(ascii: "/"),
             path.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") })
@@ -40,8 +37,7 @@ package final class RedirectListener: Sendable {
             throw CredentialError(
                 .configuration, "the path of the redirect URI is not usable: \(ForeignText.shown(path))")
         }
-        let desk = Desk(
-            path: path, host: host.rawValue, formPostOrigins: formPostOrigins, nonce: random.urlSafeToken())
+        let desk = Desk(path: path, host: host.rawValue, nonce: random.urlSafeToken())
         server = try LoopbackServer(ports: ports, ipv6: host == .localhost) { desk.answer($0) }
         desk.open(port: server.port)
         redirectURI = "http://\(host.rawValue):\(server.port)\(path)"
@@ -52,15 +48,17 @@ package final class RedirectListener: Sendable {
     ///
     /// - Parameters:
     ///   - seconds: how long at most.
+    ///   - formPostOrigins: origins of the provider that may post the reply (`response_mode=form_post`); empty
+    ///     when that mode is not used.
     ///   - accepts: whether a full URL is the redirect of this sign-in, by its `state`; called on other threads,
     ///     for hostile URLs too.
     /// - Returns: the redirect URI with the provider's answer as its query, whichever way it came. The browser has
     ///   been shown a page by then.
     /// - Throws: ``ErrorCode/signInRequired`` when the time is over.
     package func wait(
-        seconds: Int, accepts: @escaping @Sendable (String) -> Bool
+        seconds: Int, formPostOrigins: [String] = [], accepts: @escaping @Sendable (String) -> Bool
     ) throws(CredentialError) -> String {
-        if let url = desk.wait(seconds: seconds, accepts: accepts) { return url }
+        if let url = desk.wait(seconds: seconds, formPostOrigins, accepts: accepts) { return url }
         throw CredentialError(
             .signInRequired, "no sign-in arrived within \(seconds) seconds",
             hint: "run the command again and finish the sign-in in the browser")
@@ -75,6 +73,7 @@ private final class Desk: Sendable {
     private struct State {
         var port: UInt16?
         var accepts: (@Sendable (String) -> Bool)?
+        var formPostOrigins: [String] = []
         var received: String?
         var shown = false
         /// What was waited for before; the browser may load it again.
@@ -86,21 +85,24 @@ private final class Desk: Sendable {
 
     private let path: String
     private let host: String
-    private let formPostOrigins: [String]
     private let nonce: String
     private let state = Monitor(State())
 
-    init(path: String, host: String, formPostOrigins: [String], nonce: String) {
+    init(path: String, host: String, nonce: String) {
         self.path = path
         self.host = host
-        self.formPostOrigins = formPostOrigins
         self.nonce = nonce
     }
 
     func open(port: UInt16) { state.withLock { $0.port = port } }
 
-    func wait(seconds: Int, accepts: @escaping @Sendable (String) -> Bool) -> String? {
-        state.withLock { $0.accepts = accepts }
+    func wait(
+        seconds: Int, _ formPostOrigins: [String], accepts: @escaping @Sendable (String) -> Bool
+    ) -> String? {
+        state.withLock {
+            $0.formPostOrigins = formPostOrigins
+            $0.accepts = accepts
+        }
         // A redirect that comes before the next wait must not be judged by this one's state.
         defer {
             state.withLock { state in
@@ -129,6 +131,11 @@ private final class Desk: Sendable {
             }
             return judge(query, authority)
         case "POST":
+            // Who may post is known when the program says what it waits for.
+            let formPostOrigins = state.wait(seconds: Self.patience) {
+                $0.accepts == nil ? nil : $0.formPostOrigins
+            }
+            guard let formPostOrigins else { return refusal(503) }
             // A provider whose page forbids referrers sends the origin `null`.
             let allowed = ["http://" + authority] + formPostOrigins + (formPostOrigins.isEmpty ? [] : ["null"])
             guard origins.allSatisfy(allowed.contains) else { return refusal(403) }

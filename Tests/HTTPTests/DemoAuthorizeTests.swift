@@ -185,9 +185,12 @@ import Testing
     @Test(arguments: ["query", "fragment", "form_post"])
     func `reaches a real redirect listener in each response mode`(_ mode: String) throws {
         let demo = try Demo { $0.switches.codeSize = 16 << 10 }
-        let listener = try RedirectListener(path: "/", formPostOrigins: [demo.base], random: SystemRandom())
+        let listener = try RedirectListener(path: "/", random: SystemRandom())
+        let origin = demo.base
         let waiting = Background {
-            try listener.wait(seconds: 60) { FormFields(query: WebAddress($0)?.query)["state"] == "the-state" }
+            try listener.wait(seconds: 60, formPostOrigins: [origin]) {
+                FormFields(query: WebAddress($0)?.query)["state"] == "the-state"
+            }
         }
         var robot = demo.alice()
         let url = demo.authorizeURL(["redirect_uri": listener.redirectURI, "response_mode": mode])

@@ -9,15 +9,15 @@ import Testing
     private let client = LoopbackClient()
     private let code = "a-code-that-nobody-may-see"
 
-    private func listen(
-        _ host: RedirectListener.Host = .localhost, formPostOrigins: [String] = []
-    ) throws -> RedirectListener {
-        try RedirectListener(path: "/back", host: host, formPostOrigins: formPostOrigins, random: SystemRandom())
+    private func listen(_ host: RedirectListener.Host = .localhost) throws -> RedirectListener {
+        try RedirectListener(path: "/back", host: host, random: SystemRandom())
     }
 
-    private func wait(_ listener: RedirectListener) -> Background<String> {
+    private func wait(_ listener: RedirectListener, formPostOrigins: [String] = []) -> Background<String> {
         Background {
-            try listener.wait(seconds: 60) { FormFields(query: WebAddress($0)?.query)["state"] == "right" }
+            try listener.wait(seconds: 60, formPostOrigins: formPostOrigins) {
+                FormFields(query: WebAddress($0)?.query)["state"] == "right"
+            }
         }
     }
 
@@ -162,8 +162,8 @@ import Testing
 
     @Test(arguments: ["https://login.example", "null"])
     func `takes a form from the provider`(_ origin: String) throws {
-        let listener = try listen(formPostOrigins: ["https://login.example"])
-        let waiting = wait(listener)
+        let listener = try listen()
+        let waiting = wait(listener, formPostOrigins: ["https://login.example"])
         let headers = [("Origin", origin), ("Content-Type", "application/x-www-form-urlencoded")]
         let reply = try client.send(
             "POST", listener.redirectURI, headers: headers, body: Array("code=a%2Bb&state=right".utf8))

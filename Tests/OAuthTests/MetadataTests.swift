@@ -26,7 +26,7 @@ import Testing
         let metadata = try read(Self.example)
         #expect(metadata.endpoints[.token]?.description == "https://server.example.com/token")
         #expect(metadata.endpoints[.jwks]?.description == "https://server.example.com/jwks.json")
-        #expect(metadata.userInfo?.path == "/userinfo")
+        #expect(metadata.endpoints[.userInfo]?.path == "/userinfo")
         #expect(metadata.signingAlgorithms == SignatureAlgorithm.allCases)
         #expect(!metadata.sendsIssuer)
         #expect(throws: CredentialError.self) { try metadata.required(.deviceAuthorization) }

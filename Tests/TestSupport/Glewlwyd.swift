@@ -180,7 +180,7 @@ public final class Glewlwyd: @unchecked Sendable {
 }
 
 /// A TCP port of 127.0.0.1 that nobody listened on a moment ago.
-private func freePort() throws -> UInt16 {
+public func freePort() throws -> UInt16 {
     let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
     defer { close(listener) }
     var address = sockaddr_in()

@@ -4,8 +4,11 @@ extension AccountType {
     /// Every key that a definition may have, in the order they are documented and written.
     public static let keys: [String] =
         ["adapter", "issuer"] + Endpoint.allCases.map(\.rawValue) + [
-            "client_id", "client_secret", "token_endpoint_auth_method", "private_key", "scope", "redirect_uri",
-            "resource", "audience", "flow", "extra_parameters", "headers", "bearer", "keychain_group", "api_base",
+            "client_id", "client_secret", "token_endpoint_auth_method", "token_endpoint_auth_signing_alg",
+            "private_key", "tls_client_certificate", "tls_client_key", "registration_client_uri", "scope",
+            "redirect_uri", "response_mode", "require_pushed_authorization_requests", "dpop_bound_access_tokens",
+            "resource", "audience", "token_exchange", "flow", "extra_parameters", "headers", "bearer",
+            "keychain_group", "api_base",
             "api_origins", "tenant", "authority", "policies", "default_policy", "password_reset_policy",
             "adapter_settings",
             "show_claims",
@@ -64,6 +67,11 @@ extension AccountType {
         clientSecret = try Self.secret("client_secret", reader, isPrivateFile: isPrivateFile)
         privateKey = try Self.secret("private_key", reader, isPrivateFile: isPrivateFile)
         tokenEndpointAuthMethod = try reader.string("token_endpoint_auth_method", DefinitionRule.name)
+        tokenEndpointAuthSigningAlg = try reader.choice(
+            "token_endpoint_auth_signing_alg", of: SignatureAlgorithm.self)?.rawValue
+        tlsClientCertificate = try reader.string("tls_client_certificate", DefinitionRule.absolutePath)
+        tlsClientKey = try reader.string("tls_client_key", DefinitionRule.absolutePath)
+        registrationClientURI = try reader.string("registration_client_uri", DefinitionRule.webAddress)
         redirectURI = try reader.string("redirect_uri", DefinitionRule.redirectURI)
     }
 
@@ -90,6 +98,10 @@ extension AccountType {
         scope = try reader.scope("scope")
         resource = try reader.string("resource", DefinitionRule.resource)
         audience = try reader.string("audience")
+        responseMode = try reader.choice("response_mode", of: ResponseMode.self)
+        pushesAuthorizationRequests = try reader.flag("require_pushed_authorization_requests") ?? false
+        bindsAccessTokens = try reader.flag("dpop_bound_access_tokens") ?? false
+        exchangesTokens = try reader.flag("token_exchange") ?? false
         flow = try reader.choice("flow", of: SignInFlow.self)
         bearer = try reader.choice("bearer", of: BearerKind.self) ?? .accessToken
         let extra = try reader.object("extra_parameters", known: ["authorize", "token"])
@@ -131,11 +143,19 @@ extension AccountType {
         put("client_id", clientID)
         json["client_secret"] = clientSecret?.json
         put("token_endpoint_auth_method", tokenEndpointAuthMethod)
+        put("token_endpoint_auth_signing_alg", tokenEndpointAuthSigningAlg)
         json["private_key"] = privateKey?.json
+        put("tls_client_certificate", tlsClientCertificate)
+        put("tls_client_key", tlsClientKey)
+        put("registration_client_uri", registrationClientURI)
         if !scope.isEmpty { put("scope", scope.joined(separator: " ")) }
         put("redirect_uri", redirectURI)
+        put("response_mode", responseMode?.rawValue)
+        if pushesAuthorizationRequests { json["require_pushed_authorization_requests"] = true }
+        if bindsAccessTokens { json["dpop_bound_access_tokens"] = true }
         put("resource", resource)
         put("audience", audience)
+        if exchangesTokens { json["token_exchange"] = true }
         put("flow", flow?.rawValue)
         var extra = JSONObject()
         extra["authorize"] = Self.object(authorizeParameters)

@@ -17,6 +17,14 @@ public struct AccountType: Sendable, Hashable {
     public var privateKey: ClientSecretSource?
     /// How the client authenticates at the token endpoint (RFC 7591 §2); `nil` for the adapter's default.
     public var tokenEndpointAuthMethod: String?
+    /// The algorithm that the client signs its assertions with (RFC 7591 §2); `nil` for the one that suits the key.
+    public var tokenEndpointAuthSigningAlg: String?
+    /// The PEM file of the certificate that the client authenticates with (RFC 8705).
+    public var tlsClientCertificate: String?
+    /// The PEM file of the certificate's private key.
+    public var tlsClientKey: String?
+    /// Where a client that was registered by this program is managed (RFC 7592 §3).
+    public var registrationClientURI: String?
     /// The issuer (RFC 8414 §2), for discovery.
     public var issuer: String?
     /// Endpoints given explicitly, by their metadata name (RFC 8414 §2); they win over discovered ones.
@@ -29,6 +37,14 @@ public struct AccountType: Sendable, Hashable {
     public var resource: String?
     /// The audience parameter that some providers want in place of ``resource``.
     public var audience: String?
+    /// How the provider answers at the redirect URI; `nil` to leave it to the provider.
+    public var responseMode: ResponseMode?
+    /// Whether the authorization request is pushed to the provider first (RFC 9126), even if it does not demand it.
+    public var pushesAuthorizationRequests: Bool
+    /// Whether access tokens are bound to a key (RFC 9449).
+    public var bindsAccessTokens: Bool
+    /// Whether a token for another resource or audience is had by token exchange (RFC 8693) and not by a refresh.
+    public var exchangesTokens: Bool
     /// The flow that `login` uses; `nil` for the adapter's default.
     public var flow: SignInFlow?
     /// Extra parameters of the authorization request.
@@ -66,6 +82,9 @@ public struct AccountType: Sendable, Hashable {
         keychainGroup = .standard
         endpoints = [:]
         scope = []
+        pushesAuthorizationRequests = false
+        bindsAccessTokens = false
+        exchangesTokens = false
         authorizeParameters = [:]
         tokenParameters = [:]
         headers = [:]
@@ -94,6 +113,26 @@ public struct AccountType: Sendable, Hashable {
         case jwks = "jwks_uri"
         /// RFC 9126.
         case pushedAuthorizationRequest = "pushed_authorization_request_endpoint"
+        /// OpenID Connect Core §5.3, or another address that tells who a token is of.
+        case userInfo = "userinfo_endpoint"
+        /// RFC 7591.
+        case registration = "registration_endpoint"
+    }
+
+    /// How the provider answers at the redirect URI (OAuth 2.0 Multiple Response Types §2.1, Form Post Response Mode).
+    public enum ResponseMode: String, Sendable, CaseIterable {
+        /// In the query of the redirect.
+        case query
+        /// Behind `#`.
+        case fragment
+        /// In a form that the browser posts.
+        case formPost = "form_post"
+    }
+
+    /// What shapes the access tokens of this type beside scope, resource and audience: a token of another shape does
+    /// not serve.
+    package var tokenShape: [String: String] {
+        bindsAccessTokens ? tokenParameters.merging(["token_type": "DPoP"]) { _, bound in bound } : tokenParameters
     }
 
     /// Which token serves as the bearer token.

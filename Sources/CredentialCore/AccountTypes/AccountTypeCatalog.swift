@@ -117,14 +117,29 @@ public struct AccountTypeCatalog: Sendable {
     ///   ``ErrorCode/inputOutput``.
     public func add(_ type: AccountType, force: Bool = false) throws(CredentialError) -> String {
         let name = try Name.checked(type.name, kind: "account type")
+        try checkFree(name, force: force)
+        let path = "\(try userFolder())/\(name).json"
+        try files.write(JSONValue.object(type.json).bytes(.indented) + [UInt8(ascii: "\n")], to: path)
+        return path
+    }
+
+    /// Checks that ``add(_:force:)`` will not refuse the name, before anything is done for it elsewhere.
+    ///
+    /// - Throws: as ``add(_:force:)``.
+    package func checkFree(_ name: String, force: Bool) throws(CredentialError) {
         if !force, let path = try userFiles(of: name).first {
             throw CredentialError(
                 .usage, "account type '\(name)' is already defined in \(path)",
                 hint: "--force overwrites it, another name keeps both")
         }
-        let path = "\(try userFolder())/\(name).json"
-        try files.write(JSONValue.object(type.json).bytes(.indented) + [UInt8(ascii: "\n")], to: path)
-        return path
+    }
+
+    /// Whether any file defines `name`.
+    ///
+    /// - Throws: ``ErrorCode/inputOutput``.
+    package func isDefined(_ name: String) throws(CredentialError) -> Bool {
+        for path in paths(of: name) where try files.read(path) != nil { return true }
+        return false
     }
 
     /// Removes the definition of `name` from the user's folder.

@@ -60,6 +60,12 @@ package enum DefinitionRule {
         return isToken ? nil : "has a scope with characters that RFC 6749 §3.3 does not allow"
     }
 
+    /// The path of a file, from the root: a definition is read from anywhere.
+    package static func absolutePath(_ text: String) -> String? {
+        guard text.hasPrefix("/") else { return "must be a path from the root, like /etc/ssl/client.pem" }
+        return plainText(text)
+    }
+
     /// A name, see ``Name``.
     package static func name(_ text: String) -> String? {
         Name.isValid(text)
@@ -87,7 +93,8 @@ package enum DefinitionRule {
         "response_type", "response_mode", "client_id", "redirect_uri", "scope", "state", "nonce", "code_challenge",
         "code_challenge_method", "code", "code_verifier", "grant_type", "refresh_token", "username", "password",
         "client_secret", "client_assertion", "client_assertion_type", "assertion", "assertion_type", "request",
-        "request_uri", "device_code",
+        "request_uri", "device_code", "subject_token", "subject_token_type", "actor_token", "actor_token_type",
+        "dpop_jkt",
     ]
 
     /// An extra parameter of a request.

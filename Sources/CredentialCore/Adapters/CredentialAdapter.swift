@@ -59,10 +59,29 @@ public protocol CredentialAdapter: Sendable {
     /// - Throws: ``ErrorCode/unsupported`` where the provider has no revocation.
     func revoke(_ grant: Grant, of type: AccountType, in context: AdapterContext) throws(CredentialError)
 
+    /// Asks the provider about an access token (RFC 7662).
+    ///
+    /// - Returns: what it says, `active` among it.
+    /// - Throws: ``ErrorCode/unsupported`` where the provider has no introspection.
+    func introspect(
+        _ token: AccessToken, grant: Grant, of type: AccountType, in context: AdapterContext
+    ) throws(CredentialError) -> JSONObject
+
     /// The URL that ends the session in the browser, if the provider has one.
     func endSessionAddress(
         _ grant: Grant?, policy: String, of type: AccountType, in context: AdapterContext
     ) throws(CredentialError) -> WebAddress?
+}
+
+extension CredentialAdapter {
+    /// For providers without introspection.
+    ///
+    /// - Throws: ``ErrorCode/unsupported``.
+    public func introspect(
+        _ token: AccessToken, grant: Grant, of type: AccountType, in context: AdapterContext
+    ) throws(CredentialError) -> JSONObject {
+        throw CredentialError(.unsupported, "the provider of account type '\(type.name)' has no introspection")
+    }
 }
 
 /// What an adapter may use of the machine.

@@ -124,6 +124,8 @@ public struct RefreshRequest: Sendable {
     public var grant: Grant
     /// The subject of the account; the reply must be for the same.
     public var subject: String
+    /// The account's access token to exchange for the one wanted (RFC 8693); `nil` to renew the grant.
+    public var subjectToken: AccessToken?
 
     /// Makes a request.
     public init(type: AccountType, key: TokenRequestKey, scope: [String], grant: Grant, subject: String) {

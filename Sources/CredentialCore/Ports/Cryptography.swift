@@ -27,6 +27,14 @@ public protocol Cryptography: Sendable {
         _ message: [UInt8], algorithm: SignatureAlgorithm, privateKey: Secret
     ) throws(CredentialError) -> [UInt8]
 
+    /// Makes a key pair for `algorithm`.
+    ///
+    /// - Returns: the private key as the text of a JWK, and the public JWK with its required members alone.
+    /// - Throws: ``ErrorCode/internalFault``.
+    func generateKey(
+        _ algorithm: SignatureAlgorithm
+    ) throws(CredentialError) -> (privateKey: Secret, publicJWK: JSONObject)
+
     /// Seals with ChaCha20-Poly1305 (RFC 8439) under a 32-byte key and a 12-byte nonce; the tag is the last 16 bytes.
     func seal(
         _ plaintext: [UInt8], key: [UInt8], nonce: [UInt8], authenticating header: [UInt8]

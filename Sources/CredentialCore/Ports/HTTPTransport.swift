@@ -8,6 +8,8 @@ public struct HTTPRequest: Sendable {
     public var headers: [(name: String, value: String)]
     /// The body.
     public var body: HTTPBody
+    /// The certificate that the client shows in the TLS handshake; `nil` for none.
+    public var clientCertificate: ClientCertificate?
     /// How large a reply may be in bytes; `nil` for no limit, for downloads only.
     public var maximumReplySize: Int?
     /// The time for all of it in seconds; `nil` for no limit, for transfers only.
@@ -24,6 +26,20 @@ public struct HTTPRequest: Sendable {
         self.body = body
         self.maximumReplySize = maximumReplySize
         self.timeout = timeout
+    }
+}
+
+/// A client's certificate (RFC 8446 §4.4.2) with its private key, by their PEM files.
+public struct ClientCertificate: Sendable, Hashable {
+    /// The file of the certificate, with its chain.
+    public var certificateFile: String
+    /// The file of the private key, not encrypted.
+    public var keyFile: String
+
+    /// Names the files.
+    public init(certificateFile: String, keyFile: String) {
+        self.certificateFile = certificateFile
+        self.keyFile = keyFile
     }
 }
 

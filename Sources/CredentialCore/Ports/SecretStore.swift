@@ -22,6 +22,8 @@ public struct SecretItem: Sendable, Hashable {
         case clientSecret = "client-secret"
         /// A private key of a type.
         case privateKey = "private-key"
+        /// The token that manages the registration of a type's client (RFC 7592).
+        case registrationToken = "registration-token"
         /// A sign-in between `login --print-url` and `login --complete`.
         case pendingSignIn = "pending-sign-in"
     }

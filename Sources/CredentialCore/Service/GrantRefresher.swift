@@ -8,6 +8,8 @@ package struct RefreshJob: Sendable {
     package var key: TokenRequestKey
     /// The scopes in the order written.
     package var scope: [String]
+    /// Which access token of the set is to be exchanged (RFC 8693); `nil` to renew the grant.
+    package var subjectKey: TokenRequestKey?
     /// The token set as read under the lock.
     package var tokenSet: TokenSet
 

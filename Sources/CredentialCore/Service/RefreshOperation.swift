@@ -25,8 +25,14 @@ package struct RefreshOperation: GrantRefresher {
         guard let grant = job.tokenSet.grants[job.key.policy] else {
             throw CredentialError(.internalFault, "a refresh without a grant for policy '\(job.key.policy)'")
         }
-        let request = RefreshRequest(
+        var request = RefreshRequest(
             type: job.type, key: job.key, scope: job.scope, grant: grant, subject: job.tokenSet.account.subject)
+        if let key = job.subjectKey {
+            guard let token = job.tokenSet.accessToken(for: key) else {
+                throw CredentialError(.internalFault, "a token exchange without a token to exchange")
+            }
+            request.subjectToken = token
+        }
         try repository.reserve(for: job.tokenSet, in: job.group)
         let issued: IssuedTokens
         do throws(CredentialError) {
@@ -86,8 +92,9 @@ package struct RefreshOperation: GrantRefresher {
         set.account.status = .active
         set.account.refreshExpiresAt = issued.grant.refreshExpiresAt
         set.account.updatedAt = now
-        if let token = issued.accessToken {
-            set.keep(token, now: now)
+        if let token = issued.accessToken { set.keep(token, now: now) }
+        // A token had by exchange is one for another API; the account's own is what it is listed with.
+        if let token = issued.accessToken, job.subjectKey == nil {
             set.account.expiresAt = token.expiresAt
             set.account.scope = token.scope
         }

@@ -42,6 +42,8 @@ package struct TokenService: Sendable {
         package var key: TokenRequestKey
         /// The scopes in the order written.
         package var scope: [String]
+        /// What the token to exchange for it is (RFC 8693); `nil` to have it by a refresh.
+        package var subject: (key: TokenRequestKey, scope: [String])?
         /// How long it must still be valid.
         package var freshness: Freshness
         /// Whether a token from before this request will not do.
@@ -158,24 +160,49 @@ package struct TokenService: Sendable {
         guard let grant = set.grants[request.key.policy] else {
             throw signInRequired(request, "no sign-in for policy \(request.key.policy)")
         }
-        guard grant.isRenewable else {
+        guard grant.isRenewable || subjectToken(in: set, request) != nil else {
             let reason = grant.lostReason ?? "the provider gave no refresh token"
             let failure = signInRequired(request, reason)
             if !request.forceRefresh, let answer = stillValid(in: set, request, because: failure) { return answer }
             throw failure
         }
         do throws(CredentialError) {
-            let outcome = try refresher.refresh(
-                RefreshJob(
-                    group: request.group, type: request.type, key: request.key, scope: request.scope, tokenSet: set),
-                holding: lock)
+            let (job, renewal) = try job(set, request, lock)
+            let outcome = try refresher.refresh(job, holding: lock)
             return Answer(
                 token: outcome.token, idToken: outcome.idToken, refreshed: true,
-                warnings: outcome.warnings + shortLife(of: outcome.token, request))
+                warnings: (renewal?.warnings ?? []) + outcome.warnings + shortLife(of: outcome.token, request))
         } catch {
             if error.isTransient, let answer = stillValid(in: set, request, because: error) { return answer }
             throw error.code == .signInRequired ? error.withHint(loginCommand(request)) : error
         }
+    }
+
+    /// The refresh to be done; for a token exchange the token to exchange is renewed first where it has ended.
+    private func job(
+        _ set: TokenSet, _ request: Request, _ lock: any HeldLock
+    ) throws(CredentialError) -> (RefreshJob, renewal: RefreshOutcome?) {
+        var job = RefreshJob(
+            group: request.group, type: request.type, key: request.key, scope: request.scope, tokenSet: set)
+        guard let subject = request.subject else { return (job, nil) }
+        job.subjectKey = subject.key
+        if subjectToken(in: set, request) != nil { return (job, nil) }
+        let renewal = try refresher.refresh(
+            RefreshJob(
+                group: request.group, type: request.type, key: subject.key, scope: subject.scope, tokenSet: set),
+            holding: lock)
+        guard let set = try repository.read(request.account, in: request.group, isLocked: true) else {
+            throw secretsAreGone(request)
+        }
+        job.tokenSet = set
+        return (job, renewal)
+    }
+
+    private func subjectToken(in set: TokenSet, _ request: Request) -> AccessToken? {
+        guard let key = request.subject?.key, let token = set.accessToken(for: key),
+            Freshness().allows(token, now: clock.now)
+        else { return nil }
+        return token
     }
 
     private func shortLife(of token: AccessToken, _ request: Request) -> [String] {

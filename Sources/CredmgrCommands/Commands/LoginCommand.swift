@@ -141,10 +141,7 @@ struct LoginCommand: Command {
     /// Everything that can be wrong before a person is asked for anything.
     private func plan(_ session: Session, _ stores: any SecretStores) throws(CredentialError) -> Plan {
         let resolver = TargetResolver(session)
-        guard let name = try resolver.typeName(TargetOptions(type: arguments.string("type"))) else {
-            throw CredentialError(.usage, "--type is missing", hint: "credmgr types lists them")
-        }
-        let type = try resolver.type(named: name)
+        let type = try type(session, resolver)
         let adapter = try session.context.adapters.adapter(of: type)
         let group = resolver.group(of: type)
         let flow = try arguments.choice("flow", as: SignInFlow.self) ?? type.flow ?? .code
@@ -153,14 +150,39 @@ struct LoginCommand: Command {
             type: type, flow: flow, policy: try adapter.policy(arguments.string("policy"), of: type),
             scope: scope.isEmpty ? type.scope : scope,
             redirectURI: type.redirectURI ?? adapter.defaultRedirectURI)
-        request.resource = type.resource
+        request.resource = try resource(for: type)
         request.audience = type.audience
         request.prompt = arguments.string("prompt")
         request.loginHint = arguments.string("login-hint")
         if request.loginHint == nil { request.loginHint = try knownUser(of: type, group, resolver, session) }
+        if flow == .jwtBearer { request.username = arguments.string("username") }
         if flow == .password { try addPassword(to: &request, session) }
         let store = try StoreChoice(session: session).choose(stores)
         return Plan(adapter: adapter, request: request, group: group, store: store)
+    }
+
+    private func type(_ session: Session, _ resolver: TargetResolver) throws(CredentialError) -> AccountType {
+        let options = TargetOptions(type: arguments.string("type"))
+        if let resource = arguments.string("resource") {
+            return try ResourceTypes(session).type(
+                for: resource, named: options.type, clientID: arguments.string("client-id"))
+        }
+        guard arguments.string("client-id") == nil else {
+            throw CredentialError(.usage, "--client-id goes with --resource")
+        }
+        guard let name = try resolver.typeName(options) else {
+            throw CredentialError(
+                .usage, "--type is missing", hint: "credmgr types lists them; --resource URL needs none")
+        }
+        return try resolver.type(named: name)
+    }
+
+    /// The resource indicator: the type's own where it is for the resource asked for.
+    private func resource(for type: AccountType) throws(CredentialError) -> String? {
+        guard let text = arguments.string("resource"), let address = WebAddress(text),
+            !ResourceTypes.covers(type, address)
+        else { return type.resource }
+        return text
     }
 
     /// The user that another client of the same provider has signed in, if there is exactly one: the browser's

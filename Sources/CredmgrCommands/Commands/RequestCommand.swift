@@ -15,12 +15,13 @@ struct RequestCommand: Command {
         var answer = try access.token(query, target)
         for warning in answer.warnings { session.notices.warning(warning) }
 
-        var reply = try send(message, to: address, origins, answer, session)
+        let prover = try access.prover(of: answer, target)
+        var reply = try send(message, to: address, origins, answer, prover, target.type, session)
         if reply.response.status == 401, Self.asksForNewToken(reply.response) {
             session.notices.detail("the service refused the token; refreshing it once")
             query.forceRefresh = true
             answer = try access.token(query, target)
-            reply = try send(message, to: address, origins, answer, session)
+            reply = try send(message, to: address, origins, answer, prover, target.type, session)
         }
         try reply.output.finish()
         if reply.response.status >= 400 {
@@ -42,16 +43,22 @@ struct RequestCommand: Command {
     /// Sends the request, and goes along redirects within the origins that may have the token.
     private func send(
         _ message: RequestMessage, to address: WebAddress, _ origins: RequestOrigins,
-        _ answer: TokenService.Answer, _ session: Session
+        _ answer: TokenService.Answer, _ prover: DPoPProver?, _ type: AccountType, _ session: Session
     ) throws(CredentialError) -> Reply {
+        let resource = ResourceRequest(token: answer.token.token, type: answer.token.tokenType, prover: prover)
+        let context = session.adapterContext(session.stores())
         var message = message
         var address = address
         for _ in 0..<10 {
             try origins.check(address)
-            let output = RequestOutput(
-                session, path: arguments.string("output"), showsHead: arguments.flag("include"))
-            let response = try session.context.transport.send(
-                try message.request(to: address, authorization: answer, session), observer: output.observer())
+            func newOutput() -> RequestOutput {
+                RequestOutput(session, path: arguments.string("output"), showsHead: arguments.flag("include"))
+            }
+            var output = newOutput()
+            let response = try resource.send(try message.request(to: address, of: type, session), in: context) {
+                output = newOutput()
+                return output.observer()
+            }
             guard [301, 302, 303, 307, 308].contains(response.status),
                 let location = response.value(of: "location")
             else {

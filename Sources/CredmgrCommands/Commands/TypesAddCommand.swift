@@ -1,4 +1,5 @@
 import CredentialCore
+import OAuth
 import StrictJSON
 
 /// `credmgr types add`: builds the definition as a file would hold it, so that one reader checks both.
@@ -27,10 +28,31 @@ struct TypesAddCommand: Command {
             try session.secret(from: path, what: "client secret")
         }
         if secret != nil { json["client_secret"] = ["store": true] }
-        let type = try AccountType(name: name, json: json, isPrivateFile: true, place: "the options")
+        let key = try arguments.string("private-key-file").map { (path) throws(CredentialError) in
+            try session.secret(from: path, what: "private key")
+        }
+        if key != nil { json["private_key"] = ["store": true] }
+        if arguments.flag("dpop") { json["dpop_bound_access_tokens"] = true }
+        if arguments.flag("register") {
+            guard json["client_id"] == nil else {
+                throw CredentialError(.usage, "--register and --client-id exclude each other")
+            }
+            json["client_id"] = "unregistered"
+        }
+        var type = try AccountType(name: name, json: json, isPrivateFile: true, place: "the options")
         try refuseUnknownSettings(of: type, preset, session)
+        try session.catalog.checkFree(name, force: arguments.flag("force"))
+        let metadata = try discover(&type, session)
+        if arguments.flag("register") {
+            guard let metadata else { throw CredentialError(.usage, "--register needs --issuer") }
+            let path = try ClientRegistrar(session).define(type, at: metadata, force: arguments.flag("force"))
+            session.notices.note("account type \(name) is defined in \(path)")
+            for note in preset?.notes ?? [] { session.notices.note(ForeignText.shown(note, limit: 300)) }
+            return
+        }
         try session.context.adapters.adapter(of: type).check(type)
-        if let secret { try keep(secret, of: type, session) }
+        if let secret { try keep(secret, .clientSecret, "client secret", of: type, session) }
+        if let key { try keep(key, .privateKey, "private key", of: type, session) }
         let path = try session.catalog.add(type, force: arguments.flag("force"))
         session.notices.note("account type \(name) is defined in \(path)")
         for note in preset?.notes ?? [] { session.notices.note(ForeignText.shown(note, limit: 300)) }
@@ -80,11 +102,38 @@ struct TypesAddCommand: Command {
         json[key] = .object(members)
     }
 
+    /// Asks the provider's metadata where an issuer is given and the scopes are not, so that a mistyped issuer shows
+    /// now and the first sign-in has the scopes that it needs. Without network the definition is written all the same.
+    ///
+    /// - Returns: the metadata; `nil` where it was not asked for or cannot be had.
+    private func discover(_ type: inout AccountType, _ session: Session) throws(CredentialError) -> ServerMetadata?
+    {
+        let isNeeded = arguments.flag("register")
+        guard let issuer = type.issuer, let address = WebAddress(issuer), type.adapter == "oauth2",
+            isNeeded || (type.scope.isEmpty && type.flow != .clientCredentials && type.flow != .jwtBearer)
+        else { return nil }
+        do throws(CredentialError) {
+            let context = session.adapterContext(session.stores())
+            let metadata = try ResourceDiscovery(in: context).server(issuer, address)
+            if type.scope.isEmpty {
+                type.scope = ClientRegistrar.usualScope(at: metadata)
+                session.notices.note("scope: \(type.scope.joined(separator: " ")) (--scope chooses others)")
+            }
+            return metadata
+        } catch {
+            guard !isNeeded, error.code == .temporary else { throw error }
+            session.notices.warning("the provider's metadata cannot be had now: \(error.message)")
+            return nil
+        }
+    }
+
     private static let plainOptions = [
         ("adapter", "adapter"), ("issuer", "issuer"), ("authorization-endpoint", "authorization_endpoint"),
         ("token-endpoint", "token_endpoint"), ("client-id", "client_id"), ("redirect-uri", "redirect_uri"),
         ("tenant", "tenant"), ("authority", "authority"), ("default-policy", "default_policy"),
         ("keychain-group", "keychain_group"), ("api-base", "api_base"), ("flow", "flow"),
+        ("auth-method", "token_endpoint_auth_method"), ("resource", "resource"), ("audience", "audience"),
+        ("tls-certificate", "tls_client_certificate"), ("tls-key", "tls_client_key"),
     ]
 
     private static func object(
@@ -119,12 +168,14 @@ struct TypesAddCommand: Command {
         return .object(object)
     }
 
-    private func keep(_ secret: Secret, of type: AccountType, _ session: Session) throws(CredentialError) {
+    private func keep(
+        _ secret: Secret, _ secretKind: SecretItem.Kind, _ what: String, of type: AccountType, _ session: Session
+    ) throws(CredentialError) {
         let stores = session.stores()
         let kind = try StoreChoice(session: session).choose(stores)
         try stores.store(kind).write(
             Array(secret.reveal().utf8),
-            for: SecretItem(group: type.keychainGroup, owner: type.name, kind: .clientSecret),
-            label: "credmgr: \(type.name) client secret")
+            for: SecretItem(group: type.keychainGroup, owner: type.name, kind: secretKind),
+            label: "credmgr: \(type.name) \(what)")
     }
 }

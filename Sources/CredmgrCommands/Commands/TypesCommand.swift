@@ -72,7 +72,12 @@ struct TypesRemoveCommand: Command {
     let arguments: ParsedArguments
 
     func run(_ session: Session) throws(CredentialError) {
-        for path in try session.catalog.remove(try arguments.required("name")) {
+        let name = try arguments.required("name")
+        // A definition that cannot be read has no registration that could be found.
+        let type = try? session.catalog.definition(of: name).type
+        let paths = try session.catalog.remove(name)
+        if let type { ClientRegistrar(session).end(type) }
+        for path in paths {
             session.notices.note("removed \(path)")
         }
     }

@@ -56,6 +56,8 @@ package struct CommandContext: Sendable {
     package var programs: any Programs
     /// Listens for redirects.
     package var redirects: any RedirectReceivers
+    /// Makes QR codes.
+    package var qrCodes: any QRCodes
 
     /// Makes a context.
     package init(
@@ -68,7 +70,7 @@ package struct CommandContext: Sendable {
         typeFiles: any TypeFiles, settings: any SettingsImporter, fileStates: any FileStates,
         dataFolder: any DataFolder, adapters: AdapterRegistry, providers: ProviderCatalog, presets: PresetCatalog,
         programs: any Programs,
-        redirects: any RedirectReceivers
+        redirects: any RedirectReceivers, qrCodes: any QRCodes
     ) {
         self.environment = environment
         self.workingDirectory = workingDirectory
@@ -96,6 +98,7 @@ package struct CommandContext: Sendable {
         self.presets = presets
         self.programs = programs
         self.redirects = redirects
+        self.qrCodes = qrCodes
     }
 }
 

@@ -79,8 +79,10 @@ package protocol RedirectReceiver: Sendable {
     /// Waits for the redirect; requests that `isExpected` refuses are answered and do not end the wait.
     ///
     /// - Throws: ``ErrorCode/temporary`` when none came within `seconds`.
+    /// - Parameter formOrigin: the origin of the pages that may post the answer (`response_mode=form_post`); `nil`
+    ///   for the other response modes.
     func wait(
-        seconds: Int, isExpected: @escaping @Sendable (String) -> Bool
+        seconds: Int, formOrigin: String?, isExpected: @escaping @Sendable (String) -> Bool
     ) throws(CredentialError) -> String
 
     /// Stops listening.
@@ -93,6 +95,14 @@ package protocol RedirectReceivers: Sendable {
     ///
     /// - Throws: ``ErrorCode/temporary`` when the port is taken.
     func listen(at redirectURI: WebAddress) throws(CredentialError) -> any RedirectReceiver
+}
+
+/// Makes QR codes.
+package protocol QRCodes: Sendable {
+    /// The rows of the symbol of a text, `true` where a module is dark.
+    ///
+    /// - Throws: ``ErrorCode/internalFault`` where there is no library for it; ``ErrorCode/unsupported``.
+    func modules(of text: String) throws(CredentialError) -> [[Bool]]
 }
 
 /// Reads the settings of an iOS app (`settings.plist`) as the definition of a type.

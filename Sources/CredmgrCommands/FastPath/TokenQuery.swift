@@ -46,14 +46,27 @@ struct TokenQuery: Sendable {
         for target: Target, adapters: AdapterRegistry
     ) throws(CredentialError) -> TokenService.Request {
         let adapter = try adapters.adapter(of: target.type)
-        let wanted = scope.isEmpty ? target.type.scope : scope
-        let effective = adapter.effectiveScope(wanted, of: target.type)
+        let type = target.type
+        let policy = try adapter.policy(policy, of: type)
+        let isOwn = (resource ?? type.resource) == type.resource && (audience ?? type.audience) == type.audience
+        let exchanges = type.exchangesTokens && !isOwn
+        // A token for somebody else's API is asked for with the scopes given, not with those of the sign-in.
+        let wanted = scope.isEmpty && !exchanges ? type.scope : scope
+        let effective = adapter.effectiveScope(wanted, of: type)
         let key = TokenRequestKey(
-            policy: try adapter.policy(policy, of: target.type), scope: effective,
-            resource: resource ?? target.type.resource, audience: audience ?? target.type.audience,
-            parameters: target.type.tokenParameters, bearer: target.type.bearer)
-        return TokenService.Request(
-            group: target.group, account: target.account, type: target.type, key: key, scope: effective,
+            policy: policy, scope: effective, resource: resource ?? type.resource,
+            audience: audience ?? type.audience, parameters: type.tokenShape, bearer: type.bearer)
+        var request = TokenService.Request(
+            group: target.group, account: target.account, type: type, key: key, scope: effective,
             freshness: freshness, forceRefresh: forceRefresh)
+        if exchanges {
+            let own = adapter.effectiveScope(type.scope, of: type)
+            request.subject = (
+                TokenRequestKey(
+                    policy: policy, scope: own, resource: type.resource, audience: type.audience,
+                    parameters: type.tokenShape, bearer: type.bearer), own
+            )
+        }
+        return request
     }
 }

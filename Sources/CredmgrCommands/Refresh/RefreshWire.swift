@@ -11,6 +11,7 @@ enum RefreshWire {
         object["type_name"] = .string(job.type.name)
         object["type"] = .object(job.type.json)
         object["key"] = .object(job.key.json)
+        object["subject_key"] = job.subjectKey.map { .object($0.json) }
         object["scope"] = JSONValue(job.scope)
         object["token_set"] = .object(job.tokenSet.json)
         return JSONValue.object(object).bytes()
@@ -23,10 +24,12 @@ enum RefreshWire {
             let key = object["key"]?.object.flatMap(TokenRequestKey.init(json:)),
             let scope = object["scope"]?.array?.compactMap(\.string), let tokenSet = object["token_set"]?.object
         else { throw CredentialError(.internalFault, "a refresh job that cannot be read") }
-        return RefreshJob(
+        var job = RefreshJob(
             group: try KeychainGroup(group),
             type: try AccountType(name: name, json: type, isPrivateFile: true, place: "the refresh job"), key: key,
             scope: scope, tokenSet: try TokenSet(json: tokenSet))
+        job.subjectKey = object["subject_key"]?.object.flatMap(TokenRequestKey.init(json:))
+        return job
     }
 
     // MARK: Answer

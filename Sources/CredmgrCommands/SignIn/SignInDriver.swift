@@ -26,8 +26,14 @@ struct SignInDriver: Sendable {
         }
         var step = try adapter.begin(request, in: adapterContext)
         var isFirst = true
+        var shownCode: String?
         while case .interaction(let interaction, let pending) = step {
-            let reply = try perform(interaction, receiver, isFirst: isFirst)
+            // A device flow asks to show the same code at every turn.
+            if case .showCode(let code, let address, let complete, _, _) = interaction, code != shownCode {
+                DeviceCodeDisplay(session: session).show(code, at: address, complete: complete)
+                shownCode = code
+            }
+            let reply = try perform(interaction, receiver, request.type, isFirst: isFirst)
             isFirst = false
             step = try adapter.resume(request, pending: pending, with: reply, in: adapterContext)
         }
@@ -41,7 +47,7 @@ struct SignInDriver: Sendable {
     static func isLoopback(_ redirect: WebAddress) -> Bool { redirect.scheme == "http" && redirect.isLoopback }
 
     private func perform(
-        _ interaction: Interaction, _ receiver: (any RedirectReceiver)?, isFirst: Bool
+        _ interaction: Interaction, _ receiver: (any RedirectReceiver)?, _ type: AccountType, isFirst: Bool
     ) throws(CredentialError) -> InteractionReply {
         switch interaction {
         case .openURL(let address, let state):
@@ -50,9 +56,14 @@ struct SignInDriver: Sendable {
             session.notices.say("  \(address)")
             if opensBrowser { openBrowser(address) }
             guard let receiver else { return .redirect(try paste()) }
-            return .redirect(try wait(receiver, state))
-        case .showCode(let userCode, let verificationURI, let complete, let interval, let expires):
-            return try showCode(userCode, verificationURI, complete, interval, expires)
+            return .redirect(
+                try wait(receiver, state, formOrigin: type.responseMode == .formPost ? address.origin : nil))
+        case .showCode(_, _, _, let interval, let expires):
+            guard session.context.clock.now < expires else {
+                throw CredentialError(.denied, "the code was not entered in time", hint: "credmgr login again")
+            }
+            session.context.programs.pause(seconds: interval)
+            return .poll
         case .ask(let prompt, let isSecret):
             return .text(try ask(prompt, isSecret: isSecret))
         }
@@ -60,10 +71,12 @@ struct SignInDriver: Sendable {
 
     // MARK: Browser
 
-    private func wait(_ receiver: any RedirectReceiver, _ state: String) throws(CredentialError) -> String {
-        try receiver.wait(seconds: session.options.timeout ?? Self.patience) { url in
-            RedirectState.isPresent(state, in: url)
-        }
+    private func wait(
+        _ receiver: any RedirectReceiver, _ state: String, formOrigin: String?
+    ) throws(CredentialError) -> String {
+        try receiver.wait(
+            seconds: session.options.timeout ?? Self.patience, formOrigin: formOrigin
+        ) { url in RedirectState.isPresent(state, in: url) }
     }
 
     private func openBrowser(_ address: WebAddress) {
@@ -107,22 +120,6 @@ struct SignInDriver: Sendable {
                 hint: "run it in a terminal without --no-input, or give the answer as a line of standard input")
         }
         return Secret(line)
-    }
-
-    // MARK: Device
-
-    private func showCode(
-        _ userCode: String, _ verificationURI: WebAddress, _ complete: WebAddress?, _ interval: Int,
-        _ expires: Instant
-    ) throws(CredentialError) -> InteractionReply {
-        session.notices.say("On any device, open \(verificationURI)")
-        session.notices.say("and enter the code  \(ForeignText.shown(userCode, limit: 40))")
-        if let complete { session.notices.say("or open  \(complete)") }
-        guard session.context.clock.now < expires else {
-            throw CredentialError(.temporary, "the code has run out", hint: "credmgr login again")
-        }
-        session.context.programs.pause(seconds: interval)
-        return .poll
     }
 }
 

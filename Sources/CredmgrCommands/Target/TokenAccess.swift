@@ -31,6 +31,24 @@ struct TokenAccess: Sendable {
         return answer
     }
 
+    /// What proves the possession of the key that a token is bound to; `nil` for a token that is bound to none.
+    ///
+    /// - Throws: the errors of the store.
+    func prover(
+        of answer: TokenService.Answer, _ target: Target
+    ) throws(CredentialError) -> DPoPProver? {
+        guard answer.token.tokenType != "Bearer" else { return nil }
+        return try grant(of: answer.token, target).flatMap { DPoPProver.kept(in: $0.adapterState) }
+    }
+
+    /// The grant that a token was issued for.
+    ///
+    /// - Throws: the errors of the store.
+    func grant(of token: AccessToken, _ target: Target) throws(CredentialError) -> Grant? {
+        try session.repository(session.stores(mayPrompt: false))
+            .read(target.account, in: target.group, isLocked: false)?.grants[token.key.policy]
+    }
+
     /// An account that has to sign in again is told so without asking the provider a second time. Its last token
     /// is still given out while it lives, by the token service.
     private func refuseDead(_ request: TokenService.Request, _ reason: String) throws(CredentialError) {

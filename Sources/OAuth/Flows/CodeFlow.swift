@@ -30,6 +30,8 @@ package struct CodeFlow: Sendable {
         authorization.loginHint = request.loginHint
         authorization.resource = request.resource ?? client.type.resource
         authorization.audience = request.audience ?? client.type.audience
+        authorization.responseMode = client.type.responseMode
+        authorization.keyThumbprint = try client.prover?.thumbprint(client.context.cryptography)
         authorization.extra = client.dialect.authorizeParameters.merging(client.type.authorizeParameters) { $1 }
 
         var pending = JSONObject()
@@ -42,7 +44,9 @@ package struct CodeFlow: Sendable {
         pending["scope"] = JSONValue(scope)
         pending["issuer"] = client.metadata.issuer.map { .string($0) }
         pending["token_endpoint"] = .string(try client.metadata.required(.token).description)
-        return .interaction(.openURL(authorization.address, state: state), pending: pending)
+        client.prover?.keep(in: &pending)
+        let address = try PushedRequest(client).address(of: authorization) ?? authorization.address
+        return .interaction(.openURL(address, state: state), pending: pending)
     }
 
     /// Checks what the provider answered and exchanges the code.

@@ -36,6 +36,7 @@ package struct DeviceFlow: Sendable {
         pending["expires"] = .integer(authorization.expires.epochSeconds)
         pending["interval"] = .integer(Int64(authorization.interval))
         pending["scope"] = JSONValue(scope)
+        client.prover?.keep(in: &pending)
         return try show(pending)
     }
 
@@ -59,6 +60,8 @@ package struct DeviceFlow: Sendable {
             client.context.note("asked in vain, will ask again: \(error.message)")
             return try show(pending, interval: max(interval, 1).multipliedReportingOverflow(by: 2).partialValue)
         }
+        var pending = pending
+        client.prover?.keep(in: &pending)
         switch reply {
         case .refused(let refusal):
             switch refusal.code {

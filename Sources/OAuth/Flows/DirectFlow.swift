@@ -60,6 +60,6 @@ extension OAuthClient {
         let assertion = ClientAssertion(
             issuer: type.clientID, subject: subject ?? type.clientID,
             audience: try metadata.required(.token).description, scope: scope)
-        return try assertion.signed(with: privateKey(), in: context)
+        return try signed(assertion)
     }
 }

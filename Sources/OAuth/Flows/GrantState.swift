@@ -11,6 +11,7 @@ package enum GrantState {
     private static let issuer = "issuer"
     private static let algorithms = "algorithms"
     private static let methods = "auth_methods"
+    private static let assertionAlgorithms = "assertion_algorithms"
     private static let obtainedAt = "obtained_at"
 
     /// Seconds until the endpoints are discovered again.
@@ -50,6 +51,7 @@ package enum GrantState {
         metadata.signingAlgorithms =
             kept[algorithms]?.array?.compactMap(\.string).compactMap(SignatureAlgorithm.init) ?? []
         metadata.authenticationMethods = kept[methods]?.array?.compactMap(\.string)
+        metadata.assertionAlgorithms = kept[assertionAlgorithms]?.array?.compactMap(\.string)
         return metadata
     }
 
@@ -58,10 +60,11 @@ package enum GrantState {
         var kept = JSONObject()
         kept[obtainedAt] = .integer(now.epochSeconds)
         kept[issuer] = metadata.issuer.map { .string($0) }
-        for endpoint in [AccountType.Endpoint.token, .jwks, .revocation, .endSession] {
+        for endpoint in [AccountType.Endpoint.token, .jwks, .revocation, .introspection, .endSession] {
             kept[endpoint.rawValue] = metadata.endpoints[endpoint].map { .string($0.description) }
         }
         kept[algorithms] = JSONValue(metadata.signingAlgorithms.map(\.rawValue))
+        kept[assertionAlgorithms] = metadata.assertionAlgorithms.map { JSONValue($0) }
         kept[methods] = metadata.authenticationMethods.map { JSONValue($0) }
         return kept
     }

@@ -13,14 +13,24 @@ package struct OAuthClient: Sendable {
     package let context: AdapterContext
     /// Where keys come from.
     let source: MetadataSource
+    /// Proves the possession of the key that tokens are bound to; `nil` where they are bound to none.
+    package let prover: DPoPProver?
 
     /// Makes a client.
     package init(
         type: AccountType, metadata: ServerMetadata, dialect: any ProviderDialect, source: MetadataSource,
-        context: AdapterContext
+        context: AdapterContext, prover: DPoPProver? = nil
     ) {
+        var metadata = metadata
+        if type.tlsClientCertificate != nil {
+            // The type's own endpoints win over the provider's aliases (RFC 8705 §5).
+            for (endpoint, address) in metadata.certificateEndpoints where type.endpoints[endpoint] == nil {
+                metadata.endpoints[endpoint] = address
+            }
+        }
         self.type = type
         self.metadata = metadata
+        self.prover = prover
         self.dialect = dialect
         self.source = source
         self.context = context
@@ -69,29 +79,46 @@ package struct OAuthClient: Sendable {
         request.extra.merge(type.tokenParameters) { _, theirs in theirs }
         request.extra.merge(dialect.tokenParameters) { typed, _ in typed }
         let endpoint = try metadata.required(.token)
-        let response = try post(request.fields, to: endpoint)
+        var response = try post(request.fields, to: endpoint, proving: prover)
+        // Nothing was used up by the first request (RFC 9449 §8).
+        if let prover, prover.shouldRepeat(after: response, from: endpoint) {
+            context.note("the provider wants a nonce in the proof; asking again with it")
+            response = try post(request.fields, to: endpoint, proving: prover)
+            _ = prover.shouldRepeat(after: response, from: endpoint)
+        }
         return (
             try EndpointReply.sort(response, from: "token endpoint of \(endpoint.origin)"),
             response.value(of: "date").flatMap(Instant.init(httpDate:))
         )
     }
 
-    /// Posts a form with the client's authentication.
-    func post(_ fields: [FormCoding.Field], to endpoint: WebAddress) throws(CredentialError) -> HTTPResponse {
+    /// Posts a form with the client's authentication, and a proof of the key where one is wanted.
+    func post(
+        _ fields: [FormCoding.Field], to endpoint: WebAddress, proving prover: DPoPProver? = nil
+    ) throws(CredentialError) -> HTTPResponse {
         guard endpoint.isSecure else {
             throw CredentialError(
                 .configuration, "'\(endpoint.origin)' is not https: no credentials are sent there")
         }
         let authentication = try authentication()
-        let body = FormCoding.encode(fields + authentication.fields(clientID: type.clientID))
+        let body = FormCoding.encode(
+            fields
+                + authentication.fields(clientID: type.clientID).filter { field in
+                    !fields.contains { $0.name == field.name }
+                })
         var headers: [(name: String, value: String)] = [
             ("accept", "application/json"), ("content-type", "application/x-www-form-urlencoded"),
         ]
         headers += authentication.headers(clientID: type.clientID)
         headers += dialect.headers
-        headers += type.headers.sorted { $0.key < $1.key }.map { (name: $0.key, value: $0.value) }
-        return try context.transport.send(
-            HTTPRequest(method: "POST", address: endpoint, headers: headers, body: .bytes(Array(body.utf8))))
+        headers += type.sortedHeaders
+        if let prover {
+            headers.append(("dpop", try prover.proof(method: "POST", address: endpoint, in: context)))
+        }
+        var request = HTTPRequest(
+            method: "POST", address: endpoint, headers: headers, body: .bytes(Array(body.utf8)))
+        if case .certificate = authentication { request.clientCertificate = type.clientCertificate }
+        return try context.transport.send(request)
     }
 
     /// How the client authenticates: as the type says, else by what it has and what the provider takes.
@@ -103,7 +130,8 @@ package struct OAuthClient: Sendable {
         case .privateKeyJWT:
             let assertion = ClientAssertion(
                 issuer: type.clientID, subject: type.clientID, audience: try assertionAudience())
-            return .privateKeyJWT(assertion: try assertion.signed(with: privateKey(), in: context))
+            return .privateKeyJWT(assertion: try signed(assertion))
+        case .certificate, .selfSignedCertificate: return .certificate
         }
     }
 
@@ -119,6 +147,7 @@ package struct OAuthClient: Sendable {
             return method
         }
         if type.privateKey != nil { return .privateKeyJWT }
+        if type.tlsClientCertificate != nil { return .certificate }
         guard type.clientSecret != nil, let secret = try context.clientSecrets.clientSecret(of: type),
             !secret.isEmpty
         else { return .none }
@@ -134,6 +163,15 @@ package struct OAuthClient: Sendable {
                 hint: "set client_secret, or token_endpoint_auth_method to none")
         }
         return secret
+    }
+
+    /// An assertion signed by the client's key.
+    ///
+    /// - Throws: ``ErrorCode/configuration`` when it has none, or one that does not do.
+    func signed(_ assertion: ClientAssertion) throws(CredentialError) -> Secret {
+        try assertion.signed(
+            with: privateKey(), named: type.tokenEndpointAuthSigningAlg.flatMap(SignatureAlgorithm.init),
+            accepted: metadata.assertionAlgorithms, in: context)
     }
 
     /// The client's private key.
@@ -182,7 +220,13 @@ package struct OAuthClient: Sendable {
         date: Instant? = nil
     ) throws(CredentialError) -> ReceivedTokens {
         var reply = try TokenReply(
-            members, now: context.clock.now, acceptsIDTokenAlone: type.bearer == .idToken)
+            members, now: context.clock.now, acceptsIDTokenAlone: type.bearer == .idToken,
+            acceptsDPoP: prover != nil)
+        if type.bindsAccessTokens, type.bearer == .accessToken, reply.tokenType != "DPoP" {
+            throw CredentialError(
+                .validationFailed, "the provider's access token is not bound to the key that was proved",
+                hint: "it may not know DPoP (RFC 9449): leave dpop_bound_access_tokens out of the account type")
+        }
         guard let idToken = reply.idToken else { return ReceivedTokens(reply: reply, claims: nil) }
         guard let issuer = metadata.issuer else {
             context.note("the id token is dropped: without an issuer in the account type it cannot be checked")
@@ -208,5 +252,18 @@ package struct OAuthClient: Sendable {
         }
         try dialect.check(claims, against: state)
         return ReceivedTokens(reply: reply, claims: claims)
+    }
+}
+
+extension AccountType {
+    /// The extra header fields of requests to the provider, in a fixed order.
+    var sortedHeaders: [(name: String, value: String)] {
+        headers.sorted { $0.key < $1.key }.map { (name: $0.key, value: $0.value) }
+    }
+
+    /// The certificate that the client authenticates with; `nil` unless the type names it and its key.
+    package var clientCertificate: ClientCertificate? {
+        guard let tlsClientCertificate, let tlsClientKey else { return nil }
+        return ClientCertificate(certificateFile: tlsClientCertificate, keyFile: tlsClientKey)
     }
 }

@@ -35,6 +35,7 @@ package struct RefreshFlow: Sendable {
         }
         if received.claims != nil, let token = received.reply.idToken { grant.idToken = Secret(token) }
         for (name, value) in client.dialect.state(of: received).members { grant.adapterState[name] = value }
+        client.prover?.keep(in: &grant.adapterState)
         GrantState.repin(&grant.adapterState, metadata: client.metadata, now: grant.obtainedAt)
         return IssuedTokens(
             accessToken: try client.bearer(received, key: request.key, scope: scope), grant: grant)

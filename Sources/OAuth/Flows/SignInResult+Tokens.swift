@@ -13,7 +13,7 @@ extension OAuthClient {
         let identity = try dialect.identity(of: received, for: request, by: self)
         let key = TokenRequestKey(
             policy: request.policy, scope: scope, resource: request.resource ?? type.resource,
-            audience: request.audience ?? type.audience, parameters: type.tokenParameters, bearer: type.bearer)
+            audience: request.audience ?? type.audience, parameters: type.tokenShape, bearer: type.bearer)
         var grant = Grant(flow: request.flow, obtainedAt: context.clock.now)
         grant.scope = received.reply.scope ?? scope
         grant.refreshToken = received.reply.refreshToken.map(Secret.init)
@@ -22,6 +22,7 @@ extension OAuthClient {
         grant.adapterState = GrantState.make(
             claims: received.claims, scope: scope, metadata: metadata, now: context.clock.now,
             also: dialect.state(of: received))
+        prover?.keep(in: &grant.adapterState)
         return SignInResult(
             identity: identity,
             tokens: IssuedTokens(accessToken: try bearer(received, key: key, scope: scope), grant: grant))
@@ -46,7 +47,8 @@ extension OAuthClient {
                 hint: key.bearer == .idToken ? "ask for the scope openid" : nil)
         }
         return AccessToken(
-            key: key, token: Secret(token), tokenType: reply.tokenType, issuedAt: now, expiresAt: end,
+            key: key, token: Secret(token), tokenType: key.bearer == .idToken ? "Bearer" : reply.tokenType,
+            issuedAt: now, expiresAt: end,
             scope: reply.scope ?? scope)
     }
 }

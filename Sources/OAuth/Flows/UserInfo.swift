@@ -8,15 +8,17 @@ package struct UserInfo: Sendable {
     /// Makes it for a client.
     package init(_ client: OAuthClient) { self.client = client }
 
-    /// The claims about the person; `nil` where the provider has no such endpoint.
+    /// The claims about the person that an access token just issued is of; `nil` where the provider has no such
+    /// endpoint.
     ///
     /// - Throws: ``ErrorCode/temporary``, ``ErrorCode/denied``, ``ErrorCode/malformedReply``.
-    package func members(accessToken: String) throws(CredentialError) -> JSONObject? {
-        guard let endpoint = client.metadata.userInfo else { return nil }
-        let response = try client.context.transport.send(
-            HTTPRequest(
-                address: endpoint,
-                headers: [("accept", "application/json"), ("authorization", "Bearer " + accessToken)]))
+    package func members(of reply: TokenReply) throws(CredentialError) -> JSONObject? {
+        guard let token = reply.accessToken, let endpoint = client.metadata.endpoints[.userInfo] else { return nil }
+        let request = HTTPRequest(
+            address: endpoint, headers: [("accept", "application/json")] + client.type.sortedHeaders)
+        let response = try ResourceRequest(
+            token: Secret(token), type: reply.tokenType, prover: client.prover
+        ).send(request, in: client.context)
         let place = "userinfo endpoint of \(endpoint.origin)"
         switch try EndpointReply.sort(response, from: place) {
         case .object(let members): return members

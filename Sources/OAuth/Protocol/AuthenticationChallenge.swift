@@ -14,10 +14,12 @@ package struct AuthenticationChallenge: Sendable, Equatable {
         }
     }
 
-    /// Whether a new access token may help: a `Bearer` challenge, unless it says that the scope is too narrow
+    /// Whether a new access token may help: a `Bearer` or `DPoP` challenge, unless it says that the scope is too narrow
     /// (RFC 6750 §3.1) or the request wrong.
     package var asksForFreshToken: Bool {
-        scheme == "bearer" && !["insufficient_scope", "invalid_request"].contains(parameters["error"] ?? "")
+        ["bearer", "dpop"].contains(scheme)
+            && !["insufficient_scope", "invalid_request", "use_dpop_nonce", "invalid_dpop_proof"]
+                .contains(parameters["error"] ?? "")
     }
 }
 

@@ -26,6 +26,10 @@ package struct AuthorizationRequest: Sendable {
     package var resource: String?
     /// `audience`.
     package var audience: String?
+    /// How the provider shall answer.
+    package var responseMode: AccountType.ResponseMode?
+    /// The thumbprint of the key that the code shall be bound to (RFC 9449 §10).
+    package var keyThumbprint: String?
     /// What the type adds; names checked by ``ReservedNames``.
     package var extra: [String: String] = [:]
 
@@ -44,7 +48,15 @@ package struct AuthorizationRequest: Sendable {
     }
 
     /// The URL to open.
-    package var address: WebAddress {
+    package var address: WebAddress { endpoint.appending(query: FormCoding.encode(fields)) }
+
+    /// The URL to open once the request has been pushed (RFC 9126 §4).
+    package func address(ofPushed requestURI: String) -> WebAddress {
+        endpoint.appending(query: FormCoding.encode([("client_id", clientID), ("request_uri", requestURI)]))
+    }
+
+    /// The parameters.
+    package var fields: [FormCoding.Field] {
         var fields: [FormCoding.Field] = [
             ("response_type", "code"), ("client_id", clientID), ("redirect_uri", redirectURI),
         ]
@@ -56,6 +68,8 @@ package struct AuthorizationRequest: Sendable {
         add("nonce", nonce)
         add("code_challenge", challenge)
         add("code_challenge_method", "S256")
+        add("response_mode", responseMode?.rawValue)
+        add("dpop_jkt", keyThumbprint)
         add("prompt", prompt)
         add("login_hint", loginHint)
         add("resource", resource)
@@ -64,6 +78,6 @@ package struct AuthorizationRequest: Sendable {
         where !fields.contains(where: { $0.name == name }) {
             fields.append((name, value))
         }
-        return endpoint.appending(query: FormCoding.encode(fields))
+        return fields
     }
 }

@@ -10,6 +10,8 @@ package enum ClientAuthentication: Sendable {
     case secretPost(Secret)
     /// A signed assertion in the body.
     case privateKeyJWT(assertion: Secret)
+    /// The certificate of the TLS connection (RFC 8705 §2); the body only names the client.
+    case certificate
 
     /// The methods by their registered words (RFC 7591 §2).
     package enum Method: String, Sendable, CaseIterable {
@@ -21,12 +23,19 @@ package enum ClientAuthentication: Sendable {
         case secretPost = "client_secret_post"
         /// ``ClientAuthentication/privateKeyJWT(assertion:)``.
         case privateKeyJWT = "private_key_jwt"
+        /// ``ClientAuthentication/certificate``, issued by an authority.
+        case certificate = "tls_client_auth"
+        /// ``ClientAuthentication/certificate``, signed by itself.
+        case selfSignedCertificate = "self_signed_tls_client_auth"
+
+        /// Whether it needs a certificate.
+        package var usesCertificate: Bool { self == .certificate || self == .selfSignedCertificate }
     }
 
     /// The fields that go into the body.
     package func fields(clientID: String) -> [FormCoding.Field] {
         switch self {
-        case .none: [("client_id", clientID)]
+        case .none, .certificate: [("client_id", clientID)]
         case .secretBasic: []
         case .secretPost(let secret): [("client_id", clientID), ("client_secret", secret.reveal())]
         case .privateKeyJWT(let assertion):

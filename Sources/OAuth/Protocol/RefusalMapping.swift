@@ -16,8 +16,16 @@ package enum ProviderOperation: Sendable, Hashable {
     case devicePoll
     /// Client credentials, or an assertion in their place.
     case machine
+    /// Exchanging a token for another one.
+    case exchangeToken
+    /// Pushing an authorization request.
+    case pushRequest
     /// Revoking a token.
     case revoke
+    /// Asking about a token.
+    case introspect
+    /// Registering a client, or ending its registration.
+    case register
 }
 
 /// What a refusal of the provider (RFC 6749 §4.1.2.1, §5.2, RFC 8628 §3.5, OpenID Connect Core §3.1.2.6) means here.
@@ -81,6 +89,10 @@ package enum RefusalMapping {
             return make(
                 .configuration, "the redirect URI is not registered for the client",
                 hint: "check redirect_uri of account type '\(type)'")
+        case "invalid_redirect_uri", "invalid_client_metadata", "unapproved_software_statement":
+            return make(.configuration, "the provider does not register such a client")
+        case "invalid_dpop_proof", "use_dpop_nonce":
+            return make(.denied, "the provider refused the proof of the key", hint: "check this machine's clock")
         case "invalid_request", "request_not_supported", "request_uri_not_supported", "registration_not_supported":
             return make(.configuration, "the provider found the request wrong")
         case EndpointReply.noReason:
@@ -101,6 +113,7 @@ package enum RefusalMapping {
                 : make(.denied, "the provider refused to renew the sign-in", nil)
         case .password: make(.denied, "the provider refused the username or the password", nil)
         case .machine: make(.denied, "the provider refused the client's assertion", nil)
+        case .exchangeToken: make(.denied, "the provider does not exchange the token", nil)
         default: make(.signInRequired, "the provider did not accept the code: it is used up or too old", login)
         }
     }

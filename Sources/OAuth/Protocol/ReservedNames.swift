@@ -7,12 +7,12 @@ package enum ReservedNames {
         "password", "redirect_uri", "code", "assertion", "assertion_type", "response_type", "scope", "state",
         "nonce", "code_challenge", "code_challenge_method", "code_verifier", "refresh_token", "device_code",
         "subject_token", "subject_token_type", "actor_token", "actor_token_type", "request", "request_uri",
-        "response_mode",
+        "response_mode", "dpop_jkt",
     ]
 
     private static let headers: Set<String> = [
         "authorization", "accept", "content-type", "content-length", "host", "cookie", "connection",
-        "transfer-encoding", "proxy-authorization",
+        "transfer-encoding", "proxy-authorization", "dpop",
     ]
 
     /// Checks the extra parameters and header fields of a type.

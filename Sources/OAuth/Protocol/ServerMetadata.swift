@@ -7,13 +7,21 @@ package struct ServerMetadata: Sendable {
     package var issuer: String?
     /// The endpoints known.
     package var endpoints: [AccountType.Endpoint: WebAddress]
-    /// The UserInfo endpoint.
-    package var userInfo: WebAddress?
+    /// Where endpoints are for clients that authenticate by certificate (RFC 8705 §5).
+    package var certificateEndpoints: [AccountType.Endpoint: WebAddress]
     /// Algorithms an id token may be signed with: those the provider lists, without `none` and the symmetric ones;
     /// all supported ones when it lists nothing.
     package var signingAlgorithms: [SignatureAlgorithm]
     /// Client authentication methods, where the provider lists them.
     package var authenticationMethods: [String]?
+    /// Algorithms for the client's assertions, where the provider lists them.
+    package var assertionAlgorithms: [String]?
+    /// Scopes, where the provider lists them.
+    package var scopes: [String]?
+    /// Whether authorization requests must be pushed (RFC 9126 §5).
+    package var demandsPushedRequests: Bool
+    /// Whether a URL of a document about the client serves as client id (OAuth Client ID Metadata Document).
+    package var takesClientDocuments: Bool
     /// PKCE methods, where the provider lists them.
     package var challengeMethods: [String]?
     /// Whether every authorization response carries `iss` (RFC 9207 §3).
@@ -24,6 +32,9 @@ package struct ServerMetadata: Sendable {
         self.issuer = issuer
         self.endpoints = endpoints
         signingAlgorithms = SignatureAlgorithm.allCases
+        certificateEndpoints = [:]
+        demandsPushedRequests = false
+        takesClientDocuments = false
         sendsIssuer = false
     }
 
@@ -45,12 +56,21 @@ package struct ServerMetadata: Sendable {
         for endpoint in AccountType.Endpoint.allCases {
             endpoints[endpoint] = try Self.address(endpoint.rawValue, in: document)
         }
-        userInfo = try Self.address("userinfo_endpoint", in: document)
+        if let aliases = document["mtls_endpoint_aliases"]?.object {
+            for endpoint in AccountType.Endpoint.allCases {
+                certificateEndpoints[endpoint] = try Self.address(endpoint.rawValue, in: aliases)
+            }
+        }
         if let listed = document["id_token_signing_alg_values_supported"]?.array {
             let usable = listed.compactMap(\.string).compactMap(SignatureAlgorithm.init)
             signingAlgorithms = usable.isEmpty ? [.rs256] : usable
         }
         authenticationMethods = document["token_endpoint_auth_methods_supported"]?.array?.compactMap(\.string)
+        assertionAlgorithms =
+            document["token_endpoint_auth_signing_alg_values_supported"]?.array?.compactMap(\.string)
+        scopes = document["scopes_supported"]?.array?.compactMap(\.string)
+        demandsPushedRequests = document["require_pushed_authorization_requests"]?.bool ?? false
+        takesClientDocuments = document["client_id_metadata_document_supported"]?.bool ?? false
         challengeMethods = document["code_challenge_methods_supported"]?.array?.compactMap(\.string)
         sendsIssuer = document["authorization_response_iss_parameter_supported"]?.bool ?? false
     }

@@ -9,7 +9,7 @@ package import StrictJSON
 package struct TokenReply: Sendable {
     /// The access token.
     package var accessToken: String?
-    /// Its type as it goes into the header; only `Bearer` is accepted.
+    /// Its type as it goes into the header: `Bearer`, or `DPoP` where that was asked for.
     package var tokenType: String
     /// When the access token ends; ``defaultLifetime`` after receipt when the reply does not say.
     package var expiresAt: Instant
@@ -37,8 +37,11 @@ package struct TokenReply: Sendable {
     ///   - members: the JSON object received.
     ///   - now: when it was received.
     ///   - acceptsIDTokenAlone: whether a reply without an access token will do if it has an id token.
+    ///   - acceptsDPoP: whether the request proved the possession of a key, so that the token may be bound to it.
     /// - Throws: ``ErrorCode/malformedReply`` when there is no token, one is not printable, or its type is unknown.
-    package init(_ members: JSONObject, now: Instant, acceptsIDTokenAlone: Bool) throws(CredentialError) {
+    package init(
+        _ members: JSONObject, now: Instant, acceptsIDTokenAlone: Bool, acceptsDPoP: Bool = false
+    ) throws(CredentialError) {
         self.members = members
         accessToken = try Self.token("access_token", in: members)
         refreshToken = try Self.token("refresh_token", in: members)
@@ -50,7 +53,7 @@ package struct TokenReply: Sendable {
                     ? nil
                     : "it has an id token: ask for a scope of the API, or set \"bearer\": \"id_token\" in the type")
         }
-        tokenType = try Self.tokenType(members["token_type"])
+        tokenType = try Self.tokenType(members["token_type"], acceptsDPoP: acceptsDPoP)
         let lifetimes = 0...Self.longestLifetime
         func end(in name: String, at absolute: String? = nil) -> Instant? {
             if let seconds = LenientNumber.read(members[name], in: lifetimes) { return now.adding(seconds) }
@@ -80,14 +83,17 @@ package struct TokenReply: Sendable {
     }
 
     /// `Bearer` in any case, or absent. idpyoidc says `access_token` for client credentials and means the same.
-    private static func tokenType(_ value: JSONValue?) throws(CredentialError) -> String {
+    private static func tokenType(_ value: JSONValue?, acceptsDPoP: Bool) throws(CredentialError) -> String {
         switch value {
         case nil, .null?: return "Bearer"
         case .string(let text)? where ["", "bearer", "access_token"].contains(text.lowercased()): return "Bearer"
+        case .string(let text)? where acceptsDPoP && text.lowercased() == "dpop": return "DPoP"
         case .string(let text)?:
             throw CredentialError(
                 .malformedReply, "the token type '\(ForeignText.shown(text, limit: 40))' is not supported",
-                hint: "only bearer tokens (RFC 6750) can be used")
+                hint: text.lowercased() == "dpop"
+                    ? "set \"dpop_bound_access_tokens\": true in the account type"
+                    : "only Bearer (RFC 6750) and DPoP tokens (RFC 9449) can be used")
         case let other?:
             throw CredentialError(
                 .malformedReply, "the token_type received is \(other.kindDescription), not a string")

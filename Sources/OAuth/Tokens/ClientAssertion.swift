@@ -26,13 +26,18 @@ package struct ClientAssertion: Sendable {
     /// Signs it with a private key, PEM, a JWK or a key set of one; a JWK's `kid` goes into the header, without which
     /// some providers find no key.
     ///
+    /// - Parameters:
+    ///   - named: the algorithm that the account type names.
+    ///   - accepted: those that the provider lists; its own choice among several that suit the key.
     /// - Throws: ``ErrorCode/configuration`` when the key cannot be read or serves for no algorithm.
-    package func signed(with key: Secret, in context: AdapterContext) throws(CredentialError) -> Secret {
+    package func signed(
+        with key: Secret, named: SignatureAlgorithm? = nil, accepted: [String]? = nil, in context: AdapterContext
+    ) throws(CredentialError) -> Secret {
         var key = key
         var jwk = (try? JSONValue.parse(key.reveal()))?.object
-        if let only = jwk?["keys"]?.array?.first?.object, jwk?["keys"]?.array?.count == 1 {
-            jwk = only
-            key = Secret(JSONValue.object(only).text())
+        if let only = jwk?["keys"]?.array?.compactMap(\.object), only.count == 1, let single = only.first {
+            jwk = single
+            key = Secret(JSONValue.object(single).text())
         }
         var claims: JSONObject = JSONObject()
         claims["iss"] = .string(issuer)
@@ -45,7 +50,7 @@ package struct ClientAssertion: Sendable {
         let payload = Base64URL.encode(JSONValue.object(claims).bytes())
 
         var failure: CredentialError?
-        for algorithm in Self.algorithms(for: jwk) {
+        for algorithm in named.map({ [$0] }) ?? Self.algorithms(for: jwk, accepted: accepted) {
             var header: JSONObject = JSONObject()
             header["alg"] = .string(algorithm.rawValue)
             header["typ"] = "JWT"
@@ -63,12 +68,18 @@ package struct ClientAssertion: Sendable {
         throw failure ?? CredentialError(.configuration, "private_key is of a kind that cannot sign")
     }
 
-    /// The algorithms to try: what a JWK says, else by its kind; a PEM does not say, so the usual ones in turn.
-    private static func algorithms(for jwk: JSONObject?) -> [SignatureAlgorithm] {
-        guard let jwk else { return [.es256, .rs256, .edDSA, .es384, .es512] }
-        if let named = jwk["alg"]?.string { return SignatureAlgorithm(rawValue: named).map { [$0] } ?? [] }
-        return switch (jwk["kty"]?.string, jwk["crv"]?.string) {
-        case ("RSA", _): [.rs256]
+    /// The algorithms to try: what a JWK says, else by its kind; a PEM does not say, so the usual ones in turn. Those
+    /// that the provider accepts come first.
+    private static func algorithms(for jwk: JSONObject?, accepted: [String]?) -> [SignatureAlgorithm] {
+        if let named = jwk?["alg"]?.string { return SignatureAlgorithm(rawValue: named).map { [$0] } ?? [] }
+        let fitting = jwk.map(fitting) ?? [.es256, .rs256, .ps256, .edDSA, .es384, .es512]
+        let accepted = fitting.filter { accepted?.contains($0.rawValue) ?? true }
+        return accepted.isEmpty ? fitting : accepted
+    }
+
+    private static func fitting(_ jwk: JSONObject) -> [SignatureAlgorithm] {
+        switch (jwk["kty"]?.string, jwk["crv"]?.string) {
+        case ("RSA", _): [.rs256, .ps256]
         case ("EC", "P-256"): [.es256]
         case ("EC", "P-384"): [.es384]
         case ("EC", "P-521"): [.es512]

@@ -28,8 +28,11 @@ struct LoopbackReceivers: RedirectReceivers {
         var redirectURI: String { hasPath ? listener.redirectURI : String(listener.redirectURI.dropLast()) }
 
         func wait(
-            seconds: Int, isExpected: @escaping @Sendable (String) -> Bool
-        ) throws(CredentialError) -> String { try listener.wait(seconds: seconds, accepts: isExpected) }
+            seconds: Int, formOrigin: String?, isExpected: @escaping @Sendable (String) -> Bool
+        ) throws(CredentialError) -> String {
+            try listener.wait(
+                seconds: seconds, formPostOrigins: formOrigin.map { [$0] } ?? [], accepts: isExpected)
+        }
 
         func stop() { listener.stop() }
     }

@@ -8,6 +8,7 @@ import KernelKeyringCache
 import LinuxPlatform
 import LocalFiles
 import ProviderHost
+import QRCodes
 
 /// This machine: the parts that the commands are given. Making them opens nothing.
 struct Machine: Sendable {
@@ -72,7 +73,7 @@ struct Machine: Sendable {
                 try providers.adapter(named: name)
             }, providers: providers,
             presets: PresetCatalog(folders: searchPath.map { $0 + "/presets" }, files: files), programs: programs,
-            redirects: LoopbackReceivers(random: random))
+            redirects: LoopbackReceivers(random: random), qrCodes: QRCodeEncoder())
     }
 
     /// The files of type definitions.
@@ -86,6 +87,8 @@ struct Machine: Sendable {
         PassphraseSource(environment: environment, files: files, programs: programs)
     }
 }
+
+extension QRCodeEncoder: CredmgrCommands.QRCodes {}
 
 extension BaseDirectories {
     /// Where type definitions are looked up, the user's own folder first.

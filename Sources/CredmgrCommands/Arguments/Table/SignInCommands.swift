@@ -15,10 +15,15 @@ extension CommandTable {
             --print-url and --complete are the two halves of a sign-in: the first prints the URL and keeps the \
             pending sign-in for 15 minutes, the second finishes it, in another process if need be.
 
+            --resource URL signs in for an API that says itself how (RFC 9728): its authorization server is found, \
+            a client is registered there, and an account type is defined for it, named after the host or by --type.
+
             Prints the account's id and name.
             """,
         options: [
             SharedOption.type,
+            .value("resource", .any("URL"), "the API to sign in for"),
+            .value("client-id", .any("ID"), "with --resource, the client to use instead of registering one"),
             SharedOption.policy,
             .value("flow", .choice("FLOW", SignInFlow.allCases.map(\.rawValue)), "how to obtain the grant"),
             SharedOption.scope,
@@ -26,7 +31,7 @@ extension CommandTable {
             .value(
                 "prompt", .any("PROMPT", .words(["none", "login", "consent", "select_account"])),
                 "what the provider should ask, such as login or select_account"),
-            .value("username", .any("NAME"), "the username of the password flow"),
+            .value("username", .any("NAME"), "the username of the password flow, or whom jwt_bearer acts for"),
             .value("password-file", .file, "a file with the password of the password flow; - for standard input"),
             .flag("no-browser", "print the URL and open no browser"),
             .flag("show-claims", "show the claims of the id token"),
@@ -37,6 +42,7 @@ extension CommandTable {
         examples: [
             .init("sign in through the browser", "credmgr login --type ToDoList"),
             .init("sign in on a machine without a browser", "credmgr login --type ToDoList --flow device"),
+            .init("sign in for an API that says itself how", "credmgr login --resource https://api.example.com/"),
             .init("finish a sign-in with a URL from the clipboard", "wl-paste | credmgr login --complete -"),
         ],
         exitStatuses: [5, 6, 7, 130])

@@ -18,6 +18,7 @@ extension CommandTable {
             .value("min-valid", .any("SECONDS"), "how long the token must still be valid"),
             .flag("force-refresh", "refresh even if the token is still valid"),
             .flag("id-token", "print the id token"),
+            .flag("introspect", "print what the provider says of the token, as JSON (RFC 7662)"),
             .value("format", .choice("FORMAT", TokenFormat.allCases.map(\.rawValue)), "how to print it"),
         ],
         examples: [

@@ -1,4 +1,5 @@
 import CredentialCore
+import OAuth
 
 extension CommandTable {
     /// The definitions of account types.
@@ -18,7 +19,10 @@ extension CommandTable {
 
     private static let remove = CommandSpec(
         ["types", "remove"], "remove an account type's definition",
-        details: "Removes the definition from the user's own folder. Accounts and their tokens stay.",
+        details: """
+            Removes the definition from the user's own folder. Accounts and their tokens stay. A client that \
+            'types add --register' or 'login --resource' registered is removed at the provider too (RFC 7592).
+            """,
         parameters: [name])
 
     private static let add = CommandSpec(
@@ -27,6 +31,9 @@ extension CommandTable {
             Writes a definition into the user's configuration folder. An existing one is kept unless --force is \
             given. Give either the issuer, for discovery, or the endpoints, or start from a preset, which --tenant and \
             --set fill in; every other option wins over the preset.
+
+            With an issuer and no scopes the provider is asked which it has, and the usual ones are taken. With \
+            --register no client id is needed: a client is registered there, for one redirect URI.
             """,
         parameters: [.required("name", .any("NAME"), "the name of the new type")],
         options: [
@@ -41,8 +48,19 @@ extension CommandTable {
             .value("authorization-endpoint", .any("URL"), "the authorization endpoint"),
             .value("token-endpoint", .any("URL"), "the token endpoint"),
             .value("client-id", .any("ID"), "the client identifier"),
+            .flag("register", "register a client at the issuer (RFC 7591)"),
             .value("client-secret-file", .file, "a file with the client secret; - for standard input"),
+            .value(
+                "private-key-file", .file, "a file with the client's private key, PEM or JWK; - for standard input"),
+            .value("tls-certificate", .file, "the PEM file of the certificate the client authenticates with"),
+            .value("tls-key", .file, "the PEM file of the certificate's private key"),
+            .value(
+                "auth-method", .any("METHOD", .words(ClientAuthentication.Method.allCases.map(\.rawValue))),
+                "how the client authenticates, such as client_secret_post or private_key_jwt"),
             SharedOption.scope,
+            .value("resource", .any("URI"), "the resource that tokens are for (RFC 8707)"),
+            .value("audience", .any("AUDIENCE"), "the audience that tokens are for"),
+            .flag("dpop", "bind access tokens to a key (RFC 9449)"),
             .value("redirect-uri", .any("URI"), "the redirect URI; a loopback one without it"),
             .value("tenant", .any("TENANT"), "Azure AD B2C: the tenant; {tenant} of a preset"),
             .value("authority", .any("URL"), "Azure AD B2C: the authority"),
@@ -59,6 +77,10 @@ extension CommandTable {
             .init(
                 "a provider with discovery",
                 "credmgr types add Work --issuer https://login.example.com --client-id 0a1b --scope \"openid profile\""
+            ),
+            .init(
+                "a provider that registers clients",
+                "credmgr types add Work --issuer https://login.example.com --register"
             ),
             .init(
                 "a provider by its preset",

@@ -15,7 +15,7 @@ struct RequestMessage: Sendable {
             throw CredentialError(.usage, "'\(ForeignText.shown(method, limit: 40))' is not an HTTP method")
         }
         headers = try arguments.pairs("header", separator: ":").map { (name, value) throws(CredentialError) in
-            if ["authorization", "host", "content-length"].contains(name.lowercased()) {
+            if ["authorization", "dpop", "host", "content-length"].contains(name.lowercased()) {
                 throw CredentialError(.usage, "the header field \(name) is set by credmgr itself")
             }
             return (name, String(value.drop { $0 == " " }))
@@ -41,18 +41,20 @@ struct RequestMessage: Sendable {
         }
     }
 
-    /// The request with its token.
+    /// The request without its token.
     func request(
-        to address: WebAddress, authorization answer: TokenService.Answer, _ session: Session
+        to address: WebAddress, of type: AccountType, _ session: Session
     ) throws(CredentialError) -> HTTPRequest {
         var fields = headers
-        fields.append(("Authorization", "\(answer.token.tokenType) \(answer.token.token.reveal())"))
         let names = Set(headers.map { $0.name.lowercased() })
         if let contentType, !names.contains("content-type") { fields.append(("Content-Type", contentType)) }
         if !names.contains("accept") { fields.append(("Accept", "application/json, */*;q=0.5")) }
-        return HTTPRequest(
+        var request = HTTPRequest(
             method: method, address: address, headers: fields, body: body, maximumReplySize: nil,
             timeout: session.options.timeout)
+        // A token may be bound to the certificate (RFC 8705 §3).
+        request.clientCertificate = type.clientCertificate
+        return request
     }
 
     /// The message for the next address: 303, and 301 and 302 after a POST, ask for a GET (RFC 9110 §15.4).

@@ -1,0 +1,3 @@
+#pragma once
+/* libqrencode without linking it: its types. Its functions are looked up at run time. */
+#include <qrencode.h>

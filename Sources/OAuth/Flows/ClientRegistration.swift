@@ -1,0 +1,141 @@
+package import CredentialCore
+import StrictJSON
+
+/// Registers a client at a provider and ends its registration again (RFC 7591, RFC 7592).
+package struct ClientRegistration: Sendable {
+    private let context: AdapterContext
+
+    /// Makes it for a machine.
+    package init(in context: AdapterContext) { self.context = context }
+
+    /// What is asked for.
+    package struct Request: Sendable {
+        /// The name that people see when they are asked for consent.
+        package var name: String
+        /// The redirect URI: the registration is for this one only.
+        package var redirectURI: String
+        /// The scopes; empty to leave them to the provider.
+        package var scope: [String]
+
+        /// Makes a request.
+        package init(name: String, redirectURI: String, scope: [String]) {
+            self.name = name
+            self.redirectURI = redirectURI
+            self.scope = scope
+        }
+    }
+
+    /// A client that has been registered.
+    package struct Client: Sendable {
+        /// Its identifier.
+        package var clientID: String
+        /// Its secret; `nil` for a public client.
+        package var secret: Secret?
+        /// How it authenticates; `nil` where the provider does not say.
+        package var method: ClientAuthentication.Method?
+        /// Where the registration is managed, and the token for it; `nil` where the provider has no management.
+        package var management: (address: WebAddress, token: Secret)?
+    }
+
+    /// Registers a client: a public one where the provider takes those.
+    ///
+    /// - Parameter metadata: the provider's.
+    /// - Throws: ``ErrorCode/unsupported`` when the provider registers nobody; the error that a refusal means;
+    ///   ``ErrorCode/malformedReply`` for a reply that cannot be used; ``ErrorCode/temporary``.
+    package func register(
+        _ request: Request, at metadata: ServerMetadata
+    ) throws(CredentialError) -> Client {
+        guard let endpoint = metadata.endpoints[.registration] else {
+            throw CredentialError(
+                .unsupported, "the provider does not register clients by itself",
+                hint: "register one by hand and give its id with --client-id")
+        }
+        let isPublic = metadata.authenticationMethods?.contains(ClientAuthentication.Method.none.rawValue) ?? true
+        var body = JSONObject()
+        body["client_name"] = .string(request.name)
+        body["application_type"] = "native"
+        body["redirect_uris"] = JSONValue([request.redirectURI])
+        body["grant_types"] = ["authorization_code", "refresh_token"]
+        body["response_types"] = ["code"]
+        body["token_endpoint_auth_method"] = .string(
+            (isPublic ? ClientAuthentication.Method.none : .secretBasic).rawValue)
+        if !request.scope.isEmpty { body["scope"] = .string(Scope.text(request.scope)) }
+        let response = try context.transport.send(
+            HTTPRequest(
+                method: "POST", address: endpoint,
+                headers: [("accept", "application/json"), ("content-type", "application/json")],
+                body: .bytes(JSONValue.object(body).bytes())))
+        let place = "registration endpoint of \(endpoint.origin)"
+        switch try EndpointReply.sort(response, from: place) {
+        case .object(let members): return try Self.client(members, request, place)
+        case .refused(let refusal):
+            throw RefusalMapping.error(refusal, in: .register, type: request.name)
+        }
+    }
+
+    /// Ends a registration.
+    ///
+    /// - Throws: ``ErrorCode/denied`` when the provider refuses; ``ErrorCode/temporary``.
+    package func remove(at address: WebAddress, token: Secret) throws(CredentialError) {
+        let response = try context.transport.send(
+            HTTPRequest(
+                method: "DELETE", address: address,
+                headers: [("accept", "application/json"), ("authorization", "Bearer " + token.reveal())]))
+        if (200..<300).contains(response.status) { return }
+        let place = "registration of the client at \(address.origin)"
+        // Of all replies but success it only matters that the client may still be there.
+        if case .refused(let refusal) = try EndpointReply.sort(response, from: place) {
+            throw CredentialError(
+                .denied, "the \(place) was not ended", details: RefusalMapping.details(of: refusal))
+        }
+    }
+
+    private static func client(
+        _ members: JSONObject, _ request: Request, _ place: String
+    ) throws(CredentialError) -> Client {
+        func malformed(_ what: String) -> CredentialError {
+            CredentialError(.malformedReply, "the reply of the \(place) \(what)")
+        }
+        guard let clientID = members["client_id"]?.string, !clientID.isEmpty, clientID.utf8.count <= 1_024,
+            DefinitionRule.clientID(clientID) == nil
+        else { throw malformed("has no usable client_id") }
+        if let registered = members["redirect_uris"]?.array?.compactMap(\.string),
+            !registered.contains(where: { ConstantTime.equal($0, request.redirectURI) })
+        {
+            throw malformed("is for another redirect URI")
+        }
+        var client = Client(clientID: clientID)
+        if let word = members["token_endpoint_auth_method"]?.string {
+            guard let method = ClientAuthentication.Method(rawValue: word), !method.usesCertificate else {
+                throw malformed("names the authentication method '\(ForeignText.shown(word, limit: 40))'")
+            }
+            client.method = method
+        }
+        // Some providers give public clients a secret too; it is of no use then.
+        if client.method != ClientAuthentication.Method.none {
+            client.secret = try text("client_secret", members, malformed).map(Secret.init)
+        }
+        if let token = try text("registration_access_token", members, malformed),
+            let place = members["registration_client_uri"]?.string
+        {
+            guard let address = WebAddress(place), address.isWeb, address.isSecure, address.fragment == nil else {
+                throw malformed("has a registration_client_uri that is not a URL with https")
+            }
+            client.management = (address, Secret(token))
+        }
+        return client
+    }
+
+    /// A secret of the reply: printable, so that it fits into a header field.
+    private static func text(
+        _ name: String, _ members: JSONObject, _ malformed: (String) -> CredentialError
+    ) throws(CredentialError) -> String? {
+        switch members[name] {
+        case nil, .null?, .string("")?: return nil
+        case .string(let text)?
+        where text.utf8.count <= 8_192 && text.utf8.allSatisfy({ $0 >= 0x20 && $0 < 0x7F }):
+            return text
+        default: throw malformed("has no usable \(name)")
+        }
+    }
+}

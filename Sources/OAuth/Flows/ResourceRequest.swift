@@ -1,0 +1,50 @@
+package import CredentialCore
+
+/// A request to a protected resource with an access token: `Bearer` (RFC 6750 §2.1), or `DPoP` with a proof of the
+/// key (RFC 9449 §7).
+package struct ResourceRequest: Sendable {
+    private let token: Secret
+    private let tokenType: String
+    private let prover: DPoPProver?
+
+    /// Makes it for a token and its type; `prover` is that of its grant.
+    package init(token: Secret, type: String, prover: DPoPProver?) {
+        self.token = token
+        tokenType = type
+        self.prover = prover
+    }
+
+    /// Sends the request with the token; once more where the resource wants a nonce in the proof.
+    ///
+    /// - Parameter observer: makes the observer of each of the two.
+    /// - Throws: ``ErrorCode/signInRequired`` when the token is bound to a key that is not there; what the transport
+    ///   throws.
+    package func send(
+        _ request: HTTPRequest, in context: AdapterContext,
+        observing observer: () -> TransferObserver = { TransferObserver() }
+    ) throws(CredentialError) -> HTTPResponse {
+        let response = try context.transport.send(try authorized(request, in: context), observer: observer())
+        guard tokenType == Self.bound, let prover,
+            prover.shouldRepeat(after: response, from: request.address)
+        else { return response }
+        context.note("the service wants a nonce in the proof; asking again with it")
+        return try context.transport.send(try authorized(request, in: context), observer: observer())
+    }
+
+    private static let bound = "DPoP"
+
+    private func authorized(
+        _ request: HTTPRequest, in context: AdapterContext
+    ) throws(CredentialError) -> HTTPRequest {
+        var request = request
+        request.headers.append(("authorization", "\(tokenType) \(token.reveal())"))
+        guard tokenType == Self.bound else { return request }
+        guard let prover else {
+            throw CredentialError(.signInRequired, "the access token is bound to a key that is not there any more")
+        }
+        let proof = try prover.proof(
+            method: request.method, address: request.address, accessToken: token, in: context)
+        request.headers.append(("dpop", proof))
+        return request
+    }
+}
