@@ -144,7 +144,8 @@ let package = Package(
         tests(
             "CommandTests",
             [
-                "CredmgrCommands", "GenericOAuth2Adapter", "AzureB2CAdapter", "CredentialCore", "QRCodes", "StrictJSON",
+                "CredmgrCommands", "GenericOAuth2Adapter", "AzureB2CAdapter", "CredentialCore", "QRCodes",
+                "StrictJSON",
                 "TestSupport",
             ],
             exclude: ["Snapshots"]),
