@@ -14,6 +14,15 @@ public struct PreparedAuthorization: Sendable {
     public let redirectURI: String
 }
 
+/// Where a sign-in stands after a redirect.
+public enum SignInProgress: Sendable {
+    /// Signed in; the account is kept.
+    case signedIn(Account)
+    /// The provider sends the person on: B2C does so after a forgotten password. Open the URL, and bring the next
+    /// redirect.
+    case continues(PreparedAuthorization)
+}
+
 /// What is remembered of a sign-in until its redirect.
 struct PendingAuthorization: Sendable {
     let request: SignInRequest
@@ -51,6 +60,13 @@ extension AccountStore {
         guard case .interaction(.openURL(let address, let state), let pending) = step else {
             throw CredentialError(.unsupported, "the adapter of \(name) does not sign in by a URL")
         }
+        return wait(for: address, state, pending, request)
+    }
+
+    /// Remembers a sign-in until its redirect, and forgets those that have run out.
+    private func wait(
+        for address: WebAddress, _ state: String, _ pending: JSONObject, _ request: SignInRequest
+    ) -> PreparedAuthorization {
         let now = parts.clock.now
         let waiting = PendingAuthorization(request: request, pending: pending, startedAt: now)
         self.pending.withLock { all in
@@ -62,12 +78,26 @@ extension AccountStore {
 
     /// Finishes the sign-in that a redirected URL belongs to, and keeps the account.
     ///
+    /// - Throws: as ``resume(with:)``; ``CredentialCore/ErrorCode/signInRequired`` where the provider sends the person
+    ///   on, which only ``resume(with:)`` can follow.
+    public func handleRedirect(_ url: String) throws(CredentialError) -> Account {
+        switch try resume(with: url) {
+        case .signedIn(let account): return account
+        case .continues(let next):
+            cancel(next)
+            throw CredentialError(
+                .signInRequired, "the provider wants another step in the browser", hint: "begin the sign-in again")
+        }
+    }
+
+    /// Goes on with the sign-in that a redirected URL belongs to.
+    ///
     /// A redirect can be used once. One that belongs to no sign-in of this store changes nothing.
     ///
     /// - Throws: ``CredentialCore/ErrorCode/denied`` for a redirect that nothing waits for;
     ///   ``CredentialCore/ErrorCode/cancelled`` and ``CredentialCore/ErrorCode/validationFailed`` as the provider
     ///   answered; the errors of the store.
-    public func handleRedirect(_ url: String) throws(CredentialError) -> Account {
+    public func resume(with url: String) throws(CredentialError) -> SignInProgress {
         guard let state = AuthorizationResponse.state(in: url),
             let waiting = pending.withLock({ $0.removeValue(forKey: state) }),
             parts.clock.now.seconds(since: waiting.startedAt) <= Self.authorizationLifetime
@@ -75,7 +105,10 @@ extension AccountStore {
         let adapter = try parts.adapters.adapter(of: waiting.request.type)
         let step = try adapter.resume(
             waiting.request, pending: waiting.pending, with: .redirect(url), in: parts.adapterContext)
-        return try keep(step, waiting.request)
+        if case .interaction(.openURL(let address, let state), let pending) = step {
+            return .continues(wait(for: address, state, pending, waiting.request))
+        }
+        return .signedIn(try keep(step, waiting.request))
     }
 
     /// Forgets a prepared sign-in.

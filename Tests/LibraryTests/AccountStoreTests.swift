@@ -93,6 +93,30 @@ import Testing
         #expect(throws: CredentialError.self) { try store.handleRedirect("x:y?code=a&state=\(cancelled.state)") }
     }
 
+    @Test func `a forgotten password goes on to its reset, and back`() throws {
+        var type = type
+        type.passwordResetPolicy = "b2c_1_reset"
+        let store = try store()
+        try store.configure(type)
+        let first = try store.prepareAuthorization(ofType: "TaskList")
+        var robot = DemoSignIn(username: "alice@example.com", password: Secret("alice's password"))
+        let forgotten = try robot.run(first.url, act: .forgotPassword)
+        guard case .continues(let reset) = try store.resume(with: forgotten) else {
+            Issue.record("the reset was not asked for")
+            return
+        }
+        #expect(reset.url.lowercased().contains("b2c_1_reset"))
+        guard case .continues(let again) = try store.resume(with: try robot.run(reset.url)) else {
+            Issue.record("the sign-in was not asked for again")
+            return
+        }
+        guard case .signedIn(let account) = try store.resume(with: try robot.run(again.url)) else {
+            Issue.record("nobody is signed in")
+            return
+        }
+        #expect(account.username == "alice@example.com")
+    }
+
     @Test func `a token goes to the type's own origin only`() throws {
         let store = try store()
         let alice = try signIn(store)
