@@ -29,6 +29,17 @@ enum B2CConfiguration {
         if let flow = type.flow, [.device, .jwtBearer].contains(flow) {
             throw fault(type, "flow '\(flow.rawValue)' is one that Azure AD B2C does not have")
         }
+        // Taken and then not done, each of these would be a promise broken in silence.
+        for (key, isSet, standard) in [
+            ("dpop_bound_access_tokens", type.bindsAccessTokens, "DPoP (RFC 9449)"),
+            ("token_exchange", type.exchangesTokens, "token exchange (RFC 8693)"),
+            (
+                "require_pushed_authorization_requests", type.pushesAuthorizationRequests,
+                "pushed requests (RFC 9126)"
+            ),
+        ] where isSet {
+            throw fault(type, "\(key): Azure AD B2C does not have \(standard)", hint: "leave \(key) out")
+        }
         for (part, extra) in [("authorize", type.authorizeParameters), ("token", type.tokenParameters)]
         where extra["p"] != nil {
             throw fault(

@@ -305,6 +305,18 @@ struct B2CFixture {
         #expect(fixture.provider.received.isEmpty)
     }
 
+    @Test(arguments: ["dpop_bound_access_tokens", "token_exchange", "require_pushed_authorization_requests"])
+    func `refuses what B2C lacks and a type asks for, by the key`(key: String) throws {
+        var fixture = try B2CFixture()
+        fixture.type.bindsAccessTokens = key == "dpop_bound_access_tokens"
+        fixture.type.exchangesTokens = key == "token_exchange"
+        fixture.type.pushesAuthorizationRequests = key == "require_pushed_authorization_requests"
+        let error = #expect(throws: CredentialError.self) { try fixture.adapter.check(fixture.type) }
+        #expect(error?.code == .configuration)
+        #expect(error?.message.contains(key) ?? false)
+        #expect(fixture.provider.received.isEmpty)
+    }
+
     @Test func `says that B2C has no revocation`() throws {
         let fixture = try B2CFixture()
         let grant = Grant(flow: .code, obtainedAt: fixture.world.clock.now)
