@@ -164,14 +164,15 @@ import Testing
         #expect(tenant.provider.counters.tokenRequests == 0)
     }
 
-    @Test func `A redirect to another place than ours is refused, and the sign-in is over`() throws {
+    @Test func `A redirect to another place than ours is refused, and the sign-in still waits for its own`() throws {
         let home = try Home(), tenant = try DemoTenant()
         try tenant.define(at: home)
         let url = try home.run(["login", "--type", DemoTenant.typeName, "--print-url"]).line
-        let query = try tenant.redirect(from: url).drop { $0 != "?" }
-        try home.run(["login", "--complete", "https://evil.example.com/" + query], exits: 7)
+        let redirect = try tenant.redirect(from: url)
+        try home.run(["login", "--complete", "https://evil.example.com/" + redirect.drop { $0 != "?" }], exits: 7)
         #expect(tenant.provider.counters.tokenRequests == 0)
         #expect(try home.json(["accounts", "--json"]).array?.isEmpty == true)
+        #expect(try home.run(["login", "--complete", redirect]).line.hasSuffix("\talice@example.com"))
     }
 
     @Test func `Cancelling and a forgotten password are told apart`() throws {

@@ -42,7 +42,8 @@ package struct AccountSelection: Sendable {
     ///   - login: the command that signs in, for hints.
     /// - Throws: ``ErrorCode/noSuchAccount``, ``ErrorCode/ambiguousAccount`` with the list as details.
     package static func choose(
-        among candidates: [Account], wish: Wish?, defaultID: String?, place: String, login: String
+        among candidates: [Account], wish: Wish?, defaultID: String?, place: String, login: String,
+        use: String = "credmgr use ACCOUNT"
     ) throws(CredentialError) -> AccountSelection {
         if let wish {
             let fitting = matches(for: wish.name, among: candidates)
@@ -55,7 +56,7 @@ package struct AccountSelection: Sendable {
             if fitting.count > 1 {
                 throw ambiguous(
                     "'\(ForeignText.shown(wish.name, limit: 80))' fits \(fitting.count) accounts of \(place)",
-                    fitting)
+                    fitting, use: use)
             }
             return AccountSelection(account: account, rule: wish.rule)
         }
@@ -66,7 +67,7 @@ package struct AccountSelection: Sendable {
             throw CredentialError(.noSuchAccount, "no account of \(place)", hint: login)
         }
         if candidates.count > 1 {
-            throw ambiguous("\(place) has \(candidates.count) accounts and no default", candidates)
+            throw ambiguous("\(place) has \(candidates.count) accounts and no default", candidates, use: use)
         }
         return AccountSelection(account: account, rule: .onlyAccount)
     }
@@ -78,10 +79,10 @@ package struct AccountSelection: Sendable {
         return candidates.filter { $0.label == name || $0.username == name || $0.subject == name }
     }
 
-    private static func ambiguous(_ message: String, _ accounts: [Account]) -> CredentialError {
+    private static func ambiguous(_ message: String, _ accounts: [Account], use: String) -> CredentialError {
         CredentialError(
             .ambiguousAccount, message,
-            hint: "name one with --account, or make it the default: credmgr use ACCOUNT",
+            hint: "name one with --account, or make it the default: \(use)",
             details: accounts.map(line))
     }
 

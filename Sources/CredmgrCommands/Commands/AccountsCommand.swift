@@ -58,6 +58,10 @@ struct LabelCommand: Command {
             throw CredentialError(.usage, "a label has at most 200 characters, none of them invisible")
         }
         try session.context.registry.update(group) { (registry) throws(CredentialError) in
+            let others = registry.accounts.filter { $0.id != account.id }
+            guard text.isEmpty || AccountSelection.matches(for: text, among: others).isEmpty else {
+                throw CredentialError(.usage, "another account of group \(group) goes by that name already")
+            }
             registry[id: account.id]?.label = text.isEmpty ? nil : text
             registry[id: account.id]?.updatedAt = session.context.clock.now
         }

@@ -61,7 +61,7 @@ struct LoginCommand: Command {
                 .usage, "the redirected URL has no state, so no pending sign-in can be found by it",
                 hint: "give the whole address that the browser ended at")
         }
-        let signIn = try take(state, session, stores)
+        let signIn = try take(state, redirected, session, stores)
         let adapter = try session.context.adapters.adapter(of: signIn.request.type)
         do throws(CredentialError) {
             let step = try adapter.resume(
@@ -96,14 +96,16 @@ struct LoginCommand: Command {
 
     /// The pending sign-in, from whichever store keeps it.
     private func take(
-        _ state: String, _ session: Session, _ stores: any SecretStores
+        _ state: String, _ answer: String, _ session: Session, _ stores: any SecretStores
     ) throws(CredentialError) -> PendingSignIn {
         var failure: CredentialError?
         let hint = "credmgr login --print-url"
         for kind in session.options.store.map({ [$0] }) ?? StoreKind.allCases {
             let shelf = PendingSignIn.Shelf(store: try stores.store(kind), context: session.context)
             do throws(CredentialError) {
-                if let signIn = try shelf.take(state: state, catalog: session.catalog) { return signIn }
+                if let signIn = try shelf.take(state: state, answer: answer, catalog: session.catalog) {
+                    return signIn
+                }
             } catch {
                 // A store that is not there counts only if the sign-in was put into it.
                 let isMissing = error.code == .storeUnavailable || error.code == .internalFault

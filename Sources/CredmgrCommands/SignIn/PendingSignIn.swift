@@ -1,4 +1,5 @@
 import CredentialCore
+import OAuth
 import StrictJSON
 
 /// A sign-in between `login --print-url` and `login --complete`, kept in the secret store: it holds the code
@@ -44,12 +45,26 @@ struct PendingSignIn: Sendable {
         /// Takes the sign-in that belongs to `state`; it can be taken once.
         ///
         /// - Returns: `nil` when there is none, or it has run out.
-        func take(state: String, catalog: AccountTypeCatalog) throws(CredentialError) -> PendingSignIn? {
+        func take(
+            state: String, answer: String, catalog: AccountTypeCatalog
+        ) throws(CredentialError) -> PendingSignIn? {
             let item = try item(state)
             guard let bytes = try store.read(item) else { return nil }
-            try remove(item)
             let signIn = try PendingSignIn(bytes, catalog)
+            // A redirect that was meant for somebody else does not use the sign-in up.
+            try Self.check(answer, redirectURI: signIn.request.redirectURI)
+            try remove(item)
             return context.clock.now.seconds(since: signIn.createdAt) <= PendingSignIn.lifetime ? signIn : nil
+        }
+
+        private static func check(_ answer: String, redirectURI: String) throws(CredentialError) {
+            guard let address = WebAddress(answer), let expected = WebAddress(redirectURI), address.isWeb else {
+                return
+            }
+            guard !RedirectURI.matches(address, expected) else { return }
+            throw CredentialError(
+                .validationFailed, "this address is not for the redirect URI of the sign-in",
+                hint: "give the whole address that the browser ended at; the sign-in still waits for it")
         }
 
         private func dropExpired() throws(CredentialError) {

@@ -86,7 +86,7 @@ package struct TargetResolver: Sendable {
         let selection = try AccountSelection.choose(
             among: registry.accounts(of: try registration(of: type)), wish: wish,
             defaultID: registry.defaults[type.name], place: "account type \(type.name) in group \(group)",
-            login: "credmgr login --type \(type.name)")
+            login: "credmgr login --type \(type.name)", use: "credmgr use ACCOUNT --type \(type.name)")
         return Target(group: group, type: type, account: selection.account, rule: selection.rule)
     }
 
