@@ -164,7 +164,7 @@ import Testing
         #expect(tenant.provider.counters.tokenRequests == 0)
     }
 
-    @Test func `A redirect to another place than ours is refused, and the sign-in still waits for its own`() throws {
+    @Test func `A redirect to another place than ours is refused, and the sign-in waits on`() throws {
         let home = try Home(), tenant = try DemoTenant()
         try tenant.define(at: home)
         let url = try home.run(["login", "--type", DemoTenant.typeName, "--print-url"]).line
