@@ -48,6 +48,13 @@ public protocol CredentialAdapter: Sendable {
         _ request: SignInRequest, pending: JSONObject, with reply: InteractionReply, in context: AdapterContext
     ) throws(CredentialError) -> SignInStep
 
+    /// Takes over what another program of the same client obtained, as a sign-in of its own.
+    ///
+    /// - Throws: ``ErrorCode/unsupported`` where the provider's adapter cannot; else as ``refresh(_:in:)``.
+    func adopt(
+        _ token: ForeignToken, _ request: SignInRequest, in context: AdapterContext
+    ) throws(CredentialError) -> SignInResult
+
     /// Renews a grant.
     ///
     /// - Throws: ``ErrorCode/signInRequired`` when the provider says that the grant is gone;
@@ -74,6 +81,15 @@ public protocol CredentialAdapter: Sendable {
 }
 
 extension CredentialAdapter {
+    /// Refuses.
+    public func adopt(
+        _ token: ForeignToken, _ request: SignInRequest, in context: AdapterContext
+    ) throws(CredentialError) -> SignInResult {
+        throw CredentialError(
+            .unsupported, "the adapter \(name) cannot take over sign-ins of other programs",
+            hint: "credmgr login --type \(request.type.name)")
+    }
+
     /// For providers without introspection.
     ///
     /// - Throws: ``ErrorCode/unsupported``.
