@@ -78,7 +78,7 @@ let package = Package(
             [
                 "CredentialCore", "OAuth", "StrictJSON", "GenericOAuth2Adapter", "AzureB2CAdapter", "LinuxPlatform",
                 "LocalFiles", "SecretServiceStore", "EncryptedFileStore", "KernelKeyringCache", "CurlTransport",
-                "CryptoSupport",
+                "CryptoSupport", "ProviderHost",
             ]),
         .executableTarget(
             name: "example-task-list", dependencies: ["Credentials", "CredentialCore"],

@@ -103,7 +103,7 @@ package struct Session: Sendable {
             transport: context.transport, clock: context.clock, random: context.random,
             cryptography: context.cryptography,
             clientSecrets: ClientSecretResolver(stores: stores, context: context),
-            metadataCache: context.metadataCache,
+            metadataCache: context.metadataCache, timeout: options.timeout,
             note: { [notices] in notices.detail($0) })
     }
 

@@ -95,6 +95,8 @@ struct PendingSignIn: Sendable {
         object["redirect_uri"] = .string(request.redirectURI)
         object["resource"] = request.resource.map(JSONValue.string)
         object["audience"] = request.audience.map(JSONValue.string)
+        object["login_hint"] = request.loginHint.map(JSONValue.string)
+        object["prompt"] = request.prompt.map(JSONValue.string)
         object["group"] = .string(group.name)
         object["store"] = .string(store.rawValue)
         object["force_new"] = .bool(forceNew)
@@ -128,6 +130,8 @@ struct PendingSignIn: Sendable {
             redirectURI: redirectURI)
         request.resource = object["resource"]?.string
         request.audience = object["audience"]?.string
+        request.loginHint = object["login_hint"]?.string
+        request.prompt = object["prompt"]?.string
         self.group = try KeychainGroup(group)
         self.store = store
         forceNew = object["force_new"] == true
