@@ -19,6 +19,11 @@ public protocol CredentialAdapter: Sendable {
     /// - Throws: ``ErrorCode/configuration``, naming the key.
     func check(_ type: AccountType) throws(CredentialError)
 
+    /// Checks that the provider registers clients on request (RFC 7591), without any network call.
+    ///
+    /// - Throws: ``ErrorCode/unsupported`` where it has none of that.
+    func checkRegistration() throws(CredentialError)
+
     /// The provider a type belongs to, without any network call; types with equal providers and client ids share
     /// their accounts.
     ///
@@ -74,6 +79,15 @@ public protocol CredentialAdapter: Sendable {
 }
 
 extension CredentialAdapter {
+    /// For providers where a person registers clients.
+    ///
+    /// - Throws: ``ErrorCode/unsupported``.
+    public func checkRegistration() throws(CredentialError) {
+        throw CredentialError(
+            .unsupported, "the adapter \(name) cannot register clients",
+            hint: "register one at the provider, and give its --client-id")
+    }
+
     /// For providers without introspection.
     ///
     /// - Throws: ``ErrorCode/unsupported``.
