@@ -97,7 +97,7 @@ let package = Package(
             dependencies: [
                 "CredmgrCommands", "CredentialCore", "GenericOAuth2Adapter", "AzureB2CAdapter", "LinuxPlatform",
                 "LocalFiles", "SecretServiceStore", "EncryptedFileStore", "KernelKeyringCache", "CurlTransport",
-                "CryptoSupport", "LoopbackHTTP", "QRCodes", "DemoProvider", "ProviderHost",
+                "CryptoSupport", "LoopbackHTTP", "QRCodes", "DemoProvider", "ProviderHost", "StrictJSON",
             ],
             swiftSettings: strict),
 

@@ -18,6 +18,11 @@ package struct AzureB2CAdapter: CredentialAdapter {
 
     package func check(_ type: AccountType) throws(CredentialError) { try B2CConfiguration.check(type) }
 
+    package func checkRegistration() throws(CredentialError) {
+        throw B2CConfiguration.lacks(
+            "dynamic client registration", hint: "register a native client in the tenant, and give its --client-id")
+    }
+
     package func provider(of type: AccountType) throws(CredentialError) -> String {
         try B2CAuthority(of: type).provider
     }

@@ -20,6 +20,9 @@ package struct GenericOAuth2Adapter: CredentialAdapter {
         try GenericConfiguration(type).check()
     }
 
+    /// Whether a provider registers clients is known only when its metadata are.
+    package func checkRegistration() {}
+
     package func provider(of type: AccountType) throws(CredentialError) -> String {
         try GenericConfiguration(type).provider()
     }

@@ -19,6 +19,11 @@ public protocol CredentialAdapter: Sendable {
     /// - Throws: ``ErrorCode/configuration``, naming the key.
     func check(_ type: AccountType) throws(CredentialError)
 
+    /// Checks that the provider registers clients on request (RFC 7591), without any network call.
+    ///
+    /// - Throws: ``ErrorCode/unsupported`` where it has none of that.
+    func checkRegistration() throws(CredentialError)
+
     /// The provider a type belongs to, without any network call; types with equal providers and client ids share
     /// their accounts.
     ///
@@ -88,6 +93,15 @@ extension CredentialAdapter {
         throw CredentialError(
             .unsupported, "the adapter \(name) cannot take over sign-ins of other programs",
             hint: "credmgr login --type \(request.type.name)")
+    }
+
+    /// For providers where a person registers clients.
+    ///
+    /// - Throws: ``ErrorCode/unsupported``.
+    public func checkRegistration() throws(CredentialError) {
+        throw CredentialError(
+            .unsupported, "the adapter \(name) cannot register clients",
+            hint: "register one at the provider, and give its --client-id")
     }
 
     /// For providers without introspection.

@@ -10,7 +10,7 @@ struct PendingSignIn: Sendable {
 
     var request: SignInRequest
     var group: KeychainGroup
-    var store: StoreKind
+    var store: StoreChoice
     var forceNew: Bool
     var pending: JSONObject
     var createdAt: Instant
@@ -98,7 +98,8 @@ struct PendingSignIn: Sendable {
         object["login_hint"] = request.loginHint.map(JSONValue.string)
         object["prompt"] = request.prompt.map(JSONValue.string)
         object["group"] = .string(group.name)
-        object["store"] = .string(store.rawValue)
+        object["store"] = .string(store.kind.rawValue)
+        object["store_reason"] = store.reason.map(JSONValue.string)
         object["force_new"] = .bool(forceNew)
         object["pending"] = .object(pending)
         object["created_at"] = .integer(createdAt.epochSeconds)
@@ -106,7 +107,7 @@ struct PendingSignIn: Sendable {
     }
 
     init(
-        request: SignInRequest, group: KeychainGroup, store: StoreKind, forceNew: Bool, pending: JSONObject,
+        request: SignInRequest, group: KeychainGroup, store: StoreChoice, forceNew: Bool, pending: JSONObject,
         createdAt: Instant
     ) {
         self.request = request
@@ -133,7 +134,7 @@ struct PendingSignIn: Sendable {
         request.loginHint = object["login_hint"]?.string
         request.prompt = object["prompt"]?.string
         self.group = try KeychainGroup(group)
-        self.store = store
+        self.store = StoreChoice(kind: store, reason: object["store_reason"]?.string)
         forceNew = object["force_new"] == true
         self.pending = pending
         self.createdAt = Instant(epochSeconds: createdAt)
