@@ -5,6 +5,7 @@ import LinuxPlatform
 
 // Before anything else: what a crash or another process could read.
 ProcessHygiene.harden()
+AbortNotice.install()
 
 let words = Array(CommandLine.arguments.dropFirst())
 let status: Int32

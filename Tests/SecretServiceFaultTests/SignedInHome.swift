@@ -29,6 +29,7 @@ final class SignedInHome: Sendable {
             keys: [DemoSigningKey(kid: "k", privateKey: key.privateKey, publicJWK: key.publicJWK)],
             cryptography: LibCryptography(), clock: SystemClock(), random: SystemRandom())
         let base = try provider.start()
+        Canary.watch { [weak provider] in provider?.secrets ?? [] }
         folder = try TemporaryFolder()
         let service = try FaultyService(state: folder.path + "/state.json", fault: "healthy")
         defer { service.stop() }
