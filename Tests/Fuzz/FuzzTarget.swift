@@ -21,6 +21,8 @@ package struct FuzzTarget: Sendable {
         .redirect, .challenge, .form, .webAddress, .foreignText, .times, .base64, .propertyList, .settings,
         .typeFile,
         .configuration, .registry, .tokenSet, .eventLine, .fileStore, .storeItems,
+        .pluginManifest, .pluginReply, .resourceDiscovery, .registrationReply, .signInReply, .clientReply,
+        .proofNonce, .cachedToken, .refreshAnswer, .refreshJob, .preset, .replyHead, .formFields,
     ]
 }
 

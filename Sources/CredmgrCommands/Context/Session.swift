@@ -19,7 +19,9 @@ package struct Session: Sendable {
         context: CommandContext, options: GlobalOptions, notices: Notices
     ) throws(CredentialError) {
         var context = context
-        context.registry = RebuildingRegistry(context.registry, stores: context.stores) { notices.warning($0) }
+        context.registry = RebuildingRegistry(context.registry, stores: context.stores, clock: context.clock) {
+            notices.warning($0)
+        }
         self.context = context
         self.options = options
         self.notices = notices

@@ -67,8 +67,17 @@ struct PendingSignIn: Sendable {
                 hint: "give the whole address that the browser ended at; the sign-in still waits for it")
         }
 
+        /// Drops some of those that have run out: however many there are, a new one is kept in time.
         private func dropExpired() throws(CredentialError) {
-            for item in try store.items(of: .standard, kind: .pendingSignIn) {
+            let items: [SecretItem]
+            do throws(CredentialError) {
+                items = try store.items(of: .standard, kind: .pendingSignIn)
+            } catch {
+                // To list hundreds may take a keyring too long.
+                if error.code == .storeUnavailable { return }
+                throw error
+            }
+            for item in items.prefix(16) {
                 guard let bytes = try store.read(item), let object = try? JSONValue.parse(bytes).object,
                     let created = object["created_at"]?.integer
                 else { continue }
