@@ -16,13 +16,14 @@ struct AccountsImportCommand: Command {
         {
             let archive = try SealedArchive.open(
                 document, passphrase: try passphrase(session), session.context.cryptography)
-            try ArchiveImport(session, stores, store: StoreChoice(session: session).choose(stores)).run(archive)
-            return
+            let choice = try StoreChoice(session, stores)
+            try ArchiveImport(session, stores, store: choice.kind).run(archive)
+            return choice.tell("what was imported", session)
         }
         let found = try ForeignFiles.signIns(in: file.bytes)
-        try ForeignImport(
-            session, stores, store: StoreChoice(session: session).choose(stores), typeName: arguments.string("type")
-        ).run(found)
+        let choice = try StoreChoice(session, stores)
+        try ForeignImport(session, stores, store: choice.kind, typeName: arguments.string("type")).run(found)
+        choice.tell("what was imported", session)
     }
 
     private func passphrase(_ session: Session) throws(CredentialError) -> Secret {
