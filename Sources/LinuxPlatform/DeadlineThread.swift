@@ -30,7 +30,10 @@ package enum DeadlineThread {
         return .finished(try result.get())
     }
 
-    private static func start(_ body: @escaping @Sendable () -> Void) throws(CredentialError) {
+    /// Runs `body` on a new thread, which takes no signals, and does not wait for it.
+    ///
+    /// - Throws: ``ErrorCode/internalFault`` when the system gives no thread.
+    package static func start(_ body: @escaping @Sendable () -> Void) throws(CredentialError) {
         var attributes = pthread_attr_t()
         unsafe pthread_attr_init(&attributes)
         defer { unsafe pthread_attr_destroy(&attributes) }
