@@ -104,6 +104,15 @@ package struct AzureB2CAdapter: CredentialAdapter {
         return PasswordReset.over(try begin(request, in: context))
     }
 
+    package func adopt(
+        _ token: ForeignToken, _ request: SignInRequest, in context: AdapterContext
+    ) throws(CredentialError) -> SignInResult {
+        try B2CConfiguration.check(request.type)
+        let client = try client(of: request.type, policy: request.policy, in: context)
+        return try DirectFlow(client).adopt(
+            token, request, scope: effectiveScope(request.scope, of: request.type))
+    }
+
     package func refresh(
         _ request: RefreshRequest, in context: AdapterContext
     ) throws(CredentialError) -> IssuedTokens {

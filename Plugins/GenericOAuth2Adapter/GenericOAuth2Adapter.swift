@@ -96,6 +96,15 @@ package struct GenericOAuth2Adapter: CredentialAdapter {
         }
     }
 
+    package func adopt(
+        _ token: ForeignToken, _ request: SignInRequest, in context: AdapterContext
+    ) throws(CredentialError) -> SignInResult {
+        try check(request.type)
+        let scope = effectiveScope(request.scope, of: request.type)
+        let client = try client(for: request, scope: scope, needs: [.token], in: context)
+        return try DirectFlow(client).adopt(token, request, scope: scope)
+    }
+
     package func refresh(
         _ request: RefreshRequest, in context: AdapterContext
     ) throws(CredentialError) -> IssuedTokens {

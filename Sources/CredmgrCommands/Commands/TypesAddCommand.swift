@@ -29,7 +29,7 @@ struct TypesAddCommand: Command {
         }
         if secret != nil { json["client_secret"] = ["store": true] }
         let key = try arguments.string("private-key-file").map { (path) throws(CredentialError) in
-            try session.secret(from: path, what: "private key")
+            try privateKey(from: path, session)
         }
         if key != nil { json["private_key"] = ["store": true] }
         if arguments.flag("dpop") { json["dpop_bound_access_tokens"] = true }
@@ -56,6 +56,14 @@ struct TypesAddCommand: Command {
         let path = try session.catalog.add(type, force: arguments.flag("force"))
         session.notices.note("account type \(name) is defined in \(path)")
         for note in preset?.notes ?? [] { session.notices.note(ForeignText.shown(note, limit: 300)) }
+    }
+
+    /// The client's private key. One that cannot sign is told now, not at the first sign-in.
+    private func privateKey(from path: String, _ session: Session) throws(CredentialError) -> Secret {
+        let key = try session.secret(from: path, what: "private key", isText: true)
+        let trial = ClientAssertion(issuer: "trial", subject: "trial", audience: "trial")
+        _ = try trial.signed(with: key, in: session.adapterContext(session.stores(mayPrompt: false)))
+        return key
     }
 
     /// Fills the preset in with `--tenant` and `--set`; what `--set` names besides is a setting of the adapter.

@@ -67,8 +67,17 @@ struct PendingSignIn: Sendable {
                 hint: "give the whole address that the browser ended at; the sign-in still waits for it")
         }
 
+        /// Drops some of those that have run out: however many there are, a new one is kept in time.
         private func dropExpired() throws(CredentialError) {
-            for item in try store.items(of: .standard, kind: .pendingSignIn) {
+            let items: [SecretItem]
+            do throws(CredentialError) {
+                items = try store.items(of: .standard, kind: .pendingSignIn)
+            } catch {
+                // To list hundreds may take a keyring too long.
+                if error.code == .storeUnavailable { return }
+                throw error
+            }
+            for item in items.prefix(16) {
                 guard let bytes = try store.read(item), let object = try? JSONValue.parse(bytes).object,
                     let created = object["created_at"]?.integer
                 else { continue }
@@ -95,6 +104,8 @@ struct PendingSignIn: Sendable {
         object["redirect_uri"] = .string(request.redirectURI)
         object["resource"] = request.resource.map(JSONValue.string)
         object["audience"] = request.audience.map(JSONValue.string)
+        object["login_hint"] = request.loginHint.map(JSONValue.string)
+        object["prompt"] = request.prompt.map(JSONValue.string)
         object["group"] = .string(group.name)
         object["store"] = .string(store.kind.rawValue)
         object["store_reason"] = store.reason.map(JSONValue.string)
@@ -129,6 +140,8 @@ struct PendingSignIn: Sendable {
             redirectURI: redirectURI)
         request.resource = object["resource"]?.string
         request.audience = object["audience"]?.string
+        request.loginHint = object["login_hint"]?.string
+        request.prompt = object["prompt"]?.string
         self.group = try KeychainGroup(group)
         self.store = StoreChoice(kind: store, reason: object["store_reason"]?.string)
         forceNew = object["force_new"] == true

@@ -107,6 +107,37 @@ import Testing
         #expect(try home.json(["accounts", "--json"]).array?.isEmpty == true)
     }
 
+    @Test func `A policy whose refresh token the provider refuses leaves the others as they are`() throws {
+        let home = try Home(), tenant = try DemoTenant()
+        try tenant.definePolicies(at: home)
+        try tenant.signIn(at: home, policy: "sign-in")
+        let old = try home.run(["token"]).line
+        tenant.provider.revokeRefreshTokens()
+        try tenant.signIn(at: home, policy: "edit")
+        func status() throws -> JSONValue? {
+            try home.json(["accounts", "--json"]).array?.first?.object?["status"]
+        }
+        try home.run(["token", "--force-refresh"], exits: 4)
+        #expect(try status() == "active")
+        try home.run(["token", "--policy", "edit", "--force-refresh"])
+        let edit = try home.run(["token", "--policy", "edit"]).line
+        // The refused one's last token is good until it ends, and the provider is not asked again.
+        let refreshes = tenant.provider.counters.tokenRequests
+        #expect(try home.run(["token"]).line == old)
+        let refused = try home.run(["token", "--force-refresh"], exits: 4)
+        #expect(refused.standardError.contains("credmgr login --type Tasks --policy b2c_1_sign_in"))
+        #expect(tenant.provider.counters.tokenRequests == refreshes)
+        // With the last one that can be renewed the account has to sign in again, and still gives what has not ended.
+        tenant.provider.revokeRefreshTokens()
+        try home.run(["token", "--policy", "edit", "--force-refresh"], exits: 4)
+        #expect(try status() == "needs-login")
+        #expect(try home.run(["token", "--policy", "edit"]).line == edit)
+        // A sign-in at one policy is enough.
+        try tenant.signIn(at: home, policy: "edit")
+        #expect(try status() == "active")
+        try home.run(["token", "--policy", "edit", "--force-refresh"])
+    }
+
     // MARK: Forgotten passwords
 
     @Test func `A forgotten password is reset and the user signed in by one command`() throws {
