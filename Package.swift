@@ -78,7 +78,7 @@ let package = Package(
             [
                 "CredentialCore", "OAuth", "StrictJSON", "GenericOAuth2Adapter", "AzureB2CAdapter", "LinuxPlatform",
                 "LocalFiles", "SecretServiceStore", "EncryptedFileStore", "KernelKeyringCache", "CurlTransport",
-                "CryptoSupport",
+                "CryptoSupport", "ProviderHost",
             ]),
         .executableTarget(
             name: "example-task-list", dependencies: ["Credentials", "CredentialCore"],
@@ -97,7 +97,7 @@ let package = Package(
             dependencies: [
                 "CredmgrCommands", "CredentialCore", "GenericOAuth2Adapter", "AzureB2CAdapter", "LinuxPlatform",
                 "LocalFiles", "SecretServiceStore", "EncryptedFileStore", "KernelKeyringCache", "CurlTransport",
-                "CryptoSupport", "LoopbackHTTP", "QRCodes", "DemoProvider", "ProviderHost",
+                "CryptoSupport", "LoopbackHTTP", "QRCodes", "DemoProvider", "ProviderHost", "StrictJSON",
             ],
             swiftSettings: strict),
 

@@ -22,7 +22,8 @@ package struct FuzzTarget: Sendable {
         .typeFile,
         .configuration, .registry, .tokenSet, .eventLine, .fileStore, .storeItems,
         .pluginManifest, .pluginReply, .resourceDiscovery, .registrationReply, .signInReply, .clientReply,
-        .proofNonce, .cachedToken, .refreshAnswer, .refreshJob, .preset, .replyHead, .formFields,
+        .proofNonce, .cachedToken, .refreshAnswer, .refreshRequest, .preset, .replyHead, .formFields,
+        .gitCredential, .foreignFile,
     ]
 }
 

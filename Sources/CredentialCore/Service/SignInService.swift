@@ -46,20 +46,21 @@ package struct SignInService: Sendable {
         in group: KeychainGroup, store: StoreKind, forceNew: Bool
     ) throws(CredentialError) -> Outcome {
         repository.finishSignIns(in: group, locks: locks)
-        let known = try registry.read(group).accounts(of: registration).first {
-            ConstantTime.equal($0.subject, result.identity.subject)
+        var known = forceNew ? nil : try self.known(result, registration, group)
+        var newcomers: (any HeldLock)?
+        defer { newcomers?.release() }
+        if known == nil, !forceNew {
+            // Two first sign-ins of one person may meet. Who comes second looks again, and finds the other's account.
+            newcomers = try locks.lock(Self.lockOfNewcomers, in: group, seconds: lockWait)
+            known = try self.known(result, registration, group)
         }
         let now = clock.now
-        let isNew = forceNew || known == nil
+        let isNew = known == nil
         var account =
-            isNew
-            ? Account(
+            known
+            ?? Account(
                 id: random.accountID(), type: type.name, adapter: type.adapter, registration: registration,
                 subject: result.identity.subject, store: store, now: now)
-            : known
-                ?? Account(
-                    id: random.accountID(), type: type.name, adapter: type.adapter, registration: registration,
-                    subject: result.identity.subject, store: store, now: now)
         let lock = try locks.lock(account.id, in: group, seconds: lockWait)
         defer { lock.release() }
 
@@ -128,4 +129,17 @@ package struct SignInService: Sendable {
                 account: account.id, policy: policy.isEmpty ? nil : policy))
         return Outcome(account: account, isNew: isNew, warnings: warnings)
     }
+
+    /// The account of the person who has signed in.
+    private func known(
+        _ result: SignInResult, _ registration: Registration, _ group: KeychainGroup
+    ) throws(CredentialError) -> Account? {
+        try registry.read(group).accounts(of: registration).first {
+            ConstantTime.equal($0.subject, result.identity.subject)
+        }
+    }
+
+    /// The name of the lock that is held while an account is added; no account has it, as their ids are of hexadecimal
+    /// digits.
+    private static let lockOfNewcomers = "new-account"
 }

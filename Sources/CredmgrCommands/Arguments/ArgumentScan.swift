@@ -45,8 +45,9 @@ struct ArgumentScan {
             path.append(word)
             command = table.command(path)
         } else if let command, command.role != .namespace,
-            !command.parameters.isEmpty || table.nextWords(after: path).isEmpty
+            !command.parameters.isEmpty || NearestWord.to(word, among: table.nextWords(after: path)) == nil
         {
+            // Without parameters an argument too many, which is said later; or else a slip in a further word.
             positionals.append(word)
         } else {
             commandIsUnknown = true
@@ -65,7 +66,7 @@ struct ArgumentScan {
             note(unknownOption("--" + name))
             return
         }
-        guard option.value != nil else {
+        guard option.value != nil, attached != nil || !option.valueIsOptional else {
             if attached != nil { note(usage("option \(option.written) takes no value")) }
             values[name, default: []] += []
             return
@@ -80,7 +81,7 @@ struct ArgumentScan {
                 note(unknownOption("-\(letter)"))
                 return
             }
-            guard option.value == nil else {
+            guard option.value == nil || option.valueIsOptional && letters.isEmpty else {
                 readValue(of: option, attached: letters.isEmpty ? nil : String(letters), &rest)
                 return
             }

@@ -105,22 +105,26 @@ package struct Session: Sendable {
             transport: context.transport, clock: context.clock, random: context.random,
             cryptography: context.cryptography,
             clientSecrets: ClientSecretResolver(stores: stores, context: context),
-            metadataCache: context.metadataCache,
+            metadataCache: context.metadataCache, timeout: options.timeout,
             note: { [notices] in notices.detail($0) })
     }
 
-    /// Refreshes in this process.
-    package func refreshOperation(_ stores: any SecretStores) -> RefreshOperation {
-        RefreshOperation(
-            adapters: context.adapters, context: adapterContext(stores), repository: repository(stores),
-            registry: context.registry, cache: cache, events: context.events)
+    /// Renews tokens in this process.
+    package func tokenRenewal(_ stores: any SecretStores) -> TokenRenewal {
+        let repository = repository(stores)
+        return TokenRenewal(
+            repository: repository, registry: context.registry,
+            operation: RefreshOperation(
+                adapters: context.adapters, context: adapterContext(stores), repository: repository,
+                registry: context.registry, cache: cache, events: context.events),
+            cache: cache, clock: context.clock)
     }
 
     /// Gives tokens.
     package func tokenService(_ stores: any SecretStores) -> TokenService {
         TokenService(
-            repository: repository(stores), registry: context.registry, locks: context.locks,
-            refresher: DetachedRefresher(programs: context.programs, seconds: lockWait), cache: cache,
+            repository: repository(stores), locks: context.locks,
+            renewer: DetachedRenewer(programs: context.programs, seconds: lockWait), cache: cache,
             clock: context.clock, lockWait: lockWait)
     }
 

@@ -13,6 +13,7 @@ import QRCodes
 /// This machine: the parts that the commands are given. Making them opens nothing.
 struct Machine: Sendable {
     let environment: [String: String]
+    let caller: CallerSettings
     let directories: BaseDirectories
     let cryptography = LibCryptography()
     let random = SystemRandom()
@@ -22,8 +23,9 @@ struct Machine: Sendable {
     /// Reads where things are from the environment.
     ///
     /// - Throws: ``ErrorCode/configuration`` without a home folder.
-    init(environment: [String: String]) throws(CredentialError) {
+    init(environment: [String: String], caller: CallerSettings) throws(CredentialError) {
         self.environment = environment
+        self.caller = caller
         directories = try BaseDirectories(environment: environment)
     }
 
@@ -39,14 +41,11 @@ struct Machine: Sendable {
     /// The adapters that are built in.
     private static let builtIn: [any CredentialAdapter] = [AzureB2CAdapter(), GenericOAuth2Adapter()]
 
-    /// Where packages put external adapters.
-    private static let systemLibraries = "/usr/lib"
-
     /// The external adapters: the user's own, then those of packages. Nothing is looked for before it is asked for.
     private var providers: ProviderCatalog {
         ProviderCatalog(
-            places: [directories.dataHome, Self.systemLibraries].map(ProviderPlace.init(base:)),
-            reserved: Self.builtIn.map(\.name), environment: environment)
+            places: ProviderPlace.standard(dataHome: directories.dataHome), reserved: Self.builtIn.map(\.name),
+            environment: environment)
     }
 
     var context: CommandContext {
@@ -80,7 +79,9 @@ struct Machine: Sendable {
     var files: DefinitionFiles { DefinitionFiles(configHome: directories.configHome) }
 
     /// Other programs.
-    var programs: LinuxPrograms { LinuxPrograms(environment: environment) }
+    var programs: LinuxPrograms {
+        LinuxPrograms(environment: environment, caller: caller, runtimeFallback: directories.dataHome)
+    }
 
     /// Where the passphrase of the encrypted file comes from.
     var passphrase: PassphraseSource {

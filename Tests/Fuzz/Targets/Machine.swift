@@ -1,4 +1,5 @@
 import CredentialCore
+import OAuth
 import StrictJSON
 
 @testable import CredmgrCommands
@@ -47,10 +48,36 @@ extension FuzzTarget {
     }
 
     /// What the refresh worker is asked.
-    static let refreshJob = FuzzTarget("refresh-job") { bytes in
-        guard let job = try? RefreshWire.decodeJob(bytes) else { return }
-        let again = try? RefreshWire.decodeJob(RefreshWire.encode(job))
-        require(again?.tokenSet == job.tokenSet && again?.type == job.type, "a job is written as it is read")
+    static let refreshRequest = FuzzTarget("refresh-request") { bytes in
+        guard let request = try? RefreshWire.decodeRequest(bytes) else { return }
+        let again = try? RefreshWire.decodeRequest(RefreshWire.encode(request))
+        require(
+            again?.account == request.account && again?.type == request.type && again?.key == request.key,
+            "a request is written as it is read")
+    }
+
+    /// What git writes to its helper.
+    static let gitCredential = FuzzTarget("git-credential") { bytes in
+        guard let message = try? GitCredentialMessage(bytes) else { return }
+        if let address = message.address {
+            require(
+                address.isWeb && address.host.utf8.allSatisfy { $0 > 0x20 }, "a place to go to has a plain host")
+        }
+        for challenge in AuthenticationChallenge.parse(message.list("wwwauth[]")) {
+            require(!challenge.scheme.isEmpty, "a challenge has a scheme")
+        }
+    }
+
+    /// The files of other programs, and our own exports.
+    static let foreignFile = FuzzTarget("foreign-file") { bytes in
+        for signIn in (try? ForeignFiles.signIns(in: bytes)) ?? [] {
+            switch signIn.token {
+            case .refresh(let token), .access(let token): require(!token.isEmpty, "a sign-in has a token")
+            }
+        }
+        if let object = (try? JSONValue.parse(bytes))?.object, let archive = try? AccountArchive(json: object) {
+            require((try? AccountArchive(json: archive.json)) == archive, "an archive is written as it is read")
+        }
     }
 
     /// A preset's file.
