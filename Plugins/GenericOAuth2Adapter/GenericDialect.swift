@@ -39,34 +39,46 @@ struct GenericDialect: ProviderDialect {
         let named = request.username ?? request.loginHint
         if let claims = received.claims {
             var identity = Self.identity(of: claims.members, issuer: claims.issuer, subject: claims.subject)
-            if identity.username == nil, let person = try person(received, subject: claims.subject, client) {
+            if identity.username == nil,
+                let person = try person(received, subject: claims.subject, isNeeded: false, client)
+            {
                 identity.username = person.username
                 identity.displayName = identity.displayName ?? person.displayName
             }
             identity.username = identity.username ?? named
             return identity
         }
-        if var person = try person(received, subject: nil, client) {
+        if var person = try person(received, subject: nil, isNeeded: named == nil, client) {
             person.username = person.username ?? named
             return person
         }
         return Identity(issuer: client.metadata.issuer, subject: named ?? "default", username: named)
     }
 
-    /// Asks the UserInfo endpoint. That it has trouble is no reason to lose a sign-in; that it tells of somebody else
-    /// is (OpenID Connect Core §5.3.2).
+    /// Asks the UserInfo endpoint. That it has trouble is no reason to lose a sign-in of somebody who is known already;
+    /// that it tells of somebody else is (OpenID Connect Core §5.3.2).
+    ///
+    /// - Parameter isNeeded: whether nothing else tells who signed in. A refusal only means that the token is not for
+    ///   this endpoint; after anything else two people could end up in one account.
     private func person(
-        _ received: ReceivedTokens, subject: String?, _ client: OAuthClient
+        _ received: ReceivedTokens, subject: String?, isNeeded: Bool, _ client: OAuthClient
     ) throws(CredentialError) -> Identity? {
-        let members: JSONObject
+        let members: JSONObject, told: String
         do throws(CredentialError) {
             guard let found = try UserInfo(client).members(of: received.reply) else { return nil }
-            members = found
+            guard let subject = Self.subject(of: found), !subject.isEmpty, subject.utf8.count <= 255 else {
+                throw CredentialError(.malformedReply, "its userinfo has no 'sub' that can be used")
+            }
+            (members, told) = (found, subject)
         } catch {
+            if isNeeded, error.code != .denied {
+                throw CredentialError(
+                    error.code, "the provider did not tell who signed in: \(error.message)",
+                    hint: error.hint ?? "--login-hint NAME names the account without it", details: error.details)
+            }
             client.context.note("the provider did not tell who signed in: \(error.message)")
             return nil
         }
-        guard let told = Self.subject(of: members), !told.isEmpty, told.utf8.count <= 255 else { return nil }
         if let subject, !ConstantTime.equal(told, subject) {
             throw CredentialError(
                 .validationFailed, "the provider's userinfo is about somebody else than the id token")

@@ -24,7 +24,7 @@ public final class AccountStore: Sendable {
         public var mayPrompt = true
         /// How long to wait for another process's refresh, in seconds.
         public var lockWait = 60
-        /// Adapters besides the built-in `azure-b2c` and `oauth2`.
+        /// Adapters besides the built-in `azure-b2c` and `oauth2` and the external ones that are installed.
         public var adapters: [any CredentialAdapter] = []
         /// The passphrase of the encrypted file, where it has one.
         public var passphrase: @Sendable () throws(CredentialError) -> Secret? = { () throws(CredentialError) in nil

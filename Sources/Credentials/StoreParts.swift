@@ -7,6 +7,7 @@ import GenericOAuth2Adapter
 import KernelKeyringCache
 import LinuxPlatform
 import LocalFiles
+import ProviderHost
 import SecretServiceStore
 
 /// The parts of this machine that an account store is made of. Making them opens nothing.
@@ -34,7 +35,11 @@ struct StoreParts: Sendable {
         catalog = AccountTypeCatalog(
             folders: (directories.configSearchPath + directories.dataSearchPath).map { $0 + "/types" },
             files: DefinitionFiles(configHome: directories.configHome), readSettings: SettingsPlist.definition)
-        adapters = AdapterRegistry([AzureB2CAdapter(), GenericOAuth2Adapter()] + options.adapters)
+        let linked: [any CredentialAdapter] = [AzureB2CAdapter(), GenericOAuth2Adapter()] + options.adapters
+        let installed = ProviderCatalog(
+            places: ProviderPlace.standard(dataHome: directories.dataHome), reserved: linked.map(\.name),
+            environment: environment)
+        adapters = AdapterRegistry(linked) { (name) throws(CredentialError) in try installed.adapter(named: name) }
         transport = CurlTransport(
             userAgent: "credmgr-library",
             certificateFile: environment["CURL_CA_BUNDLE"] ?? environment["SSL_CERT_FILE"])

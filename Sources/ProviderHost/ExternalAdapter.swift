@@ -137,7 +137,7 @@ package struct ExternalAdapter: CredentialAdapter {
     }
 
     private func ask(_ request: PluginRequest, in context: AdapterContext) throws(CredentialError) -> PluginReply {
-        try launcher.ask(provider, request, note: context.note)
+        try launcher.ask(provider, request, within: context.timeout, note: context.note)
     }
 
     private func step(

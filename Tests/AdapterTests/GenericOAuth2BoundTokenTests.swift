@@ -143,11 +143,6 @@ import Testing
         #expect(error?.hint?.contains("dpop_bound_access_tokens") == true)
     }
 
-    @Test func `the hash of a token is that of RFC 9449`() throws {
-        let hash = try DPoPProver.hash("Kz~8mXK1EalYznwH-LC-1fBAo.4Ljp~zsPE_NeO.gxU", LibCryptography())
-        #expect(hash == "fUHyO2r2Z3DZ53EsNrWBb0xWXoaNy59IiKCAqksmQEo")
-    }
-
     @Test func `a resource gets the token's hash, and its own nonce`() throws {
         let fixture = try fixture()
         let prover = try DPoPProver.make(in: fixture.world.context)

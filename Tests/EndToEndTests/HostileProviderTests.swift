@@ -10,40 +10,25 @@ import Testing
         home.files.filter { $0.key.hasSuffix("/accounts.json") || $0.key.hasSuffix("/store.v1") }
     }
 
-    private static let hostileReplies: [(kind: String, reply: String)] = [
-        ("no access token", #"{"token_type":"Bearer","expires_in":3600}"#),
-        ("not JSON", "hello"),
-        ("an array", "[]"),
-        ("a name twice", #"{"access_token":"a","access_token":"b","token_type":"Bearer"}"#),
-        ("a token with a line break", #"{"access_token":"a\nb","token_type":"Bearer","expires_in":3600}"#),
-        ("a token that is a number", #"{"access_token":7,"token_type":"Bearer","expires_in":3600}"#),
-        ("a type with a line break", #"{"access_token":"a","token_type":"Bearer\r\nX: y","expires_in":3600}"#),
-        ("deep nesting", String(repeating: "[", count: 10_000)),
-        ("more than a megabyte", #"{"access_token":""# + String(repeating: "a", count: 1_100_000) + #""}"#),
-        ("an empty token", #"{"access_token":"","token_type":"Bearer","expires_in":3600}"#),
-    ]
-
-    @Test(arguments: hostileReplies.map(\.kind))
-    func `A hostile reply signs nobody in`(kind: String) throws {
+    @Test(arguments: HostileReply.all)
+    func `A hostile reply signs nobody in`(reply: HostileReply) throws {
         let home = try Home(), tenant = try DemoTenant()
-        let reply = try #require(Self.hostileReplies.first { $0.kind == kind }).reply
         try tenant.define(at: home)
         let url = try home.run(["login", "--type", DemoTenant.typeName, "--print-url"]).line
         let redirect = try tenant.redirect(from: url)
-        tenant.provider.change { $0.tokenReply = reply }
+        tenant.provider.change { $0.tokenReply = reply.body }
         let error = try home.run(["login", "--complete", redirect], exits: 1).standardError
         #expect(!error.contains("aaaaaaaaaaaaaaaaaaaa"))
         #expect(try home.json(["accounts", "--json"]).array?.isEmpty == true)
     }
 
-    @Test(arguments: hostileReplies.map(\.kind))
-    func `A hostile reply to a refresh loses nothing`(kind: String) throws {
+    @Test(arguments: HostileReply.all)
+    func `A hostile reply to a refresh loses nothing`(reply: HostileReply) throws {
         let home = try Home(), tenant = try DemoTenant()
-        let reply = try #require(Self.hostileReplies.first { $0.kind == kind }).reply
         try tenant.signIn(at: home)
         let token = try home.run(["token"]).line
         let before = kept(home)
-        tenant.provider.change { $0.tokenReply = reply }
+        tenant.provider.change { $0.tokenReply = reply.body }
         try home.run(["token", "--force-refresh"], exits: 1)
         #expect(kept(home) == before)
         #expect(try home.run(["token"]).line == token)

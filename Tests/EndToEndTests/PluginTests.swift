@@ -9,43 +9,9 @@ import Testing
 @Suite struct Plugins {
     private static let canary = "canary-7f3a91c05be2"
 
-    /// Copies an example into a home, as its README says.
-    private func install(_ name: String, at home: Home) throws {
-        let source = String(#filePath.split(separator: "/Tests/")[0]) + "/Plugins/example-provider/" + name
-        let target = home.path + "/data/credmgr/providers"
-        let outcome = try ChildProcess(
-            "/bin/sh", ["-c", "umask 022; mkdir -p '\(target)' && cp -r '\(source)' '\(target)/'"]
-        ).run()
-        try #require(outcome.exitStatus == 0)
-    }
-
-    /// Makes a plugin of a shell script. Another process puts the program in place: one that is still open for writing
-    /// anywhere cannot be started.
-    private func make(_ script: String, at home: Home) throws {
-        let folder = "data/credmgr/providers/canned"
-        try home.write(
-            #"{"name":"canned","version":"1","protocol_versions":[1],"summary":"a test","executable":"run"}"#,
-            to: folder + "/manifest.json", mode: 0o644)
-        let text = try home.write(
-            """
-            #!/bin/sh
-            request=$(cat)
-            case $request in
-            *'"operation":"describe"'*)
-                echo '{"version":1,"reply":"description","name":"canned","plugin_version":"1","protocol_versions":[1]}'
-                exit 0 ;;
-            esac
-            \(script)
-            """, to: folder + "/run.txt")
-        try #require(
-            try ChildProcess("/usr/bin/install", ["-m", "755", text, String(text.dropLast(4))]).run().exitStatus
-                == 0)
-        try home.run(["types", "add", "Canned", "--adapter", "canned", "--client-id", "c"])
-    }
-
     @Test func `The example in Python signs in at a real server, refreshes and signs out`() throws {
         let home = try Home(["CREDMGR_STORE": "file"]), tenant = try DemoTenant()
-        try install("oauth-example", at: home)
+        try home.install(example: "oauth-example")
         let endpoint = "\(tenant.base)/\(DemoTenant.tenant)/b2c_1_sign_in/oauth2/v2.0"
         try home.run([
             "types", "add", "Example", "--adapter", "oauth-example", "--client-id", DemoTenant.clientID,
@@ -73,7 +39,7 @@ import Testing
 
     @Test func `The example in Python catches the browser's redirect on the loopback`() throws {
         let home = try Home(["CREDMGR_STORE": "file"]), tenant = try DemoTenant()
-        try install("oauth-example", at: home)
+        try home.install(example: "oauth-example")
         let endpoint = "\(tenant.base)/\(DemoTenant.tenant)/b2c_1_sign_in/oauth2/v2.0"
         try home.run([
             "types", "add", "Example", "--adapter", "oauth-example", "--client-id", DemoTenant.clientID,
@@ -89,7 +55,7 @@ import Testing
 
     @Test func `An id token that a plugin brings is validated by the host`() throws {
         let home = try Home(["CREDMGR_STORE": "file"]), tenant = try DemoTenant()
-        try install("oauth-example", at: home)
+        try home.install(example: "oauth-example")
         let policy = "\(tenant.base)/\(DemoTenant.tenant)/b2c_1_sign_in"
         let slash = tenant.provider.switches.issuerEndsWithSlash ? "/" : ""
         let definition: JSONValue = [
@@ -118,7 +84,7 @@ import Testing
 
     @Test func `The example in shell keeps a token that is asked for`() throws {
         let home = try Home(["CREDMGR_STORE": "file"])
-        try install("static-token", at: home)
+        try home.install(example: "static-token")
         try home.run(["types", "add", "Forge", "--adapter", "static-token", "--client-id", "forge"], exits: 2)
         try home.run([
             "types", "add", "Forge", "--adapter", "static-token", "--client-id", "forge", "--set",
@@ -141,7 +107,7 @@ import Testing
     @Test(arguments: ["oauth-example", "static-token"])
     func `The examples pass the suite that is shipped`(_ name: String) throws {
         let home = try Home()
-        try install(name, at: home)
+        try home.install(example: name)
         let results = try home.json(["providers", "test", name, "--json"]).array ?? []
         #expect(results.count > 15)
         #expect(results.allSatisfy { $0.object?["result"] != "FAILED" })
@@ -149,8 +115,8 @@ import Testing
 
     @Test func `Adapters are listed with why one is refused`() throws {
         let home = try Home()
-        try install("oauth-example", at: home)
-        try install("static-token", at: home)
+        try home.install(example: "oauth-example")
+        try home.install(example: "static-token")
         let folder = home.path + "/data/credmgr/providers"
         try FileManager.default.setAttributes(
             [.posixPermissions: 0o666], ofItemAtPath: folder + "/static-token/manifest.json")
@@ -191,9 +157,9 @@ import Testing
         throws
     {
         let home = try Home(["CREDMGR_STORE": "file"])
-        try make(
-            "echo \"secret \(Self.canary) of $request\" >&2\n"
-                + script.replacingOccurrences(of: "CANARY", with: Self.canary), at: home)
+        try home.install(
+            plugin: "echo \"secret \(Self.canary) of $request\" >&2\n"
+                + script.replacingOccurrences(of: "CANARY", with: Self.canary))
         try home.run(["login", "--type", "Canned", "--verbose"], exits: status)
         #expect(try home.json(["accounts", "--json"]) == [])
         #expect(!home.printed.contains(Self.canary))

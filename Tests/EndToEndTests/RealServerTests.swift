@@ -12,26 +12,7 @@ import Testing
 
     /// A free port, named in the registration: this server compares redirect URIs to the byte.
     private func redirectURI() throws -> String {
-        let listener = try Listener()
-        return "http://127.0.0.1:\(listener.port)/callback"
-    }
-
-    private struct Listener {
-        let port: UInt16
-        init() throws {
-            let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-            defer { close(descriptor) }
-            var address = sockaddr_in()
-            address.sin_family = sa_family_t(AF_INET)
-            address.sin_addr.s_addr = inet_addr("127.0.0.1")
-            var size = socklen_t(MemoryLayout<sockaddr_in>.size)
-            _ = withUnsafeMutablePointer(to: &address) {
-                $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                    bind(descriptor, $0, size) + getsockname(descriptor, $0, &size)
-                }
-            }
-            port = UInt16(bigEndian: address.sin_port)
-        }
+        "http://127.0.0.1:\(try freePort())/callback"
     }
 
     @Test(arguments: ["rs1", "es1", "ed1"])

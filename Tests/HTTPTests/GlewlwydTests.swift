@@ -71,7 +71,7 @@ import Testing
 
     @Test func `A wrong password ends in the robot's own words`() throws {
         let server = try Glewlwyd()
-        let error = #expect(throws: Glewlwyd.Failure.self) {
+        let error = #expect(throws: ServerFailure.self) {
             _ = try server.signIn(
                 authorizationURL: server.authorizationEndpoint
                     + "?response_type=code&client_id=native&scope=openid&state=s1&nonce=n1"

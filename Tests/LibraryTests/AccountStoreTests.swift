@@ -154,4 +154,32 @@ import Testing
         #expect(outcome.standardOutput.contains("added: 204"))
         #expect(outcome.standardOutput.contains("buy milk"))
     }
+
+    @Test func `an external adapter that is installed serves like a built-in one`() throws {
+        let source = String(#filePath.split(separator: "/Tests/")[0]) + "/Plugins/example-provider/oauth-example"
+        let folder = home.path + "/.local/share/credmgr/providers"
+        let copied = try ChildProcess(
+            "/bin/sh", ["-c", "umask 022; mkdir -p '\(folder)' && cp -r '\(source)' '\(folder)/'"],
+            environment: ["PATH": "/usr/bin:/bin"]
+        ).run()
+        try #require(copied.exitStatus == 0)
+        let store = try store()
+        var type = AccountType(name: "External", adapter: "oauth-example", clientID: self.type.clientID)
+        let endpoint = "\(base)/exampleb2c.onmicrosoft.com/b2c_1_sign_in/oauth2/v2.0"
+        type.endpoints = [.authorization: endpoint + "/authorize", .token: endpoint + "/token"]
+        type.scope = ["openid", "offline_access", type.clientID]
+        type.redirectURI = "urn:ietf:wg:oauth:2.0:oob"
+        try store.configure(type)
+        let user = DemoUser.standard[0]
+        let authorization = try store.prepareAuthorization(ofType: "External")
+        var robot = DemoSignIn(username: user.email, password: user.password)
+        let account = try store.handleRedirect(try robot.run(authorization.url))
+        let token = try store.accessToken(of: account, ofType: "External").token.reveal()
+        #expect(token.hasPrefix("ey"))
+        try store.remove(account, ofType: "External")
+        #expect(try store.accounts(ofType: "External") == [])
+        // One that is not there is none.
+        let missing = AccountType(name: "Missing", adapter: "no-such-adapter", clientID: "c")
+        #expect(throws: CredentialError.self) { try store.configure(missing) }
+    }
 }

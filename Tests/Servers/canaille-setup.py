@@ -1,6 +1,7 @@
 """Prepares a Canaille: `configure FOLDER PORT` writes its keys and configuration, `seed FOLDER PORT` its database."""
 
 import datetime
+import json
 import os
 import sys
 
@@ -12,6 +13,10 @@ def configure(folder, port):
 
     keys = [RSAKey.generate_key(2048, auto_kid=True), ECKey.generate_key("P-256", auto_kid=True),
             OKPKey.generate_key("Ed25519", auto_kid=True)]
+
+    # Canaille verifies assertions (RFC 7523) by its own first key, whoever they are from.
+    with open(folder + "/assertion.jwk", "w") as file:
+        json.dump({**keys[0].as_dict(private=True), "alg": "RS256"}, file)
 
     def table(key):
         members = key.as_dict(private=True).items()
@@ -61,6 +66,7 @@ def seed():
         client("native", "none")
         client("native-es256", "none", id_token_signed_response_alg="ES256")
         client("native-eddsa", "none", id_token_signed_response_alg="EdDSA")
+        client("assertion", "none", ["urn:ietf:params:oauth:grant-type:jwt-bearer"])
         client("web", "client_secret_basic", ["client_credentials"], client_secret="web-secret-1")
 
 

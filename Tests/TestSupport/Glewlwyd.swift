@@ -5,9 +5,7 @@ import Foundation
 /// It ends with ``stop()``, with the last reference, and with the test process. What it does differently from
 /// others: redirect URIs are compared exactly, `nonce` is demanded with `openid`, a used refresh token is answered
 /// by status 400 with an empty body.
-public final class Glewlwyd: @unchecked Sendable {
-    // Immutable after `init` but for the process, which Foundation guards itself.
-
+public final class Glewlwyd: Sendable {
     /// What can be chosen about a server.
     public struct Settings: Sendable {
         /// Lifetime of access tokens in seconds.
@@ -37,77 +35,34 @@ public final class Glewlwyd: @unchecked Sendable {
         public let secret: String?
     }
 
-    /// Why the server, or a sign-in at it, did not work.
-    public struct Failure: Error, CustomStringConvertible {
-        /// What was printed, or what to do.
-        public let description: String
-    }
-
     private struct Facts: Decodable {
         let issuer: String, authorization_endpoint: String, token_endpoint: String
         let device_authorization_endpoint: String, revocation_endpoint: String, introspection_endpoint: String
         let userinfo_endpoint: String, jwks_uri: String, redirect_uris: [String], pkjwt_key: String
-        let ca: String?, pid: Int32, users: [String: String], clients: [String: String?]
+        let ca: String?, certificates: String?, pid: Int32, users: [String: String], clients: [String: String?]
     }
 
-    private static let servers = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-        .deletingLastPathComponent().appendingPathComponent("Servers")
-
-    private let folder: TemporaryFolder
-    private let process: Process
-    private let input: Pipe
+    private let script: ServerScript
     private let facts: Facts
 
     /// Starts a server and waits until it is ready.
     ///
-    /// - Throws: ``Failure`` with what it printed; when it is not installed, with the words "run scripts/setup test".
-    public convenience init(_ settings: Settings = Settings()) throws {
-        // Another program may take the free port before the server does.
-        do { try self.init(settings, port: try freePort()) } catch {
-            try self.init(settings, port: try freePort())
-        }
+    /// - Throws: ``ServerFailure`` with what it printed; when it is not installed, with the words "run scripts/setup
+    ///   test".
+    public init(_ settings: Settings = Settings()) throws {
+        script = try ServerScript(
+            "glewlwyd",
+            environment: [
+                "AT_TTL": String(settings.accessTokenLifetime), "RT_TTL": String(settings.refreshTokenLifetime),
+                "ROTATE": settings.rotation, "KID": settings.signingKey,
+                "DPOP_NONCE": settings.demandsDPoPNonce ? "1" : "0", "TLS": settings.usesTLS ? "1" : "0",
+                "REDIRECTS": settings.redirectURIs.joined(separator: " "),
+            ])
+        facts = try JSONDecoder().decode(Facts.self, from: script.facts)
     }
-
-    private init(_ settings: Settings, port: UInt16) throws {
-        let folder = try TemporaryFolder(), process = Process(), input = Pipe(), output = Pipe()
-        let errors = folder.path + "/errors"
-        try Data().write(to: URL(fileURLWithPath: errors))
-        process.executableURL = Self.servers.appendingPathComponent("glewlwyd")
-        process.arguments = [String(port), folder.path + "/server"]
-        process.environment = [
-            "PATH": "/usr/bin:/bin", "AT_TTL": String(settings.accessTokenLifetime),
-            "RT_TTL": String(settings.refreshTokenLifetime), "ROTATE": settings.rotation,
-            "KID": settings.signingKey, "DPOP_NONCE": settings.demandsDPoPNonce ? "1" : "0",
-            "TLS": settings.usesTLS ? "1" : "0", "REDIRECTS": settings.redirectURIs.joined(separator: " "),
-        ]
-        process.standardInput = input
-        process.standardOutput = output
-        process.standardError = try FileHandle(forWritingTo: URL(fileURLWithPath: errors))
-        try process.run()
-        var line = Data()
-        while let byte = try output.fileHandleForReading.read(upToCount: 1), !byte.isEmpty, byte != Data([0x0A]) {
-            line += byte
-        }
-        guard let facts = try? JSONDecoder().decode(Facts.self, from: line) else {
-            try? input.fileHandleForWriting.close()
-            process.waitUntilExit()
-            throw Failure(description: (try? String(contentsOfFile: errors, encoding: .utf8)) ?? "no server")
-        }
-        self.folder = folder
-        self.process = process
-        self.input = input
-        self.facts = facts
-    }
-
-    deinit { stop() }
 
     /// Ends the server; a second call does nothing.
-    public func stop() {
-        guard process.isRunning else { return }
-        // Its script ends the server, by process id, when its input ends.
-        try? input.fileHandleForWriting.close()
-        process.waitUntilExit()
-    }
+    public func stop() { script.stop() }
 
     /// The issuer; discovery is at `/.well-known/openid-configuration` below it.
     public var issuer: String { facts.issuer }
@@ -129,6 +84,14 @@ public final class Glewlwyd: @unchecked Sendable {
     public var redirectURIs: [String] { facts.redirect_uris }
     /// The certificate authority's file of a server with TLS.
     public var certificateFile: String? { facts.ca }
+    /// Confidential, authenticating by a certificate of a server with TLS (RFC 8705 §2.1).
+    public var certificateClient: Client { Client(id: "mtls", secret: nil) }
+    /// The PEM files of a certificate that ``certificateFile`` issued: `client` for ``certificateClient``, `stranger`
+    /// for somebody else; `forged` bears the name of the former but is signed by itself.
+    public func clientCertificate(_ name: String) -> (certificate: String, key: String) {
+        let start = (facts.certificates ?? "") + "/" + name
+        return (start + ".pem", start + ".key")
+    }
     /// The server's process.
     public var processIdentifier: Int32 { facts.pid }
 
@@ -152,7 +115,7 @@ public final class Glewlwyd: @unchecked Sendable {
     ///   - address: the authorization URL.
     ///   - delivers: whether the final redirect is visited too, as the browser visits a loopback listener.
     /// - Returns: the URL of the final redirect.
-    /// - Throws: ``Failure`` with the robot's words.
+    /// - Throws: ``ServerFailure`` with the robot's words.
     public func signIn(
         authorizationURL address: String, user: String = "alice", delivers: Bool = false
     ) throws -> String {
@@ -161,37 +124,22 @@ public final class Glewlwyd: @unchecked Sendable {
 
     /// Signs `user` in at the verification page of a device sign-in and approves the code.
     ///
-    /// - Throws: ``Failure`` with the robot's words.
+    /// - Throws: ``ServerFailure`` with the robot's words.
     public func approveDevice(verificationURI: String, userCode: String, user: String = "alice") throws {
         let outcome = try robot([verificationURI, "--user-code", userCode], user: user)
-        guard outcome == "device-ok" else { throw Failure(description: "the device page ended at \(outcome)") }
+        guard outcome == "device-ok" else {
+            throw ServerFailure(description: "the device page ended at \(outcome)")
+        }
     }
 
     private func robot(_ arguments: [String], user: String) throws -> String {
         var arguments = arguments + ["--user", user]
         if let certificateFile { arguments += ["--ca", certificateFile] }
         let outcome = try ChildProcess(
-            Self.servers.appendingPathComponent("oidc-login").path, arguments,
+            ServerScript.folder.appendingPathComponent("oidc-login").path, arguments,
             environment: ["PATH": "/usr/bin:/bin", "OIDC_LOGIN_PASSWORD": facts.users[user] ?? ""]
         ).run()
-        guard outcome.exitStatus == 0 else { throw Failure(description: outcome.standardError) }
+        guard outcome.exitStatus == 0 else { throw ServerFailure(description: outcome.standardError) }
         return outcome.standardOutput.trimmingCharacters(in: .newlines)
     }
-}
-
-/// A TCP port of 127.0.0.1 that nobody listened on a moment ago.
-public func freePort() throws -> UInt16 {
-    let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-    defer { close(listener) }
-    var address = sockaddr_in()
-    address.sin_family = sa_family_t(AF_INET)
-    address.sin_addr.s_addr = inet_addr("127.0.0.1")
-    var size = socklen_t(MemoryLayout<sockaddr_in>.size)
-    let isBound = withUnsafeMutablePointer(to: &address) { pointer in
-        pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-            bind(listener, $0, size) == 0 && getsockname(listener, $0, &size) == 0
-        }
-    }
-    guard isBound else { throw Glewlwyd.Failure(description: "no free port") }
-    return UInt16(bigEndian: address.sin_port)
 }

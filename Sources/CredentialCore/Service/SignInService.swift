@@ -45,6 +45,7 @@ package struct SignInService: Sendable {
         _ result: SignInResult, of type: AccountType, registration: Registration, policy: String,
         in group: KeychainGroup, store: StoreKind, forceNew: Bool
     ) throws(CredentialError) -> Outcome {
+        repository.finishSignIns(in: group, locks: locks)
         var known = forceNew ? nil : try self.known(result, registration, group)
         var newcomers: (any HeldLock)?
         defer { newcomers?.release() }
@@ -93,10 +94,9 @@ package struct SignInService: Sendable {
         switch try repository.save(&set, in: group) {
         case .stored: break
         case .journaled(let failure):
-            // A first sign-in has no older item that could open the journal.
+            // A first sign-in has no older item that could open the journal. The store may have taken it all the
+            // same: where it cannot be removed now, the journal leads the next sign-in there.
             if isNew {
-                try repository.forgetJournal(account, in: group)
-                // The store may have taken it all the same; nothing would lead to it.
                 try? repository.remove(account, in: group)
                 throw failure
             }
@@ -114,13 +114,14 @@ package struct SignInService: Sendable {
                 registry[id: kept.id] = entry
             }
         } catch {
-            // Nothing would ever lead to the secrets of an account that is not listed. It may be listed all the
-            // same, where only making it durable failed.
+            // Only the journal leads to the secrets of an account that is not listed. It may be listed all the same,
+            // where only making it durable failed.
             if isNew, let listed = try? registry.read(group), listed[id: kept.id] == nil {
                 try? repository.remove(kept, in: group)
             }
             throw error
         }
+        if isNew, account.store == .file { try? repository.forgetJournal(account, in: group) }
         cache.drop(account.id, in: group)
         events.append(
             AccountEvent(

@@ -19,7 +19,9 @@ package struct Session: Sendable {
         context: CommandContext, options: GlobalOptions, notices: Notices
     ) throws(CredentialError) {
         var context = context
-        context.registry = RebuildingRegistry(context.registry, stores: context.stores) { notices.warning($0) }
+        context.registry = RebuildingRegistry(context.registry, stores: context.stores, clock: context.clock) {
+            notices.warning($0)
+        }
         self.context = context
         self.options = options
         self.notices = notices
@@ -103,7 +105,7 @@ package struct Session: Sendable {
             transport: context.transport, clock: context.clock, random: context.random,
             cryptography: context.cryptography,
             clientSecrets: ClientSecretResolver(stores: stores, context: context),
-            metadataCache: context.metadataCache,
+            metadataCache: context.metadataCache, timeout: options.timeout,
             note: { [notices] in notices.detail($0) })
     }
 

@@ -11,7 +11,8 @@ package struct UserInfo: Sendable {
     /// The claims about the person that an access token just issued is of; `nil` where the provider has no such
     /// endpoint.
     ///
-    /// - Throws: ``ErrorCode/temporary``, ``ErrorCode/denied``, ``ErrorCode/malformedReply``.
+    /// - Throws: ``ErrorCode/temporary``; ``ErrorCode/denied`` when the token is not good there;
+    ///   ``ErrorCode/malformedReply``; ``ErrorCode/unsupported`` for a signed or encrypted reply.
     package func members(of reply: TokenReply) throws(CredentialError) -> JSONObject? {
         guard let token = reply.accessToken, let endpoint = client.metadata.endpoints[.userInfo] else { return nil }
         let request = HTTPRequest(
@@ -20,6 +21,12 @@ package struct UserInfo: Sendable {
             token: Secret(token), type: reply.tokenType, prover: client.prover
         ).send(request, in: client.context)
         let place = "userinfo endpoint of \(endpoint.origin)"
+        // OpenID Connect Core §5.3.2.
+        guard response.value(of: "content-type")?.lowercased().hasPrefix("application/jwt") != true else {
+            throw CredentialError(
+                .unsupported, "the \(place) answered with a JWT, which is not read",
+                hint: "register the client without userinfo_signed_response_alg")
+        }
         switch try EndpointReply.sort(response, from: place) {
         case .object(let members): return members
         case .refused(let refusal):

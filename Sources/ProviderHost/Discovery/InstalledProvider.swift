@@ -63,6 +63,13 @@ package struct ProviderPlace: Sendable, Hashable {
     /// Names a base.
     package init(base: String) { self.base = base }
 
+    /// The search path: the user's own plugins, then those of packages.
+    ///
+    /// - Parameter dataHome: `$XDG_DATA_HOME`.
+    package static func standard(dataHome: String) -> [ProviderPlace] {
+        [dataHome, "/usr/lib"].map(ProviderPlace.init(base:))
+    }
+
     /// The folder.
     package var path: String { ([base] + components).joined(separator: "/") }
 }

@@ -30,15 +30,17 @@ package struct PluginLauncher: Sendable {
 
     /// Runs `provider` with `input` to its end, whatever that is.
     ///
+    /// - Parameter timeout: a shorter time than the usual one, in seconds.
     /// - Throws: ``ErrorCode/configuration`` when it cannot be started.
     package func run(
-        _ provider: InstalledProvider, _ input: [UInt8]
+        _ provider: InstalledProvider, _ input: [UInt8], within timeout: Int? = nil
     ) throws(CredentialError) -> ChildProgram.Outcome {
         var launch = ProgramLaunch(provider.program, environment: environment)
         launch.directory = "/"
         launch.startsSession = true
         do throws(CredentialError) {
-            return try ChildProgram(launch, limit: ProviderProtocol.outputLimit, seconds: seconds).run(input: input)
+            return try ChildProgram(launch, limit: ProviderProtocol.outputLimit, seconds: limit(timeout))
+                .run(input: input)
         } catch {
             throw CredentialError(
                 .configuration, "the plugin \(provider.manifest.name) does not start: \(error.message)",
@@ -48,14 +50,16 @@ package struct PluginLauncher: Sendable {
 
     /// Asks `provider` and gives its final reply.
     ///
-    /// - Parameter note: takes what the plugin says besides, redacted, for `--verbose`.
+    /// - Parameters:
+    ///   - timeout: a shorter time than the usual one, in seconds.
+    ///   - note: takes what the plugin says besides, redacted, for `--verbose`.
     /// - Throws: ``ErrorCode/temporary`` when it takes too long; ``ErrorCode/malformedReply`` when it breaks the
     ///   protocol; the error that it replies.
     func ask(
-        _ provider: InstalledProvider, _ request: PluginRequest, note: (String) -> Void
+        _ provider: InstalledProvider, _ request: PluginRequest, within timeout: Int?, note: (String) -> Void
     ) throws(CredentialError) -> PluginReply {
         let name = provider.manifest.name
-        let outcome = try run(provider, request.bytes)
+        let outcome = try run(provider, request.bytes, within: timeout)
         let transcript = PluginTranscript(outcome.output, plugin: name)
         let redactor = Redactor(request.secrets + transcript.texts)
         for line in outcome.errorOutput.split(separator: 0x0A).prefix(ProviderProtocol.lineLimit) {
@@ -65,7 +69,8 @@ package struct PluginLauncher: Sendable {
         switch outcome.ending {
         case .timedOut:
             throw CredentialError(
-                .temporary, "the plugin \(name) gave no answer to '\(request.operation)' within \(seconds) s",
+                .temporary,
+                "the plugin \(name) gave no answer to '\(request.operation)' within \(limit(timeout)) s",
                 hint: "credmgr providers test \(name)")
         case .outputTooLarge:
             throw transcript.fault("printed more than \(ProviderProtocol.outputLimit) bytes")
@@ -80,4 +85,6 @@ package struct PluginLauncher: Sendable {
         if reply.kind == .error { throw try PluginFailure.error(reply, plugin: name, redactor) }
         return reply
     }
+
+    private func limit(_ timeout: Int?) -> Int { min(seconds, timeout ?? seconds) }
 }

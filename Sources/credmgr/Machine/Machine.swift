@@ -41,14 +41,11 @@ struct Machine: Sendable {
     /// The adapters that are built in.
     private static let builtIn: [any CredentialAdapter] = [AzureB2CAdapter(), GenericOAuth2Adapter()]
 
-    /// Where packages put external adapters.
-    private static let systemLibraries = "/usr/lib"
-
     /// The external adapters: the user's own, then those of packages. Nothing is looked for before it is asked for.
     private var providers: ProviderCatalog {
         ProviderCatalog(
-            places: [directories.dataHome, Self.systemLibraries].map(ProviderPlace.init(base:)),
-            reserved: Self.builtIn.map(\.name), environment: environment)
+            places: ProviderPlace.standard(dataHome: directories.dataHome), reserved: Self.builtIn.map(\.name),
+            environment: environment)
     }
 
     var context: CommandContext {

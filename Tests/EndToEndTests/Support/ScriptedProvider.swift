@@ -1,0 +1,171 @@
+import CredentialCore
+import CryptoSupport
+import Foundation
+import LoopbackHTTP
+import StrictJSON
+import Synchronization
+import TestSupport
+import Testing
+
+/// An authorization server whose answers a test writes. Whoever opens its authorization URL is signed in at once.
+final class ScriptedProvider: Sendable {
+    /// What it answers.
+    struct Script: Sendable {
+        /// Put over the members of the metadata; `null` takes one away.
+        var metadata: JSONObject = JSONObject()
+        /// In place of the metadata.
+        var discovery: ServerResponse?
+        /// The token endpoint's answer.
+        var token = ServerResponse.json(
+            200, ["access_token": "at-1", "token_type": "Bearer", "expires_in": 3600, "refresh_token": "rt-1"])
+        /// Who the id token is about; without it there is none.
+        var idTokenSubject: String?
+        /// The UserInfo endpoint's answer.
+        var userInfo = ServerResponse.json(200, ["sub": "ada", "preferred_username": "ada@example.test"])
+        /// The client id metadata documents that it can fetch, by their URLs.
+        var documents: [String: JSONObject] = [:]
+    }
+
+    private struct State: Sendable {
+        var script = Script()
+        var paths: [String] = []
+        var forms: [[String: String]] = []
+        var nonce: String?
+    }
+
+    private final class Shared: Sendable {
+        let state = Mutex(State())
+        let key: (privateKey: Secret, publicJWK: JSONObject)
+        init() throws { key = try LibCryptography().generateKey(.es256) }
+    }
+
+    /// Its address, which is its issuer.
+    let base: String
+    private let shared: Shared
+    private let server: LoopbackServer
+
+    init(_ change: (inout Script) -> Void = { _ in }) throws {
+        let shared = try Shared()
+        self.shared = shared
+        server = try LoopbackServer(ipv6: false) { Self.answer($0, shared) }
+        base = "http://127.0.0.1:\(server.port)"
+        self.change(change)
+    }
+
+    deinit { server.stop() }
+
+    /// Changes what it answers.
+    func change(_ change: (inout Script) -> Void) { shared.state.withLock { change(&$0.script) } }
+
+    /// The paths asked for so far.
+    var paths: [String] { shared.state.withLock { $0.paths } }
+    /// The fields of the requests that had some, in the query or the body.
+    var forms: [[String: String]] { shared.state.withLock { $0.forms } }
+
+    /// The URL that a browser ends at.
+    func redirect(from url: String) throws -> String {
+        let response = try LoopbackClient().send("GET", url)
+        guard let location = response.value(of: "location") else {
+            throw CredentialError(.denied, "the provider's page says \(response.status)")
+        }
+        return location
+    }
+
+    /// Signs in by the two halves at a type.
+    @discardableResult func signIn(
+        at home: Home, type: String = "Work", more: [String] = [], exits status: Int32 = 0,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) throws -> ChildProcess.Outcome {
+        let url = try home.run(["login", "--type", type, "--print-url"] + more, sourceLocation: sourceLocation).line
+        return try home.run(
+            ["login", "--complete", "-"], input: try redirect(from: url) + "\n", exits: status,
+            sourceLocation: sourceLocation)
+    }
+
+    // MARK: Answers
+
+    private static func answer(_ request: ServerRequest, _ shared: Shared) -> ServerResponse {
+        let base = "http://" + (request.value(of: "host") ?? "")
+        let fields = self.fields(request)
+        let script = shared.state.withLock { state in
+            state.paths.append(request.path)
+            if !fields.isEmpty { state.forms.append(fields) }
+            if request.path == "/authorize" { state.nonce = fields["nonce"] }
+            return state.script
+        }
+        switch request.path {
+        case "/.well-known/openid-configuration":
+            return script.discovery ?? .json(200, .object(metadata(base, script)))
+        case "/authorize": return authorize(fields, script)
+        case "/device":
+            return .json(
+                200,
+                [
+                    "device_code": "dc-1", "user_code": "WDJB-MJHT", "verification_uri": .string(base + "/enter"),
+                    "verification_uri_complete": .string(base + "/enter?user_code=WDJB-MJHT"), "expires_in": 600,
+                    "interval": 1,
+                ])
+        case "/token":
+            guard let subject = script.idTokenSubject else { return script.token }
+            let nonce = shared.state.withLock { $0.nonce }
+            return tokens(about: subject, nonce, base, shared)
+        case "/userinfo": return script.userInfo
+        case "/keys":
+            var key = shared.key.publicJWK
+            key["kid"] = "k-1"
+            return .json(200, ["keys": [.object(key)]])
+        default: return .text(404, "nothing here")
+        }
+    }
+
+    private static func fields(_ request: ServerRequest) -> [String: String] {
+        let text = request.method == "POST" ? String(decoding: request.body, as: UTF8.self) : request.query ?? ""
+        let items = URLComponents(string: "?" + text.replacingOccurrences(of: "+", with: "%20"))?.queryItems ?? []
+        return Dictionary(items.map { ($0.name, $0.value ?? "") }) { $1 }
+    }
+
+    private static func metadata(_ base: String, _ script: Script) -> JSONObject {
+        var members = JSONObject([
+            "issuer": .string(base), "authorization_endpoint": .string(base + "/authorize"),
+            "token_endpoint": .string(base + "/token"), "userinfo_endpoint": .string(base + "/userinfo"),
+            "device_authorization_endpoint": .string(base + "/device"), "jwks_uri": .string(base + "/keys"),
+            "id_token_signing_alg_values_supported": ["ES256"],
+        ])
+        for (name, value) in script.metadata.members { members[name] = value == .null ? nil : value }
+        return members
+    }
+
+    /// A client that is a URL is known by its document, and redirects go where that says, at any port of the loopback.
+    private static func authorize(_ fields: [String: String], _ script: Script) -> ServerResponse {
+        let client = fields["client_id"] ?? "", redirect = fields["redirect_uri"] ?? ""
+        if client.hasPrefix("https://") {
+            let document = script.documents[client]
+            let allowed = document?["redirect_uris"]?.array?.compactMap(\.string) ?? []
+            let portless = redirect.replacing(/:\d+/, with: "", maxReplacements: 1)
+            guard document?["client_id"]?.string == client, allowed.contains(redirect) || allowed.contains(portless)
+            else { return .text(400, "unknown client") }
+        }
+        return ServerResponse(
+            status: 302, headers: [("Location", "\(redirect)?code=c-1&state=\(fields["state"] ?? "")")])
+    }
+
+    private static func tokens(
+        about subject: String, _ nonce: String?, _ base: String, _ shared: Shared
+    ) -> ServerResponse {
+        let now = Int64(time(nil))
+        let header: JSONValue = ["alg": "ES256", "kid": "k-1"]
+        let claims: JSONValue = [
+            "iss": .string(base), "sub": .string(subject), "aud": "app", "iat": .integer(now),
+            "exp": .integer(now + 600), "nonce": nonce.map(JSONValue.string) ?? .null,
+        ]
+        let input = Base64URL.encode(header.bytes()) + "." + Base64URL.encode(claims.bytes())
+        let signature = try? LibCryptography().sign(
+            Array(input.utf8), algorithm: .es256, privateKey: shared.key.privateKey)
+        return .json(
+            200,
+            [
+                "access_token": "at-1", "token_type": "Bearer", "expires_in": 3600,
+                "id_token": .string(input + "." + Base64URL.encode(signature ?? [])),
+            ])
+    }
+}

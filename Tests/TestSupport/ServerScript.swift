@@ -1,0 +1,91 @@
+import Foundation
+
+/// A server of `Tests/Servers` that a script starts on a free port of the loopback, with data of its own.
+///
+/// It ends with ``stop()``, with the last reference, and with the test process.
+final class ServerScript: @unchecked Sendable {
+    // Immutable after `init` but for the process, which Foundation guards itself.
+
+    /// The folder of the scripts.
+    static let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+        .deletingLastPathComponent().appendingPathComponent("Servers")
+
+    /// The line of JSON that the script printed when its server was ready.
+    let facts: Data
+    private let folder: TemporaryFolder
+    private let process: Process
+    private let input: Pipe
+
+    /// Starts a server and waits until it is ready.
+    ///
+    /// - Parameters:
+    ///   - name: the script.
+    ///   - environment: its whole environment, besides a `PATH`.
+    /// - Throws: ``ServerFailure`` with what it printed; when it is not installed, with the words "run scripts/setup
+    ///   test".
+    convenience init(_ name: String, environment: [String: String]) throws {
+        // Another program may take the free port before the server does.
+        do { try self.init(name, environment, port: try freePort()) } catch {
+            try self.init(name, environment, port: try freePort())
+        }
+    }
+
+    private init(_ name: String, _ environment: [String: String], port: UInt16) throws {
+        let folder = try TemporaryFolder(), process = Process(), input = Pipe(), output = Pipe()
+        let errors = folder.path + "/errors"
+        try Data().write(to: URL(fileURLWithPath: errors))
+        process.executableURL = Self.folder.appendingPathComponent(name)
+        process.arguments = [String(port), folder.path + "/server"]
+        process.environment = environment.merging(["PATH": "/usr/bin:/bin"]) { $1 }
+        process.standardInput = input
+        process.standardOutput = output
+        process.standardError = try FileHandle(forWritingTo: URL(fileURLWithPath: errors))
+        try process.run()
+        var line = Data()
+        while let byte = try output.fileHandleForReading.read(upToCount: 1), !byte.isEmpty, byte != Data([0x0A]) {
+            line += byte
+        }
+        guard !line.isEmpty else {
+            try? input.fileHandleForWriting.close()
+            process.waitUntilExit()
+            throw ServerFailure(description: (try? String(contentsOfFile: errors, encoding: .utf8)) ?? "no server")
+        }
+        facts = line
+        self.folder = folder
+        self.process = process
+        self.input = input
+    }
+
+    deinit { stop() }
+
+    /// Ends the server; a second call does nothing.
+    func stop() {
+        guard process.isRunning else { return }
+        // Its script ends the server, by process id, when its input ends.
+        try? input.fileHandleForWriting.close()
+        process.waitUntilExit()
+    }
+}
+
+/// Why a server, or a sign-in at it, did not work.
+public struct ServerFailure: Error, CustomStringConvertible {
+    /// What was printed, or what to do.
+    public let description: String
+}
+
+/// A TCP port of 127.0.0.1 that nobody listened on a moment ago.
+public func freePort() throws -> UInt16 {
+    let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+    defer { close(listener) }
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_addr.s_addr = inet_addr("127.0.0.1")
+    var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+    let isBound = withUnsafeMutablePointer(to: &address) { pointer in
+        pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+            bind(listener, $0, size) == 0 && getsockname(listener, $0, &size) == 0
+        }
+    }
+    guard isBound else { throw ServerFailure(description: "no free port") }
+    return UInt16(bigEndian: address.sin_port)
+}
