@@ -22,12 +22,16 @@ import Testing
         let account = try track.signIn()
         var generator = SystemRandomNumberGenerator()
         var begun = 0
+        // Calls are killed at any moment of the time that one takes here and now.
+        track.provider.change { $0.replyMilliseconds = 20 }
+        let duration = try ContinuousClock().measure { _ = try track.run(["token", "--force-refresh"]) }
+        let microseconds = UInt32(duration / .microseconds(1))
         for _ in 0..<Self.kills {
             let minimum = track.outliveTokens()
             track.provider.change { $0.replyMilliseconds = .random(in: 0...20, using: &generator) }
             let before = track.provider.counters.tokenRequests
             let call = try track.start(["token", "--min-valid", minimum])
-            usleep(.random(in: 0...60_000, using: &generator))
+            usleep(.random(in: 0...microseconds, using: &generator))
             call.kill()
             _ = call.result()
             // The next caller waits for the worker of the killed one at most.
