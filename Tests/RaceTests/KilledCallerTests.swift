@@ -8,8 +8,17 @@ import Testing
     /// How many calls are killed; the soak asks for more.
     private static let kills = ProcessInfo.processInfo.environment["RACE_KILLS"].flatMap { Int($0) } ?? 200
 
-    @Test func `no sign-in is lost however often callers are killed`() throws {
-        let track = try Track()
+    @Test func `no sign-in is lost however often callers are killed`() throws { try killCallers(Track()) }
+
+    /// The worker alone opens the keyring: what a caller has done when it dies is not the same as with the file.
+    @Test(.enabled(if: PrivateKeyring.isInstalled))
+    func `no sign-in is lost however often callers are killed, with gnome-keyring`() throws {
+        let keyring = try PrivateKeyring(.gnomeKeyring)
+        defer { keyring.stop() }
+        try killCallers(Track(keyring: keyring))
+    }
+
+    private func killCallers(_ track: Track) throws {
         let account = try track.signIn()
         var generator = SystemRandomNumberGenerator()
         var begun = 0
