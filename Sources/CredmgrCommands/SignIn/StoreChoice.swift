@@ -20,7 +20,7 @@ struct StoreChoice: Sendable {
         } catch {
             guard error.code == .storeUnavailable || error.code == .internalFault else { throw error }
             try stores.store(.file).probe()
-            session.notices.note("no Secret Service (\(error.message)); the sign-in is kept in the encrypted file")
+            session.notices.note("secrets are kept in the encrypted file: \(error.message)")
             return .file
         }
     }
