@@ -15,6 +15,20 @@ package struct Program: Sendable {
         self.demo = demo
     }
 
+    /// The words of a command line: those behind the program's name, or, where it was called by the name that git
+    /// and docker look for, the command that answers them.
+    ///
+    /// - Parameter arguments: all words, the program's name first.
+    package static func words(of arguments: [String]) -> [String] {
+        let name = arguments.first?.split(separator: "/").last ?? ""
+        let words = Array(arguments.dropFirst())
+        return switch name {
+        case "git-credential-credmgr": ["git-credential"] + words
+        case "docker-credential-credmgr": ["docker-credential"] + words
+        default: words
+        }
+    }
+
     /// Runs one command line.
     ///
     /// - Parameter words: the words behind the program's name.
@@ -80,6 +94,12 @@ package struct Program: Sendable {
             ["groups"]: GroupsCommand.self,
             ["watch"]: WatchCommand.self,
             ["refresh"]: RefreshCommand.self,
+            ["exec"]: ExecCommand.self,
+            ["git-credential"]: GitCredentialCommand.self,
+            ["docker-credential"]: DockerCredentialCommand.self,
+            ["kubernetes"]: KubernetesCommand.self,
+            ["az", "account", "get-access-token"]: AzureTokenCommand.self,
+            ["oidc-token"]: OIDCTokenCommand.self,
             ["types"]: TypesCommand.self,
             ["types", "show"]: TypesShowCommand.self,
             ["types", "add"]: TypesAddCommand.self,

@@ -1,7 +1,7 @@
 package import CredentialCore
 import Glibc
 
-/// Runs a call that may never return on a thread of its own, so that its caller can go on at a deadline.
+/// Runs a call that may never return on a thread of its own, so that its caller can go on at a deadline, or at once.
 package enum DeadlineThread {
     /// What came of a call.
     package enum Outcome<Value: Sendable>: Sendable {
@@ -30,7 +30,10 @@ package enum DeadlineThread {
         return .finished(try result.get())
     }
 
-    private static func start(_ body: @escaping @Sendable () -> Void) throws(CredentialError) {
+    /// Runs `body` on a new thread, which takes no signals and which nobody waits for.
+    ///
+    /// - Throws: ``ErrorCode/internalFault`` when the system gives no thread.
+    package static func start(_ body: @escaping @Sendable () -> Void) throws(CredentialError) {
         var attributes = pthread_attr_t()
         unsafe pthread_attr_init(&attributes)
         defer { unsafe pthread_attr_destroy(&attributes) }

@@ -12,16 +12,17 @@ package enum ProcessHygiene {
     /// - Writing to a closed pipe is an error to handle, not the end.
     /// - Descriptors 0 to 2 are open, so that no file opened later becomes standard output. One that was closed
     ///   still fails when it is used: nobody is told that a token was printed when it was not.
-    package static func harden() {
+    ///
+    /// - Returns: what was changed that programs which run for the caller should not inherit.
+    package static func harden() -> CallerSettings {
         for number in [SIGSEGV, SIGBUS, SIGILL, SIGTRAP, SIGABRT, SIGFPE, SIGQUIT] { signal(number, SIG_DFL) }
         signal(SIGPIPE, SIG_IGN)
-        var limit = rlimit(rlim_cur: 0, rlim_max: 0)
-        _ = unsafe setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &limit)
         _ = linux_set_dumpable(0)
-        umask(0o077)
+        let settings = CallerSettings.replace()
         for descriptor in STDIN_FILENO...STDERR_FILENO where fcntl(descriptor, F_GETFD) == -1 {
             // The lowest free number is this one. The access mode is the one that is of no use on it.
             _ = unsafe open("/dev/null", descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY)
         }
+        return settings
     }
 }

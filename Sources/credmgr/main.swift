@@ -4,9 +4,9 @@ import Glibc
 import LinuxPlatform
 
 // Before anything else: what a crash or another process could read.
-ProcessHygiene.harden()
+let caller = ProcessHygiene.harden()
 
-let words = Array(CommandLine.arguments.dropFirst())
+let words = Program.words(of: CommandLine.arguments)
 let status: Int32
 do throws(CredentialError) {
     // The Swift runtime reads them below /proc. Without them every command would look like a call for help, and
@@ -19,7 +19,7 @@ do throws(CredentialError) {
         try StandardStream.output.write(token)
         _exit(0)
     }
-    let machine = try Machine(environment: ProcessEnvironment.variables())
+    let machine = try Machine(environment: ProcessEnvironment.variables(), caller: caller)
     if words == [RefreshWorker.command] {
         WorkerProcess.detach()
         status = RefreshWorker.run(machine.context, lock: try FileLock(inherited: DetachedWorker.lockDescriptor))

@@ -177,7 +177,7 @@ import Testing
         let pid = process.processIdentifier
         let limits = try String(contentsOfFile: "/proc/\(pid)/limits", encoding: .utf8)
         let core = limits.split(separator: "\n").first { $0.hasPrefix("Max core file size") }
-        #expect(core?.split(separator: " ").dropFirst(4).prefix(2) == ["0", "0"])
+        #expect(core?.split(separator: " ").dropFirst(4).first == "0")
         // Not dumpable: the files of the process belong to root, whoever runs it.
         let owner = try FileManager.default.attributesOfItem(atPath: "/proc/\(pid)/environ")[.ownerAccountID]
         #expect((owner as? NSNumber)?.intValue == 0)

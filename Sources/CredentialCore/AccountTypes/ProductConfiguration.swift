@@ -72,8 +72,10 @@ public struct AccountRule: Sendable, Hashable {
     public var type: String?
     /// The account to take: id, username, subject or label.
     public var account: String?
+    /// The user name that the host wants beside a token, for the helper protocols.
+    public var username: String?
 
-    static let keys = ["directory", "host", "type", "account"]
+    static let keys = ["directory", "host", "type", "account", "username"]
 
     /// Whether the rule is for this place: each of ``directory`` and ``host`` that it names must fit.
     ///
@@ -104,6 +106,7 @@ public struct AccountRule: Sendable, Hashable {
         }
         type = try reader.string("type", DefinitionRule.name)
         account = try reader.string("account")
+        username = try reader.string("username", DefinitionRule.plainText)
         if directory == nil && host == nil { throw reader.fault("directory", "or 'host' is missing") }
         if type == nil && account == nil { throw reader.fault("account", "or 'type' is missing") }
     }

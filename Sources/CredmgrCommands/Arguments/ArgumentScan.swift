@@ -65,7 +65,7 @@ struct ArgumentScan {
             note(unknownOption("--" + name))
             return
         }
-        guard option.value != nil else {
+        guard option.value != nil, attached != nil || !option.valueIsOptional else {
             if attached != nil { note(usage("option \(option.written) takes no value")) }
             values[name, default: []] += []
             return
@@ -80,7 +80,7 @@ struct ArgumentScan {
                 note(unknownOption("-\(letter)"))
                 return
             }
-            guard option.value == nil else {
+            guard option.value == nil || option.valueIsOptional && letters.isEmpty else {
                 readValue(of: option, attached: letters.isEmpty ? nil : String(letters), &rest)
                 return
             }

@@ -48,7 +48,7 @@ package struct HelpText: Sendable {
     }
 
     private func page(of command: CommandSpec) -> String {
-        var text = wrapped("Usage: " + Self.usage(of: command), hanging: 8 + command.name.count + 8)
+        var text = wrapped("Usage: " + Self.usage(of: command), hanging: 7)
         let details = command.details.isEmpty ? command.summary.capitalizedSentence : command.details
         for paragraph in details.split(separator: "\n") { text += "\n" + wrapped(String(paragraph)) }
         let children = table.children(of: command.path)

@@ -1,4 +1,5 @@
 package import CredentialCore
+package import LinuxPlatform
 
 /// What a file looks like from outside; equal states mean an unchanged file.
 package struct FileState: Sendable, Hashable {
@@ -41,6 +42,26 @@ package protocol Programs: Sendable {
     /// - Throws: ``ErrorCode/inputOutput`` when it cannot be started.
     func launch(_ words: [String]) throws(CredentialError)
 
+    /// Whether `word` is a program that can be run.
+    func isProgram(_ word: String) -> Bool
+
+    /// Runs a program in the place of this process, with our streams, the whole environment and `variables`; the
+    /// signals that we get are passed on, and end this process no more.
+    ///
+    /// - Parameter meanwhile: runs beside the program, on a thread that nobody waits for.
+    /// - Throws: ``ErrorCode/inputOutput`` when it cannot be started.
+    func accompany(
+        _ words: [String], variables: [String: String], meanwhile: @escaping @Sendable () -> Void
+    ) throws(CredentialError) -> ProgramEnding
+
+    /// Ends this process as a program that it ran has ended.
+    func end(like ending: ProgramEnding) -> Never
+
+    /// A private file that lives as long as this process, in memory where that can be had.
+    ///
+    /// - Throws: ``ErrorCode/inputOutput``, ``ErrorCode/storeUnavailable``.
+    func runtimeFile(_ prefix: String) throws(CredentialError) -> any PrivateFile
+
     /// Creates a file of the user's, or empties it.
     ///
     /// - Throws: ``ErrorCode/inputOutput``.
@@ -57,6 +78,20 @@ package protocol Programs: Sendable {
     func refreshWorker(
         _ input: [UInt8], holding lock: any HeldLock, seconds: Int
     ) throws(CredentialError) -> [UInt8]
+}
+
+/// A file that only this user can read, replaced as a whole with each writing.
+package protocol PrivateFile: Sendable {
+    /// Where it is.
+    var path: String { get }
+    /// Replaces the content.
+    ///
+    /// - Throws: ``ErrorCode/inputOutput``.
+    func write(_ bytes: [UInt8]) throws(CredentialError)
+    /// Removes the file.
+    ///
+    /// - Throws: ``ErrorCode/inputOutput``.
+    func remove() throws(CredentialError)
 }
 
 /// A file of the user's that is being written.

@@ -9,6 +9,16 @@ package enum ShellQuote {
         return quoted + "'"
     }
 
+    /// Whether `text` is the name of a variable: letters, digits and underscores, not beginning with a digit.
+    package static func isVariable(_ text: String) -> Bool {
+        func isDigit(_ byte: UInt8) -> Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) }
+        guard let first = text.utf8.first, !isDigit(first) else { return false }
+        return text.utf8.allSatisfy { byte in
+            byte == UInt8(ascii: "_") || isDigit(byte)
+                || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
+        }
+    }
+
     /// `text` as it is when no character of it means anything to a shell, else quoted: for commands in hints.
     package static func word(_ text: String) -> String {
         let isPlain = text.utf8.allSatisfy { byte in

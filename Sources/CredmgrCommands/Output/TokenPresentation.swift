@@ -78,7 +78,9 @@ package struct TokenPresentation: Sendable {
     }
 
     /// An access token is made of visible ASCII characters and spaces (RFC 6749 appendix A.12).
-    private func checkedToken() throws(CredentialError) -> String {
+    ///
+    /// - Throws: ``ErrorCode/malformedReply`` when it is not.
+    func checkedToken() throws(CredentialError) -> String {
         let token = accessToken.reveal()
         guard !token.isEmpty, token.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) else {
             throw CredentialError(

@@ -128,7 +128,7 @@ package struct TargetResolver: Sendable {
     }
 
     /// The first rule of `config.json` that fits the folder and the host.
-    private func rule(_ options: TargetOptions) throws(CredentialError) -> AccountRule? {
+    func rule(_ options: TargetOptions) throws(CredentialError) -> AccountRule? {
         session.configuration.rules.first {
             $0.fits(workingDirectory: session.context.workingDirectory, host: options.host, home: home)
         }

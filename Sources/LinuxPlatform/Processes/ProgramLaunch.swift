@@ -4,7 +4,7 @@ import Glibc
 
 /// How to start a program: everything it gets is said here, nothing else reaches it.
 ///
-/// It is started with `posix_spawn(3)`, never `fork`. Its signals have their default actions and none is blocked;
+/// It is started with `posix_spawn(3)`, never `fork`. Its signals have their default actions, if nothing else is asked for, and none is blocked;
 /// every descriptor that is not named here is closed.
 package struct ProgramLaunch: Sendable {
     /// What stands at a standard descriptor.
@@ -35,6 +35,12 @@ package struct ProgramLaunch: Sendable {
     package var inherited: [Int32] = []
     /// Whether it starts a session of its own, away from the terminal and its signals.
     package var startsSession = false
+    /// Whether signals that this process was started to ignore stay ignored, as `nohup` wants it; else all have
+    /// their default action.
+    package var keepsIgnoredSignals = false
+
+    /// What the program gets back of the caller's settings; without it, it has ours.
+    package var callerSettings: CallerSettings?
 
     /// Names a program.
     package init(_ program: String, _ arguments: [String] = [], environment: [String: String]) {

@@ -38,11 +38,17 @@ import Glibc
         var attributes = posix_spawnattr_t()
         try check(unsafe posix_spawnattr_init(&attributes))
         defer { unsafe posix_spawnattr_destroy(&attributes) }
-        var every = sigset_t()
+        var reset = sigset_t()
         var none = sigset_t()
-        unsafe sigfillset(&every)
         unsafe sigemptyset(&none)
-        try check(unsafe posix_spawnattr_setsigdefault(&attributes, &every))
+        if launch.keepsIgnoredSignals {
+            // That one is ignored by this program, not by its caller.
+            unsafe sigemptyset(&reset)
+            unsafe sigaddset(&reset, SIGPIPE)
+        } else {
+            unsafe sigfillset(&reset)
+        }
+        try check(unsafe posix_spawnattr_setsigdefault(&attributes, &reset))
         try check(unsafe posix_spawnattr_setsigmask(&attributes, &none))
         var flags = Int16(POSIX_SPAWN_SETSIGDEF) | Int16(POSIX_SPAWN_SETSIGMASK)
         if launch.startsSession { flags |= linux_spawn_setsid }
@@ -50,9 +56,11 @@ import Glibc
         let arguments = CStrings([launch.program] + launch.arguments)
         let environment = CStrings(launch.environment.map { "\($0.key)=\($0.value)" })
         var process: pid_t = 0
-        try check(
+        func start() -> Int32 {
             unsafe posix_spawn(
-                &process, launch.program, &actions, &attributes, arguments.pointers, environment.pointers))
+                &process, launch.program, &actions, &attributes, arguments.pointers, environment.pointers)
+        }
+        try check(launch.callerSettings.map { $0.restored(start) } ?? start())
         return process
     }
 

@@ -7,6 +7,10 @@ import LinuxPlatform
 struct LinuxPrograms: Programs {
     /// The environment of this process.
     let environment: [String: String]
+    /// What programs of the user's get back of the settings that this process changed for itself.
+    let caller: CallerSettings
+    /// Where private files go that belong in memory, if the machine has no place for such.
+    let runtimeFallback: String
 
     func run(_ words: [String], seconds: Int) throws(CredentialError) -> ProgramResult {
         let outcome = try ChildProgram(try launch(words), seconds: seconds).run()
@@ -19,6 +23,7 @@ struct LinuxPrograms: Programs {
     func launch(_ words: [String]) throws(CredentialError) {
         var launch: ProgramLaunch = try self.launch(words)
         launch.startsSession = true
+        launch.callerSettings = caller
         _ = try launch.start()
     }
 
@@ -27,6 +32,25 @@ struct LinuxPrograms: Programs {
     ) throws(CredentialError) -> [UInt8] {
         let launch = ProgramLaunch(ExecutablePath.itself, [RefreshWorker.command], environment: environment)
         return try DetachedWorker(launch).run(input, holding: lock, seconds: seconds)
+    }
+
+    func isProgram(_ word: String) -> Bool { ExecutablePath.find(word, environment: environment) != nil }
+
+    func accompany(
+        _ words: [String], variables: [String: String], meanwhile: @escaping @Sendable () -> Void
+    ) throws(CredentialError) -> ProgramEnding {
+        var launch: ProgramLaunch = try launch(words)
+        // It is the user's own command: it gets all that the user's shell would give it.
+        launch.environment = environment.merging(variables) { $1 }
+        launch.callerSettings = caller
+        return try ProgramCompanion(launch).run(meanwhile: meanwhile)
+    }
+
+    func end(like ending: ProgramEnding) -> Never { ending.endThisProcess() }
+
+    func runtimeFile(_ prefix: String) throws(CredentialError) -> any PrivateFile {
+        try RuntimeFile(
+            prefix: prefix, runtime: environment["XDG_RUNTIME_DIR"], otherwise: runtimeFallback)
     }
 
     func createFile(_ path: String) throws(CredentialError) -> any OutputFile { try UserFile(path) }
@@ -49,3 +73,4 @@ struct LinuxPrograms: Programs {
 }
 
 extension UserFile: OutputFile {}
+extension RuntimeFile: PrivateFile {}

@@ -13,6 +13,7 @@ import QRCodes
 /// This machine: the parts that the commands are given. Making them opens nothing.
 struct Machine: Sendable {
     let environment: [String: String]
+    let caller: CallerSettings
     let directories: BaseDirectories
     let cryptography = LibCryptography()
     let random = SystemRandom()
@@ -22,8 +23,9 @@ struct Machine: Sendable {
     /// Reads where things are from the environment.
     ///
     /// - Throws: ``ErrorCode/configuration`` without a home folder.
-    init(environment: [String: String]) throws(CredentialError) {
+    init(environment: [String: String], caller: CallerSettings) throws(CredentialError) {
         self.environment = environment
+        self.caller = caller
         directories = try BaseDirectories(environment: environment)
     }
 
@@ -77,7 +79,9 @@ struct Machine: Sendable {
     var files: DefinitionFiles { DefinitionFiles(configHome: directories.configHome) }
 
     /// Other programs.
-    var programs: LinuxPrograms { LinuxPrograms(environment: environment) }
+    var programs: LinuxPrograms {
+        LinuxPrograms(environment: environment, caller: caller, runtimeFallback: directories.dataHome)
+    }
 
     /// Where the passphrase of the encrypted file comes from.
     var passphrase: PassphraseSource {

@@ -3,7 +3,7 @@ import CredentialCore
 extension CommandTable {
     /// The commands that this program offers.
     package static let standard = CommandTable(
-        sections: [signIn, tokens, accounts, types, program], globalOptions: standardOptions)
+        sections: [signIn, tokens, accounts, types, helpers, program], globalOptions: standardOptions)
 
     private static let standardOptions: [OptionSpec] = [
         .value("group", .any("NAME", .group), "the keychain group"),

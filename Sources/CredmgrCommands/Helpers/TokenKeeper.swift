@@ -1,0 +1,86 @@
+import CredentialCore
+import LinuxPlatform
+import Synchronization
+
+/// Keeps a file with a valid token while a program runs.
+final class TokenKeeper: Sendable {
+    /// The file.
+    var path: String { file.path }
+
+    /// How long to sleep at most between two looks at the clock, in seconds: a suspended machine counts no sleep.
+    private static let longestPause: Int64 = 30
+
+    private let session: Session
+    private let query: TokenQuery
+    private let target: Target
+    private let file: any PrivateFile
+    private let state = Mutex(State())
+
+    private struct State {
+        var token: AccessToken?
+        var hasEnded = false
+    }
+
+    init(_ session: Session, _ query: TokenQuery, _ target: Target, file: any PrivateFile) {
+        self.session = session
+        self.query = query
+        self.target = target
+        self.file = file
+    }
+
+    /// Gets the first token, writes the file and returns the token.
+    ///
+    /// - Throws: what `token` throws; ``ErrorCode/inputOutput``.
+    func start() throws(CredentialError) -> String {
+        let (token, text) = try fetch()
+        try put(token, text)
+        return text
+    }
+
+    /// Renews the token whenever it is about to end, till ``end()``. What goes wrong is told once; network trouble
+    /// is tried again, a lost sign-in is not.
+    func keep() {
+        var told: String?
+        while let token = state.withLock({ $0.hasEnded ? nil : $0.token }) {
+            let left = token.expiresAt.seconds(since: session.context.clock.now) - margin(of: token)
+            session.context.programs.pause(seconds: Int(min(max(left, 1), Self.longestPause)))
+            guard !query.freshness.allows(token, now: session.context.clock.now) else { continue }
+            do throws(CredentialError) {
+                let (next, text) = try fetch()
+                try put(next, text)
+                told = nil
+            } catch {
+                if error.message != told { session.notices.warning("the token is not renewed: \(error.message)") }
+                told = error.message
+                if error.code.exitStatus != ErrorCode.temporary.exitStatus { return }
+            }
+        }
+    }
+
+    /// Removes the file; from here on none is written.
+    ///
+    /// - Throws: ``ErrorCode/inputOutput``.
+    func end() throws(CredentialError) {
+        try state.withLock { (state) throws(CredentialError) in
+            state.hasEnded = true
+            try file.remove()
+        }
+    }
+
+    private func margin(of token: AccessToken) -> Int64 {
+        query.freshness.margin(lifetime: token.expiresAt.seconds(since: token.issuedAt))
+    }
+
+    private func fetch() throws(CredentialError) -> (AccessToken, String) {
+        let answer = try TokenAccess(session).token(query, target)
+        return (answer.token, try TokenPresentation(answer, target).checkedToken())
+    }
+
+    private func put(_ token: AccessToken, _ text: String) throws(CredentialError) {
+        try state.withLock { (state) throws(CredentialError) in
+            if state.hasEnded { return }
+            try file.write(Array(text.utf8) + [UInt8(ascii: "\n")])
+            state.token = token
+        }
+    }
+}
