@@ -82,8 +82,8 @@ struct TypesAddCommand: Command {
             adapter.defaultRedirectURI.hasPrefix("http")
         else { return }
         session.notices.note(
-            "redirect URI to register: \(adapter.defaultRedirectURI) (its port is chosen at each sign-in; where the "
-                + "provider wants it registered, name it with --redirect-uri)")
+            "redirect URI to register: \(adapter.defaultRedirectURI) (the port is chosen at each sign-in; where the "
+                + "provider compares it, name one with --redirect-uri)")
     }
 
     /// The client's private key. One that cannot sign is told now, not at the first sign-in.
