@@ -97,7 +97,7 @@ let package = Package(
             dependencies: [
                 "CredmgrCommands", "CredentialCore", "GenericOAuth2Adapter", "AzureB2CAdapter", "LinuxPlatform",
                 "LocalFiles", "SecretServiceStore", "EncryptedFileStore", "KernelKeyringCache", "CurlTransport",
-                "CryptoSupport", "LoopbackHTTP", "QRCodes", "DemoProvider", "ProviderHost",
+                "CryptoSupport", "LoopbackHTTP", "QRCodes", "DemoProvider", "ProviderHost", "StrictJSON",
             ],
             swiftSettings: strict),
 
@@ -109,7 +109,10 @@ let package = Package(
         .target(
             name: "FuzzTargets",
             dependencies: [
-                "AzureB2CAdapter", "CredentialCore", "CryptoSupport", "EncryptedFileStore", "OAuth", "StrictJSON",
+                "AzureB2CAdapter", "CredentialCore", "CredmgrCommands", "CryptoSupport", "CurlTransport",
+                "EncryptedFileStore", "GenericOAuth2Adapter", "LinuxPlatform", "LoopbackHTTP", "OAuth",
+                "ProviderHost",
+                "StrictJSON",
             ],
             path: "Tests/Fuzz", exclude: ["Corpus"], swiftSettings: testing),
         tests("FuzzTests", ["FuzzTargets"]),

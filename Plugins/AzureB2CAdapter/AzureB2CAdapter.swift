@@ -18,6 +18,11 @@ package struct AzureB2CAdapter: CredentialAdapter {
 
     package func check(_ type: AccountType) throws(CredentialError) { try B2CConfiguration.check(type) }
 
+    package func checkRegistration() throws(CredentialError) {
+        throw B2CConfiguration.lacks(
+            "dynamic client registration", hint: "register a native client in the tenant, and give its --client-id")
+    }
+
     package func provider(of type: AccountType) throws(CredentialError) -> String {
         try B2CAuthority(of: type).provider
     }
@@ -97,6 +102,15 @@ package struct AzureB2CAdapter: CredentialAdapter {
             throw client.dialect.error(for: refusal, in: .authorize)
         }
         return PasswordReset.over(try begin(request, in: context))
+    }
+
+    package func adopt(
+        _ token: ForeignToken, _ request: SignInRequest, in context: AdapterContext
+    ) throws(CredentialError) -> SignInResult {
+        try B2CConfiguration.check(request.type)
+        let client = try client(of: request.type, policy: request.policy, in: context)
+        return try DirectFlow(client).adopt(
+            token, request, scope: effectiveScope(request.scope, of: request.type))
     }
 
     package func refresh(

@@ -8,12 +8,18 @@ enum B2CConfiguration {
     /// - Throws: ``ErrorCode/configuration``, naming the key.
     static func check(_ type: AccountType) throws(CredentialError) {
         guard !type.clientID.isEmpty else { throw fault(type, "client_id is missing") }
-        _ = try B2CAuthority(of: type)
+        let authority = try B2CAuthority(of: type)
         guard type.adapterSettings.isEmpty else {
             throw fault(type, "adapter_settings belongs to external adapters")
         }
-        if type.issuer != nil {
-            throw fault(type, "issuer is found by discovery for each policy", hint: "leave issuer out")
+        if let issuer = type.issuer {
+            guard let tenant = B2CProvider.tenantID(issuer),
+                !authority.isTenantGUID || ConstantTime.equal(tenant, authority.tenant.lowercased())
+            else {
+                throw fault(
+                    type, "issuer does not name the tenant by its GUID",
+                    hint: "leave issuer out, unless the tenant's tokens name another host than the authority's")
+            }
         }
         for endpoint in AccountType.Endpoint.allCases where type.endpoints[endpoint] != nil {
             guard [.authorization, .token].contains(endpoint) else {

@@ -6,12 +6,15 @@ struct B2CProvider {
     /// The policy.
     let policy: B2CPolicy
     private let authority: B2CAuthority
+    /// The issuer that the type names, where the tenant's is at another host: a custom domain.
+    private let alias: WebAddress?
 
     /// Finds the authority of a type and the policy.
     ///
     /// - Throws: ``ErrorCode/configuration``, ``ErrorCode/usage``.
     init(_ type: AccountType, policy: String?) throws(CredentialError) {
         authority = try B2CAuthority(of: type)
+        alias = type.issuer.flatMap(WebAddress.init)
         self.policy = try B2CPolicy.named(policy, of: type)
     }
 
@@ -65,14 +68,18 @@ struct B2CProvider {
         return metadata
     }
 
-    /// The rule for issuers: B2C's is not the URL of its metadata, so it must be at the host of the authority, name a
-    /// tenant by its GUID (the one configured, if one is), and no other policy.
+    /// The rule for issuers: B2C's is not the URL of its metadata, so it must be at the host of the authority, or at
+    /// that of the type's own issuer; name a tenant by its GUID (the one configured, if one is), and no other policy.
     private func check(issuer: String) throws(CredentialError) {
-        guard let address = WebAddress(issuer), address.isSecure, address.origin == authority.base.origin else {
-            throw refused(issuer, "is at another host than the authority")
+        guard let address = WebAddress(issuer), address.isSecure, address.origin == (alias ?? authority.base).origin
+        else {
+            throw refused(
+                issuer, "is at another host than the \(alias == nil ? "authority" : "type's issuer")",
+                hint: alias == nil ? "if it is the tenant's custom domain, give it as issuer of the type" : nil)
         }
         guard let tenant = Self.tenantID(issuer) else { throw refused(issuer, "names no tenant") }
-        if authority.isTenantGUID, !ConstantTime.equal(tenant, authority.tenant.lowercased()) {
+        let configured = authority.isTenantGUID ? authority.tenant.lowercased() : alias.flatMap(Self.tenantID)
+        if let configured, !ConstantTime.equal(tenant, configured) {
             throw refused(issuer, "is of another tenant")
         }
         var components = address.pathComponents[...]
@@ -85,15 +92,17 @@ struct B2CProvider {
     }
 
     /// The GUID of the tenant in an issuer, in lower case.
-    static func tenantID(_ issuer: String) -> String? {
-        guard let components = WebAddress(issuer)?.pathComponents else { return nil }
+    static func tenantID(_ issuer: String) -> String? { WebAddress(issuer).flatMap(tenantID) }
+
+    private static func tenantID(_ issuer: WebAddress) -> String? {
+        let components = issuer.pathComponents
         let tenant = components.first?.lowercased() == "tfp" ? components.dropFirst().first : components.first
         return tenant.flatMap { B2CAuthority.isGUID($0) ? $0.lowercased() : nil }
     }
 
-    private func refused(_ issuer: String, _ reason: String) -> CredentialError {
+    private func refused(_ issuer: String, _ reason: String, hint: String? = nil) -> CredentialError {
         CredentialError(
             .validationFailed,
-            "the issuer '\(ForeignText.shown(issuer))' in the metadata of policy '\(policy)' \(reason)")
+            "the issuer '\(ForeignText.shown(issuer))' in the metadata of policy '\(policy)' \(reason)", hint: hint)
     }
 }

@@ -20,6 +20,9 @@ package struct GenericOAuth2Adapter: CredentialAdapter {
         try GenericConfiguration(type).check()
     }
 
+    /// Whether a provider registers clients is known only when its metadata are.
+    package func checkRegistration() {}
+
     package func provider(of type: AccountType) throws(CredentialError) -> String {
         try GenericConfiguration(type).provider()
     }
@@ -91,6 +94,15 @@ package struct GenericOAuth2Adapter: CredentialAdapter {
         default:
             throw CredentialError(.validationFailed, "the pending sign-in is damaged", hint: "begin it again")
         }
+    }
+
+    package func adopt(
+        _ token: ForeignToken, _ request: SignInRequest, in context: AdapterContext
+    ) throws(CredentialError) -> SignInResult {
+        try check(request.type)
+        let scope = effectiveScope(request.scope, of: request.type)
+        let client = try client(for: request, scope: scope, needs: [.token], in: context)
+        return try DirectFlow(client).adopt(token, request, scope: scope)
     }
 
     package func refresh(

@@ -78,6 +78,7 @@ enum { CREDMGR_BUS_SESSION = 2 };
     F(GDBusConnection *, g_bus_get_sync, (CREDMGR_BUS_TYPE, GCancellable *, CREDMGR_ERROR **)) \
     F(void, g_dbus_connection_set_exit_on_close, (GDBusConnection *, int)) \
     F(int, g_dbus_connection_is_closed, (GDBusConnection *)) \
+    F(uint32_t, g_dbus_connection_get_last_serial, (GDBusConnection *)) \
     F(GVariant *, g_dbus_connection_call_sync, \
       (GDBusConnection *, const char *name, const char *path, const char *interface, const char *method, \
        GVariant *parameters, const CREDMGR_TYPE_STRING *reply, unsigned flags, int milliseconds, \

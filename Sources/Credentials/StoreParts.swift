@@ -73,11 +73,13 @@ struct StoreParts: Sendable {
 
     var tokens: TokenService {
         TokenService(
-            repository: repository, registry: registry, locks: locks,
-            refresher: RefreshOperation(
-                adapters: adapters, context: adapterContext, repository: repository, registry: registry,
-                cache: cache,
-                events: events),
+            repository: repository, locks: locks,
+            renewer: TokenRenewal(
+                repository: repository, registry: registry,
+                operation: RefreshOperation(
+                    adapters: adapters, context: adapterContext, repository: repository, registry: registry,
+                    cache: cache, events: events),
+                cache: cache, clock: clock),
             cache: cache, clock: clock, lockWait: options.lockWait)
     }
 

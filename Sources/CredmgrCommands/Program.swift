@@ -88,6 +88,8 @@ package struct Program: Sendable {
             ["claims"]: ClaimsCommand.self,
             ["request"]: RequestCommand.self,
             ["accounts"]: AccountsCommand.self,
+            ["accounts", "export"]: AccountsExportCommand.self,
+            ["accounts", "import"]: AccountsImportCommand.self,
             ["use"]: UseCommand.self,
             ["label"]: LabelCommand.self,
             ["which"]: WhichCommand.self,

@@ -1,4 +1,5 @@
 import CredentialCore
+import LinuxPlatform
 import StrictJSON
 
 /// Signs and verifies by one algorithm of JWS.

@@ -1,4 +1,5 @@
 package import CredentialCore
+import LinuxPlatform
 package import StrictJSON
 
 extension LibCryptography {

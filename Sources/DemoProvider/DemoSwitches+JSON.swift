@@ -39,6 +39,7 @@ extension DemoSwitches {
         case "code_size": Self.set(&codeSize, value.integer)
         case "repeats_redirect_parameters": Self.set(&repeatsRedirectParameters, value.bool)
         case "api_status": Self.set(&apiStatus, value.integer)
+        case "api_reply": Self.set(&apiReply, value.string)
         case "state_form": Self.set(&stateForm, value.string.flatMap(StateForm.init))
         case "checks_sign_out_target": Self.set(&checksSignOutTarget, value.bool)
         case "discovery_issuer_host": Self.set(&discoveryIssuerHost, value.string)
@@ -82,6 +83,7 @@ extension DemoSwitches {
             "code_size": .integer(codeSize),
             "repeats_redirect_parameters": .bool(repeatsRedirectParameters),
             "api_status": .integer(apiStatus),
+            "api_reply": .string(apiReply),
             "state_form": .string(stateForm.rawValue),
             "checks_sign_out_target": .bool(checksSignOutTarget),
             "discovery_issuer_host": .string(discoveryIssuerHost),

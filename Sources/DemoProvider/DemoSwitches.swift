@@ -11,7 +11,7 @@ package struct DemoSwitches: Sendable {
     }
 
     /// What becomes of a refresh token that was used.
-    package enum Rotation: String, Sendable {
+    package enum Rotation: String, Sendable, CaseIterable {
         /// It stays valid beside the new one, as Azure AD B2C does.
         case keepsOld = "keeps_old"
         /// It is revoked; using it again revokes the whole family (RFC 9700 §4.14.2) and is counted.
@@ -21,7 +21,7 @@ package struct DemoSwitches: Sendable {
     }
 
     /// What `state` the redirect brings back.
-    package enum StateForm: String, Sendable {
+    package enum StateForm: String, Sendable, CaseIterable {
         /// The one that was sent.
         case correct
         /// Another text.
@@ -31,7 +31,7 @@ package struct DemoSwitches: Sendable {
     }
 
     /// What is wrong with id tokens.
-    package enum IDTokenFault: String, Sendable {
+    package enum IDTokenFault: String, Sendable, CaseIterable {
         /// Nothing.
         case none
         /// The signature is of other text.
@@ -116,6 +116,9 @@ package struct DemoSwitches: Sendable {
     package var repeatsRedirectParameters = false
     /// The status of every reply of the to-do API to somebody who is let in; 0 for the right one.
     package var apiStatus: Int64 = 0
+    /// The JSON of every reply of the to-do API to somebody who is let in, in place of the right one, when it is not
+    /// empty.
+    package var apiReply = ""
     /// What `state` redirects bring.
     package var stateForm = StateForm.correct
     /// Sign-out refuses a target that is not registered even without `id_token_hint`.

@@ -24,8 +24,15 @@ struct TaskAPI: Sendable {
             response.headers.append(("WWW-Authenticate", "Bearer realm=\"Users\""))
             return response
         }
-        let status = Int(clamping: context.switches.apiStatus)
-        if status != 0 { return .json(status, ["message": "The service is not itself today."]) }
+        let switches = context.switches
+        if switches.apiStatus != 0 {
+            return .json(Int(clamping: switches.apiStatus), ["message": "The service is not itself today."])
+        }
+        if !switches.apiReply.isEmpty {
+            return ServerResponse(
+                status: 200, headers: [("Content-Type", "application/json; charset=utf-8")],
+                body: Array(switches.apiReply.utf8))
+        }
         return isDotNet
             ? dotNet(request, owner: owner, rest: Array(parts.dropFirst(2)))
             : node(request, owner: owner, rest: Array(parts.dropFirst(1)))

@@ -1,5 +1,5 @@
 import CredentialCore
-import Glibc
+import LinuxPlatform
 
 /// The key of a store's file: 32 bytes, overwritten with the last reference.
 ///
@@ -16,11 +16,7 @@ final class DataKey: @unchecked Sendable {
         self.bytes = bytes
     }
 
-    deinit {
-        unsafe bytes.withUnsafeMutableBytes { buffer in
-            if let address = buffer.baseAddress { unsafe explicit_bzero(address, buffer.count) }
-        }
-    }
+    deinit { bytes.wipe() }
 
     /// The value that tells, without the body, whether this is the key of the file called `fileID`.
     func check(fileID: [UInt8], _ cryptography: any Cryptography) throws(CredentialError) -> [UInt8] {

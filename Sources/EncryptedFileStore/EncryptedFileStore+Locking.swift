@@ -36,7 +36,7 @@ extension EncryptedFileStore {
             store = OpenedStore(header: header, items: store.items, key: dataKey, origin: store.origin)
         }
         if let old { keys.forget(old.fileID) }
-        try removePrevious(of: group)
+        try forgetPast(of: group)
     }
 }
 

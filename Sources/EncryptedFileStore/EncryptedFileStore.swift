@@ -69,8 +69,11 @@ package struct EncryptedFileStore: SecretStore {
 
     package func remove(_ item: SecretItem) throws(CredentialError) {
         // A group without a file does not get one for this.
-        guard try read(item) != nil else { return }
-        try update(item.group) { store throws(CredentialError) in store.items.remove(item) }
+        if try read(item) != nil {
+            try update(item.group) { store throws(CredentialError) in store.items.remove(item) }
+        }
+        // Also where it was gone already: an earlier removal may have failed in between.
+        try forgetPast(of: item.group)
     }
 
     // MARK: Files
@@ -104,12 +107,7 @@ package struct EncryptedFileStore: SecretStore {
     ) throws(CredentialError) {
         try asStoreFailure { () throws(CredentialError) in
             let folder = try PrivateDirectory.create(Self.folder(of: group), below: dataHome)
-            let locks = try PrivateDirectory.create(Self.folder(of: group) + ["locks"], below: dataHome)
-            guard let lock = try FileLock.take("store.lock", in: locks, seconds: Self.patience) else {
-                throw CredentialError(
-                    .lockTimeout,
-                    "other processes have been writing \(Self.shownPath(Self.fileName, in: folder)) for too long")
-            }
+            let lock = try lock(group, folder)
             defer { lock.release() }
             let before = try load(folder)
             var after = if let before { before } else { try newStore(openedBy: newKey) }
@@ -117,6 +115,32 @@ package struct EncryptedFileStore: SecretStore {
             if let before, before.hasSameContent(as: after), case .current = before.origin { return }
             try replace(after, in: folder)
         }
+    }
+
+    /// Puts a copy of the current generation in the place of the one before, so that what was removed is in neither.
+    ///
+    /// - Throws: ``ErrorCode/storeUnavailable``, ``ErrorCode/storeDamaged``, ``ErrorCode/storeLocked``.
+    package func forgetPast(of group: KeychainGroup) throws(CredentialError) {
+        try asStoreFailure { () throws(CredentialError) in
+            guard let folder = try PrivateDirectory.open(Self.folder(of: group), below: dataHome),
+                let previous = try folder.read(Self.previousName, limit: Self.sizeLimit)
+            else { return }
+            let lock = try lock(group, folder)
+            defer { lock.release() }
+            // Only a current generation that can be opened may take the other's place: one of them is always good.
+            guard case .current(let current) = try load(folder)?.origin, current != previous else { return }
+            try folder.write(current, to: Self.previousName)
+        }
+    }
+
+    private func lock(
+        _ group: KeychainGroup, _ folder: borrowing PrivateDirectory
+    ) throws(CredentialError) -> FileLock {
+        let locks = try PrivateDirectory.create(Self.folder(of: group) + ["locks"], below: dataHome)
+        if let lock = try FileLock.take("store.lock", in: locks, seconds: Self.patience) { return lock }
+        throw CredentialError(
+            .lockTimeout,
+            "other processes have been writing \(Self.shownPath(Self.fileName, in: folder)) for too long")
     }
 
     private func newStore(openedBy newKey: StoreKey?) throws(CredentialError) -> OpenedStore {

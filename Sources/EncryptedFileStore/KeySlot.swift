@@ -1,4 +1,5 @@
 import CredentialCore
+import LinuxPlatform
 
 /// One wrapping of a file's data key: whoever has the slot's own secret has the data key.
 struct KeySlot: Equatable {
@@ -35,7 +36,8 @@ struct KeySlot: Equatable {
         _ cryptography: any Cryptography
     ) throws(CredentialError) {
         let salt = random.bytes(32)
-        let wrapping = try Self.wrappingKey(kind, secret: secret, salt: salt, cryptography)
+        var wrapping = try Self.wrappingKey(kind, secret: secret, salt: salt, cryptography)
+        defer { wrapping.wipe() }
         let wrapped = try cryptography.seal(
             key.bytes, key: wrapping, nonce: Self.nonce,
             authenticating: fileID + Self.prefix(kind: kind, salt: salt))
@@ -48,7 +50,8 @@ struct KeySlot: Equatable {
     func unwrap(
         secret: [UInt8], fileID: [UInt8], _ cryptography: any Cryptography
     ) throws(CredentialError) -> DataKey? {
-        let wrapping = try Self.wrappingKey(kind, secret: secret, salt: salt, cryptography)
+        var wrapping = try Self.wrappingKey(kind, secret: secret, salt: salt, cryptography)
+        defer { wrapping.wipe() }
         return try cryptography.open(
             wrapped, key: wrapping, nonce: Self.nonce,
             authenticating: fileID + Self.prefix(kind: kind, salt: salt)
@@ -89,19 +92,18 @@ struct KeySlot: Equatable {
 
     /// A wrapping key encrypts once, as its salt is never used again.
     private static let nonce = [UInt8](repeating: 0, count: 12)
+    private static let info = "credmgr file store v1: key slot"
 
     private static func wrappingKey(
         _ kind: Kind, secret: [UInt8], salt: [UInt8], _ cryptography: any Cryptography
     ) throws(CredentialError) -> [UInt8] {
-        let material =
-            switch kind {
-            case .passphrase(let cost):
-                try cryptography.scrypt(
-                    secret, salt: salt, cost: 1 << UInt64(cost.logarithm), blockSize: UInt64(cost.blockSize),
-                    parallelism: UInt64(cost.parallelism), length: DataKey.size)
-            case .keyFile: secret
-            }
-        return try cryptography.deriveKey(
-            from: material, salt: salt, info: "credmgr file store v1: key slot", length: DataKey.size)
+        guard case .passphrase(let cost) = kind else {
+            return try cryptography.deriveKey(from: secret, salt: salt, info: info, length: DataKey.size)
+        }
+        var material = try cryptography.scrypt(
+            secret, salt: salt, cost: 1 << UInt64(cost.logarithm), blockSize: UInt64(cost.blockSize),
+            parallelism: UInt64(cost.parallelism), length: DataKey.size)
+        defer { material.wipe() }
+        return try cryptography.deriveKey(from: material, salt: salt, info: info, length: DataKey.size)
     }
 }

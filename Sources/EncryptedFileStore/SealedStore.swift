@@ -1,4 +1,5 @@
 import CredentialCore
+import LinuxPlatform
 
 /// A store's file taken apart, its body still closed.
 struct SealedStore {
@@ -33,11 +34,13 @@ struct SealedStore {
     ///
     /// - Throws: ``ErrorCode/storeDamaged``.
     func items(_ key: DataKey, _ cryptography: any Cryptography) throws(CredentialError) -> StoreItems {
-        let bodyKey = try key.bodyKey(salt: header.bodySalt, cryptography)
+        var bodyKey = try key.bodyKey(salt: header.bodySalt, cryptography)
+        defer { bodyKey.wipe() }
         guard
-            let plaintext = try cryptography.open(
+            var plaintext = try cryptography.open(
                 body, key: bodyKey, nonce: Self.nonce, authenticating: headerBytes)
         else { throw StoreHeader.damaged(path, "its content was changed") }
+        defer { plaintext.wipe() }
         guard let items = StoreItems(plaintext) else {
             throw StoreHeader.damaged(path, "its content makes no sense")
         }
@@ -53,7 +56,11 @@ struct SealedStore {
         // White space at the end is still the same JSON.
         let padding = step - plaintext.count % step
         plaintext += [UInt8](repeating: UInt8(ascii: " "), count: padding)
-        let bodyKey = try key.bodyKey(salt: header.bodySalt, cryptography)
+        var bodyKey = try key.bodyKey(salt: header.bodySalt, cryptography)
+        defer {
+            bodyKey.wipe()
+            plaintext.wipe()
+        }
         return headerBytes
             + (try cryptography.seal(plaintext, key: bodyKey, nonce: nonce, authenticating: headerBytes))
     }

@@ -1,4 +1,5 @@
 import CredentialCore
+import LinuxPlatform
 import Synchronization
 
 /// Finds the data keys of files, and remembers them while the process lives.
@@ -31,10 +32,11 @@ final class StoreKeys: Sendable {
         {
             return remember(key, header)
         }
-        if header.slots.contains(where: { $0.kind == .keyFile }), let secret = try keyFile.read(),
-            let key = try open(header, secret: secret, path: path, where: { $0 == .keyFile })
-        {
-            return remember(key, header)
+        if header.slots.contains(where: { $0.kind == .keyFile }), var secret = try keyFile.read() {
+            defer { secret.wipe() }
+            if let key = try open(header, secret: secret, path: path, where: { $0 == .keyFile }) {
+                return remember(key, header)
+            }
         }
         guard hasPassphrase else {
             throw CredentialError(
@@ -73,7 +75,9 @@ final class StoreKeys: Sendable {
     private func open(
         _ header: StoreHeader, _ passphrase: Secret, path: String
     ) throws(CredentialError) -> DataKey? {
-        try open(header, secret: Array(passphrase.reveal().utf8), path: path, where: { $0 != .keyFile })
+        var secret = Array(passphrase.reveal().utf8)
+        defer { secret.wipe() }
+        return try open(header, secret: secret, path: path, where: { $0 != .keyFile })
     }
 
     /// What a new file is opened with: the passphrase where the user has configured one, else the key file.
@@ -113,16 +117,18 @@ final class StoreKeys: Sendable {
         guard cost.isAcceptable else {
             throw CredentialError(.configuration, "the cost of the passphrase is beyond the limits")
         }
+        var secret = Array(passphrase.reveal().utf8)
+        defer { secret.wipe() }
         return try KeySlot(
-            wrapping: key, kind: .passphrase(cost), secret: Array(passphrase.reveal().utf8), fileID: fileID,
-            random: random, cryptography)
+            wrapping: key, kind: .passphrase(cost), secret: secret, fileID: fileID, random: random, cryptography)
     }
 
     /// A slot that the key file opens; makes the key file where there is none.
     func keyFileSlot(for key: DataKey, fileID: [UInt8]) throws(CredentialError) -> KeySlot {
-        try KeySlot(
-            wrapping: key, kind: .keyFile, secret: try keyFile.readOrMake(random), fileID: fileID, random: random,
-            cryptography)
+        var secret = try keyFile.readOrMake(random)
+        defer { secret.wipe() }
+        return try KeySlot(
+            wrapping: key, kind: .keyFile, secret: secret, fileID: fileID, random: random, cryptography)
     }
 
     /// Forgets the key of a file, here and in the cache.

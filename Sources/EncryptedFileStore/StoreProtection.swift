@@ -18,7 +18,8 @@ extension StoreProtection {
                 protectsAgainst:
                     "whoever gets the store's file without the key file, and other users of this machine",
                 doesNotProtectAgainst: "whoever gets both files, as from a stolen disk that is not encrypted or a "
-                    + "backup of the whole data folder, nor programs that run as you, nor the administrator")
+                    + "backup of the whole data folder, nor programs that run as you, nor the administrator",
+                isUnlockedByPeople: passphrases > 0)
             return
         }
         self.init(

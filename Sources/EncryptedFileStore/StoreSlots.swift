@@ -47,7 +47,7 @@ extension EncryptedFileStore {
         }
     }
 
-    /// Removes the slot at `index` of ``slots(of:)``, and the generation before, which that slot still opens.
+    /// Removes the slot at `index` of ``slots(of:)``, and the generation before, which that slot opens.
     ///
     /// The data key stays as it is: whoever has the slot's secret and an old copy of the file has the data key.
     ///
@@ -63,15 +63,7 @@ extension EncryptedFileStore {
             }
             store.header.slots.remove(at: index)
         }
-        try removePrevious(of: group)
-    }
-
-    /// Removes the generation before.
-    func removePrevious(of group: KeychainGroup) throws(CredentialError) {
-        try asStoreFailure { () throws(CredentialError) in
-            let folder = try PrivateDirectory.open(Self.folder(of: group), below: dataHome)
-            try folder?.remove(Self.previousName)
-        }
+        try forgetPast(of: group)
     }
 
     /// The header of a group's file; `nil` where there is no file.

@@ -38,10 +38,12 @@ package enum DeadlineThread {
         unsafe pthread_attr_init(&attributes)
         defer { unsafe pthread_attr_destroy(&attributes) }
         unsafe pthread_attr_setdetachstate(&attributes, Int32(PTHREAD_CREATE_DETACHED))
-        // Threads inherit the mask, also those that a library starts on this one: signals stay with the caller.
+        // Threads inherit the mask, also those that a library starts on this one: signals stay with the caller. Those
+        // that a library ends the process with are its own.
         var all = sigset_t()
         var previous = sigset_t()
         unsafe sigfillset(&all)
+        for own in [SIGABRT, SIGTRAP] { unsafe sigdelset(&all, own) }
         unsafe pthread_sigmask(SIG_SETMASK, &all, &previous)
         defer { unsafe pthread_sigmask(SIG_SETMASK, &previous, nil) }
 

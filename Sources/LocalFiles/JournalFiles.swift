@@ -13,6 +13,15 @@ package struct JournalFiles: GenerationJournal {
     /// Keeps the journals of the groups in `folders`.
     package init(_ folders: GroupFolders) { self.folders = folders }
 
+    /// The accounts that have a record.
+    ///
+    /// - Throws: ``ErrorCode/inputOutput``.
+    package func accounts(in group: KeychainGroup) throws(CredentialError) -> [String] {
+        guard let folder = try folders.open(.journal, of: group) else { return [] }
+        // Beside them lie room set aside, and temporary files, whose names begin with a dot.
+        return try folder.names().filter { !$0.hasPrefix(".") && !$0.hasSuffix(Self.reserveSuffix) }
+    }
+
     /// The sealed record, or `nil` where there is none.
     ///
     /// - Throws: ``ErrorCode/inputOutput``.

@@ -25,7 +25,7 @@ package final class RedirectListener: Sendable {
     ///   - path: the path of the redirect URI as it is registered, or an unpredictable one; starts with `/`.
     ///   - ports: tried in order; 0 is any free port.
     ///   - host: how the redirect URI is registered.
-    ///   - random: makes the word that allows the one script there is.
+    ///   - random: makes the word that allows the scripts of the pages.
     /// - Throws: ``ErrorCode/temporary`` when every port is taken; ``ErrorCode/configuration`` for a path that is
     ///   none; ``ErrorCode/internalFault`` when libmicrohttpd is not installed.
     package init(
@@ -155,7 +155,8 @@ private final class Desk: Sendable {
             return refusal(400)
         }
         let url = "http://\(authority)\(path)?\(answer)"
-        let page = FormFields(query: answer)["error"] == nil ? RedirectPage.received : RedirectPage.refused
+        let isRefusal = FormFields(query: answer)["error"] != nil
+        let page = isRefusal ? RedirectPage.refused(nonce: nonce) : RedirectPage.received(nonce: nonce)
         if state.withLock({ $0.finished.contains(url) }) { return page.response(200) }
         guard let accepts = state.wait(seconds: Self.patience, for: { $0.accepts }) else { return refusal(503) }
         guard accepts(url) else { return refusal(400) }

@@ -1,16 +1,25 @@
 /// The pages a browser shows at the end of its way. None repeats anything of the request.
 enum RedirectPage {
+    /// Takes the provider's answer, the code above all, out of the address bar and the tab's history. A second
+    /// request, for an address without it, could come when nobody listens any more.
+    private static let forget = "history.replaceState(null, \"\", location.pathname);"
+
     /// The sign-in reached this program.
-    static let received = HTMLPage(
-        title: "Sign-in received", content: "<p>You can close this page and return to the terminal.</p>")
+    static func received(nonce: String) -> HTMLPage {
+        HTMLPage(
+            title: "Sign-in received", content: "<p>You can close this page and return to the terminal.</p>",
+            script: forget, nonce: nonce)
+    }
 
     /// The provider reported that there is no sign-in.
-    static let refused = HTMLPage(
-        title: "Not signed in",
-        content: """
-            <p>The sign-in was cancelled or refused. The terminal says why.</p>
-            <p>You can close this page and return to the terminal.</p>
-            """)
+    static func refused(nonce: String) -> HTMLPage {
+        HTMLPage(
+            title: "Not signed in",
+            content: """
+                <p>The sign-in was cancelled or refused. The terminal says why.</p>
+                <p>You can close this page and return to the terminal.</p>
+                """, script: forget, nonce: nonce)
+    }
 
     /// The request is not the one that is waited for.
     static let unexpected = HTMLPage(

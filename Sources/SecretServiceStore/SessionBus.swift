@@ -2,8 +2,9 @@ import Glibc
 
 /// Where the session bus of this user is.
 package enum SessionBus {
-    /// The address of a bus that exists already, in the order that D-Bus clients look for it: the environment,
-    /// `$XDG_RUNTIME_DIR/bus`, `/run/user/UID/bus`. The sockets count only when they are the user's own.
+    /// The address of a bus that exists already, as D-Bus clients look for it: the environment, then
+    /// `$XDG_RUNTIME_DIR/bus`; where there is no such variable, as in cron jobs, `/run/user/UID/bus`, which is what
+    /// logind would have set it to. The sockets count only when they are the user's own.
     ///
     /// - Returns: `nil` when there is none. Starting one is never part of the answer: `autolaunch:` is left out.
     package static func address(environment: [String: String]) -> String? {
@@ -11,10 +12,10 @@ package enum SessionBus {
             let usable = given.split(separator: ";").filter { !$0.hasPrefix("autolaunch:") }
             if !usable.isEmpty { return usable.joined(separator: ";") }
         }
-        let folders = [environment["XDG_RUNTIME_DIR"], "/run/user/\(geteuid())"]
-        return folders.compactMap { $0 }.map { $0 + "/bus" }.first(where: isOwnSocket).map {
-            "unix:path=" + escaped($0)
-        }
+        // Another folder than logind's means another session: its bus or none, as GLib and libdbus have it.
+        let given = environment["XDG_RUNTIME_DIR"].flatMap { $0.isEmpty ? nil : $0 }
+        let socket = (given ?? "/run/user/\(geteuid())") + "/bus"
+        return isOwnSocket(socket) ? "unix:path=" + escaped(socket) : nil
     }
 
     private static func isOwnSocket(_ path: String) -> Bool {

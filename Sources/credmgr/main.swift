@@ -5,6 +5,7 @@ import LinuxPlatform
 
 // Before anything else: what a crash or another process could read.
 let caller = ProcessHygiene.harden()
+AbortNotice.install()
 
 let words = Program.words(of: CommandLine.arguments)
 let status: Int32

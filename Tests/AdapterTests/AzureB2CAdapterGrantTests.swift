@@ -34,6 +34,21 @@ import Testing
         #expect(issued.grant.adapterState["tid"]?.string == B2CFixture.tenantID)
     }
 
+    @Test func `a renewal carries the type's header fields and parameters, as the sign-in did`() throws {
+        var fixture = try B2CFixture()
+        fixture.type.headers = ["X-Mine": "1"]
+        fixture.type.tokenParameters = ["ui_locales": "ru"]
+        let grant = try fixture.signIn().tokens.grant
+        let idToken = try fixture.world.signer.sign(fixture.claims(nonce: nil))
+        fixture.provider.expect("POST", B2CFixture.token, fixture.reply(idToken: idToken))
+        _ = try refresh(fixture, grant)
+        let sent = fixture.provider.received.filter { $0.form["grant_type"] != nil }
+        #expect(sent.map { $0.form["grant_type"] } == ["authorization_code", "refresh_token"])
+        for request in sent {
+            #expect(request.header("x-mine") == "1" && request.form["ui_locales"] == "ru")
+        }
+    }
+
     @Test(
         arguments: [
             ["oid": "eve", "sub": "eve"], ["sub": "eve"], ["oid": "eve"], ["tfp": "b2c_1_sign_up"],

@@ -175,6 +175,42 @@ struct B2CFixture {
         #expect(error?.code == .validationFailed)
     }
 
+    @Test(arguments: [
+        ("https://login.example.com/\(B2CFixture.tenantID)/v2.0/", true),
+        ("https://login.example.com/tfp/\(B2CFixture.tenantID)/b2c_1_sign_in/v2.0/", true),
+        (B2CFixture.issuer, false), ("https://login.example.com/00000000-52b4-4f0e-9a61-0c2f4e8b1d77/v2.0/", false),
+        ("https://login.example.org/\(B2CFixture.tenantID)/v2.0/", false),
+    ]) func `takes the issuer of a custom domain where the type names it, and no other`(
+        issuer: String, isGood: Bool
+    ) throws {
+        var fixture = try B2CFixture()
+        fixture.type.issuer = "https://login.example.com/\(B2CFixture.tenantID)/v2.0/"
+        let metadata = B2CFixture.metadata.with(["issuer": .string(issuer)])
+        guard !isGood else {
+            _ = try fixture.begin(metadata: metadata)
+            return
+        }
+        let error = #expect(throws: CredentialError.self) { try fixture.begin(metadata: metadata) }
+        #expect(error?.code == .validationFailed)
+    }
+
+    @Test(arguments: [
+        "https://login.example.com/v2.0/", "https://login.example.com/exampleb2c.onmicrosoft.com/v2.0/",
+    ]) func `an issuer must name the tenant by its GUID`(issuer: String) throws {
+        var fixture = try B2CFixture()
+        fixture.type.issuer = issuer
+        let error = #expect(throws: CredentialError.self) { try fixture.adapter.check(fixture.type) }
+        #expect(error?.code == .configuration)
+    }
+
+    @Test func `registers no clients, and says so before anything is sent`() throws {
+        let fixture = try B2CFixture()
+        let error = #expect(throws: CredentialError.self) { try fixture.adapter.checkRegistration() }
+        #expect(error?.code == .unsupported)
+        #expect(error?.message == "dynamic client registration does not exist at Azure AD B2C")
+        #expect(fixture.provider.received.isEmpty)
+    }
+
     @Test func `refuses keys at another host`() throws {
         let fixture = try B2CFixture()
         let error = #expect(throws: CredentialError.self) {
@@ -343,7 +379,8 @@ struct B2CFixture {
 
     @Test(
         arguments: [
-            { $0.clientID = "" }, { $0.tenant = nil }, { $0.issuer = B2CFixture.issuer }, { $0.flow = .device },
+            { $0.clientID = "" }, { $0.tenant = nil }, { $0.issuer = "https://login.example.com/" },
+            { $0.flow = .device },
             { $0.defaultPolicy = "no thing" }, { $0.passwordResetPolicy = "no thing" },
             { $0.authorizeParameters = ["p": "x"] },
             { $0.endpoints[.revocation] = "https://exampleb2c.b2clogin.com/revoke" },

@@ -116,6 +116,22 @@ struct GenericFixture {
         #expect(fixture.provider.missing == 0)
     }
 
+    @Test(arguments: [(true, 600), (false, 31_536_000)] as [(Bool, Int64)])
+    func `a token that tells no end lasts where nothing could renew it`(isRenewable: Bool, seconds: Int64) throws {
+        let fixture = try GenericFixture()
+        let (_, fields, pending) = try fixture.begin()
+        fixture.provider.expect("GET", "https://op.example/keys", fixture.world.signer.keySet)
+        let idToken = try fixture.world.signer.sign(fixture.claims(nonce: fields["nonce"]))
+        var reply = try #require(fixture.reply(idToken: idToken).object)
+        reply["expires_in"] = nil
+        if !isRenewable { reply["refresh_token"] = nil }
+        fixture.provider.expect("POST", "https://op.example/token", .object(reply))
+        let result = try fixture.adapter.resume(
+            fixture.request(), pending: pending, with: fixture.answer(fields["state"]), in: fixture.world.context
+        ).result()
+        #expect(result.tokens.accessToken?.expiresAt == fixture.world.context.clock.now.adding(seconds))
+    }
+
     @Test func `finishes in another process, found by what is pending`() throws {
         let fixture = try GenericFixture()
         let (_, fields, pending) = try fixture.begin()

@@ -95,7 +95,7 @@ import Testing
             try SettingsPlistTests.read(bytes, name: "Tool")
         }
         #expect(error.code == .configuration)
-        #expect(error.message.hasPrefix("settings.plist cannot be imported: "))
+        #expect(error.message.hasPrefix("settings.plist cannot be used: "))
         #expect(error.message.contains(row.words), "\(error.message)")
         #expect(error.details.contains { $0.contains("refused") })
     }

@@ -209,6 +209,31 @@ import Testing
         #expect(own.clientSecret == .literal(Secret("s3cret")))
     }
 
+    @Test(arguments: [
+        ("form-a", "<key>bhh</key>", "<key>client_ID</key>", "did you mean 'clientID'?"),
+        ("form-b", "<key>fullScreen</key>", "<key>fullScrene</key>", "did you mean 'fullScreen'?"),
+    ]) func `an unknown key of settings in a folder of types is an error, in an import it is reported`(
+        name: String, key: String, slip: String, hint: String
+    ) throws {
+        let bytes = try Self.fixture(name, replacing: [key: slip])
+        let error = try #require(throws: CredentialError.self) {
+            try SettingsPlist.definition(bytes, name: "Mine", isPrivate: true, place: "/etc/Mine.plist")
+        }
+        #expect(error.code == .configuration)
+        let shown = slip.dropFirst(5).prefix { $0 != "<" }
+        #expect(error.message.hasPrefix("/etc/Mine.plist cannot be used: key \(shown), line "))
+        #expect(error.message.hasSuffix("is unknown, \(hint)"))
+        let report = try Self.read(bytes, name: "Mine").report
+        #expect(report.first { $0.key == shown }?.fate == .ignored)
+    }
+
+    @Test(arguments: ["form-a", "form-a-sample", "form-b", "form-b-skeleton", "form-c"])
+    func `the samples' own settings work as they are in a folder of types`(name: String) throws {
+        let type = try SettingsPlist.definition(
+            try Self.fixture(name), name: "Mine", isPrivate: true, place: "/etc/Mine.plist")
+        #expect(type.name == "Mine")
+    }
+
     @Test func `settings are told from definitions`() throws {
         #expect(SettingsPlist.recognises(try Self.fixture("form-a")))
         #expect(SettingsPlist.recognises(try Self.fixture("form-b-placeholders")))

@@ -113,6 +113,9 @@ private final class MemoryJournal: GenerationJournal {
         if fails.withLock({ $0 }) { throw CredentialError(.inputOutput, "the disk is full") }
     }
 
+    func accounts(in group: KeychainGroup) throws(CredentialError) -> [String] {
+        records.withLock { $0.keys.sorted() }
+    }
     func read(_ account: String, in group: KeychainGroup) throws(CredentialError) -> [UInt8]? {
         records.withLock { $0[account] }
     }

@@ -31,12 +31,35 @@ import Testing
         ["types", "add", "T", "--client-id", "x", "--issuer", "http://i.example"],
         ["types", "add", "T", "--client-id", "x", "--issuer", "https://i.example", "--param", "x=y"],
         ["types", "add", "T", "--client-id", "x", "--issuer", "https://i.example", "--param", "authorize:state=y"],
-        ["types", "import"], ["types", "import", "/nowhere"],
+        ["types", "import"], ["types", "import", "/nowhere"], ["types", "import", "/"], ["types", "import", "."],
+        ["login", "--type", "X", "--print-url", "--complete", "-"],
+        ["types", "add", "T", "--adapter", "azure-b2c", "--register"],
+        ["types", "add", "T", "--adapter", "azure-b2c", "--register", "--issuer", "https://i.invalid"],
     ])
     func `What makes no sense is exit 2 and leaves no trace`(words: [String]) throws {
         let home = try Home()
         try home.run(words, exits: 2)
         #expect(home.files.isEmpty)
+    }
+
+    @Test(arguments: [
+        (["accounts", "extra"], "unexpected argument 'extra'"),
+        (["types", "add", "a/b"], "'a/b' is not a valid name of an account type"),
+        (["accounts", "--group", "a/b"], "'a/b' is not a valid name of a keychain group"),
+        (["types", "add", "T", "--client-id", "x", "--issuer", "ftp://x"], "key 'issuer' is not an https URL"),
+        (["types", "add", "T", "--client-id", "x"], "no provider is named"),
+        (
+            ["types", "add", "T", "--adapter", "azure-b2c", "--register"],
+            "dynamic client registration does not exist at Azure AD B2C"
+        ),
+        (
+            ["login", "--type", "X", "--print-url", "--complete", "-"],
+            "--print-url and --complete are two halves: one call each"
+        ),
+    ])
+    func `What makes no sense is said in the words of who typed it`(words: [String], message: String) throws {
+        let error = try Home().run(words, exits: 2).standardError
+        #expect(error.hasPrefix("credmgr: error: \(message)\n"))
     }
 
     @Test(arguments: [
@@ -107,8 +130,8 @@ import Testing
             atPath: home.path + "/config/credmgr/types/Folder.json", withIntermediateDirectories: true)
         #expect(mkfifo(home.path + "/config/credmgr/types/Pipe.json", 0o600) == 0)
         #expect(mkfifo(home.path + "/pipe", 0o600) == 0)
-        for name in ["Folder", "Pipe"] { #expect([1, 2].contains(try status(home, ["token", "--type", name]))) }
-        #expect([1, 2].contains(try status(home, ["types", "import", home.path + "/pipe"])))
+        for name in ["Folder", "Pipe"] { #expect(try status(home, ["token", "--type", name]) == 2) }
+        #expect(try status(home, ["types", "import", home.path + "/pipe"]) == 2)
     }
 
     private func status(_ home: Home, _ words: [String]) throws -> Int32 {

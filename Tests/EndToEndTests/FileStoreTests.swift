@@ -42,8 +42,9 @@ import Testing
         let home = try Home(), tenant = try DemoTenant()
         try tenant.define(at: home)
         let login = try home.run(["login", "--type", DemoTenant.typeName, "--print-url"])
-        #expect(login.standardError.components(separatedBy: "encrypted file").count == 2)
-        try home.run(["login", "--complete", try tenant.redirect(from: login.line)])
+        #expect(login.standardError.isEmpty)
+        let done = try home.run(["login", "--complete", try tenant.redirect(from: login.line)])
+        #expect(done.standardError.components(separatedBy: "encrypted file").count == 2)
         let quiet = try home.run(["token"])
         #expect(quiet.standardError.isEmpty)
         let status = try home.json(["store", "status", "--json"]).array

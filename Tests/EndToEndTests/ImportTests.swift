@@ -111,6 +111,19 @@ import Testing
         #expect(types.array?.first?.object?["client_id"]?.string == DemoTenant.clientID)
     }
 
+    @Test func `An unknown key of a plist is reported by the import, and an error where it is looked up`() throws {
+        let home = try Home()
+        var settings = AppSettings(base: nowhere)
+        settings["keychian"] = .text("other")
+        let file = try home.write(settings.plist, to: "config/credmgr/types/Looked.plist")
+        let error = try home.run(["token", "--type", "Looked"], exits: 2).standardError
+        #expect(
+            error.contains("\(file) cannot be used: key keychian, line 25, is unknown, did you mean 'keychain'?"))
+        let report = try home.run(["types", "import", file, "--name", "Imported"]).standardOutput
+        #expect(report.contains("keychian (line 25) ignored: unknown key, did you mean 'keychain'?"))
+        try home.run(["token", "--type", "Imported"], exits: 3)
+    }
+
     @Test func `A definition in JSON is imported too`() throws {
         let home = try Home()
         let file = try home.write(

@@ -6,19 +6,6 @@ import TestSupport
 import Testing
 
 @Suite struct `The program as a process` {
-    @Test func `The demo plays to its end, and leaves nothing behind`() throws {
-        let home = try Home()
-        let outcome = try home.run(["demo"])
-        for words in [
-            "types import settings.plist", "B2C_Acccount", "carol@example.com", "bob@example.com", "buy milk",
-            "(exit status 4)", "logout",
-        ] {
-            #expect(outcome.standardOutput.contains(words), "\(words)")
-        }
-        #expect(!outcome.standardOutput.contains("credmgr: warning"))
-        #expect(home.files.isEmpty)
-    }
-
     @Test(arguments: [SIGINT, SIGTERM])
     func `An interrupted sign-in leaves no account and no listener`(number: Int32) throws {
         let home = try Home(), tenant = try DemoTenant()

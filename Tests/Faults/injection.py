@@ -67,10 +67,8 @@ def fail_calls(program, store, name, short=False):
                             scene.judge(result, "none")
                             scene.tally["faults"] -= 1
                             continue
-                    # A reply that never arrives, or a worker that libgcrypt ends after it: the provider has
-                    # replaced the refresh token by one nobody has.
-                    is_lost = call.startswith("recv") or (call == "openat" and store == "secret-service")
-                    scene.judge(result, f"{call} {number} {error}", revocable=is_lost)
+                    # A reply that never arrives: the provider has replaced the refresh token by one nobody has.
+                    scene.judge(result, f"{call} {number} {error}", revocable=call.startswith("recv"))
     finally:
         scene.stop()
         if os.path.exists(log):

@@ -41,8 +41,9 @@ locked-prompt-unlocks item-locked silent-ReadAlias silent-OpenSession silent-Sea
 silent-SetSecret silent-CreateItem silent-Delete silent-Unlock slow too-slow secret-empty secret-truncated
 secret-garbage secret-foreign-key secret-wrong-session secret-bad-parameters key-refused key-refused-twice plain-only
 key-malformed duplicates restart-once restart-always stray-replies elsewhere vanishing-item wrong-type hostile-error
-crash-on-GetSecret crash-on-CreateItem create-dismissed create-lost create-error set-lost set-error delete-dismissed
-delete-lost delete-error
+crash-on-GetSecret crash-on-CreateItem crash-after-CreateItem create-dismissed create-dismissed-says-stored
+create-prompt-crash create-prompt-silent create-lost create-error set-lost set-error delete-dismissed delete-lost
+delete-error
 """.split()
 
 arguments = argparse.ArgumentParser()
@@ -197,9 +198,10 @@ def unlock(path, objects):
 def create_item(path, properties, secret, replace):
     if fault == "create-error":
         raise Refusal("org.freedesktop.DBus.Error.Failed", "no space left on device")
-    if fault == "create-dismissed":
-        return "oo", [dbus.ObjectPath("/"), dbus.ObjectPath(PROMPT + "/dismiss")]
     item = f"{COLLECTION}/{state['next']}"
+    if fault.startswith(("create-dismissed", "create-prompt")):
+        said = item if fault == "create-dismissed-says-stored" else "/"
+        return "oo", [dbus.ObjectPath(said), dbus.ObjectPath(PROMPT + "/dismiss")]
     if fault != "create-lost":
         state["next"] += 1
         attributes = properties["org.freedesktop.Secret.Item.Attributes"]
@@ -210,6 +212,8 @@ def create_item(path, properties, secret, replace):
             "modified": state["next"],
         }
         save()
+        if fault == "crash-after-CreateItem":
+            os._exit(1)
     return "oo", [dbus.ObjectPath(item), dbus.ObjectPath("/")]
 
 
@@ -260,9 +264,9 @@ def delete(path):
 
 
 def prompt(path, window):
-    if fault == "locked-prompt-crash":
+    if fault in ("locked-prompt-crash", "create-prompt-crash"):
         GLib.idle_add(os._exit, 1)
-    elif fault != "locked-prompt-silent":
+    elif fault not in ("locked-prompt-silent", "create-prompt-silent"):
         GLib.idle_add(complete, path, path.endswith("/dismiss") or fault == "locked-dismissed")
     return "", []
 

@@ -21,6 +21,9 @@ package struct FuzzTarget: Sendable {
         .redirect, .challenge, .form, .webAddress, .foreignText, .times, .base64, .propertyList, .settings,
         .typeFile,
         .configuration, .registry, .tokenSet, .eventLine, .fileStore, .storeItems,
+        .pluginManifest, .pluginReply, .resourceDiscovery, .registrationReply, .signInReply, .clientReply,
+        .proofNonce, .cachedToken, .refreshAnswer, .refreshRequest, .preset, .replyHead, .formFields,
+        .gitCredential, .foreignFile,
     ]
 }
 

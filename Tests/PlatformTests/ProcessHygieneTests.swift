@@ -30,6 +30,21 @@ import Testing
         }
     }
 
+    @Test(arguments: [SIGABRT, SIGTRAP])
+    func `a library that ends the process leaves a message and a documented exit status`(number: Int32) async throws
+    {
+        let result = await #expect(processExitsWith: .exitCode(1), observing: [\.standardErrorContent]) {
+            [number] in
+            _ = ProcessHygiene.harden()
+            AbortNotice.install()
+            // The test's thread may hold signals back; abort() does not mind.
+            if number == SIGABRT { abort() } else { raise(number) }
+        }
+        let errors = String(decoding: try #require(result).standardErrorContent, as: UTF8.self)
+        #expect(errors.hasPrefix("credmgr: error: a library gave up"))
+        #expect(errors.split(separator: "\n").allSatisfy { $0.hasPrefix("credmgr: ") })
+    }
+
     @Test func `a write to a closed pipe does not end a hardened process`() async {
         await #expect(processExitsWith: .exitCode(3)) {
             _ = ProcessHygiene.harden()

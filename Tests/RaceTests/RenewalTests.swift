@@ -22,7 +22,7 @@ import Testing
 
     @Test func `refresh renews every account of every group and ends with the worst status`() throws {
         let track = try Track()
-        try track.signIn()
+        let lost = try track.signIn()
         try track.run(["refresh", "--all", "--account", "x"], exits: 2)
         track.provider.revokeRefreshTokens()
         let words = [
@@ -33,6 +33,10 @@ import Testing
         let result = try track.run(["refresh", "--all", "--min-valid", minimum], exits: 4)
         #expect(result.errors.contains("renewed"))
         #expect(result.errors.contains("credmgr login"))
+        // Which of the accounts failed.
+        #expect(
+            result.errors.contains("error: account type Reader, alice@example.com (\(lost)): "),
+            "\(result.errors)")
         let statuses = try JSONValue.parse(Array(try track.run(["accounts", "--json"]).output.utf8)).array?
             .map { "\($0.object?["group"]?.string ?? "") \($0.object?["status"]?.string ?? "")" }
         #expect(statuses == ["other active", "race needs-login"])
@@ -40,10 +44,13 @@ import Testing
 
     @Test func `a refresh that fails for now ends with 6 while the old token is still given`() throws {
         let track = try Track()
-        try track.signIn()
+        let account = try track.signIn()
         let minimum = track.outliveTokens()
         track.provider.change { $0.failures = -1 }
-        try track.run(["refresh", "--all", "--min-valid", minimum], exits: 6)
+        let failed = try track.run(["refresh", "--all", "--min-valid", minimum], exits: 6)
+        #expect(
+            failed.errors.contains("error: account type Reader, alice@example.com (\(account)): "),
+            "\(failed.errors)")
         #expect(try track.run(["token", "--min-valid", minimum]).errors.contains("could not be renewed"))
     }
 

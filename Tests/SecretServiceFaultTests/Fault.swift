@@ -59,6 +59,7 @@ struct Fault: Sendable, CustomTestStringConvertible {
         Fault("too-slow", 5, 5, 5),
         Fault("crash-on-GetSecret", 5, 5, 5),
         Fault("crash-on-CreateItem", 0, 5, 0),
+        Fault("crash-after-CreateItem", 0, 5, 0),
         Fault("restart-once", 0, 0, 0),
         Fault("restart-always", 5, 5, 5),
         // Locked.
@@ -89,6 +90,9 @@ struct Fault: Sendable, CustomTestStringConvertible {
         Fault("hostile-error", 5, 5, 5),
         // What is written. A known account's new tokens then wait in the journal.
         Fault("create-dismissed", 0, 7, 0),
+        Fault("create-dismissed-says-stored", 0, 7, 0),
+        Fault("create-prompt-crash", 0, 5, 0, display: true),
+        Fault("create-prompt-silent", 0, 5, 0, display: true, options: ["--timeout", "2"]),
         Fault("create-lost", 0, 5, 0),
         Fault("create-error", 0, 5, 0),
         Fault("set-lost", 0, 0, 0, .alice),

@@ -139,7 +139,7 @@ struct SecretServiceFaultTests {
             let accounts = try home.accounts()
             guard outcome.exitStatus == 0 else {
                 report.check(accounts == [original.account], "\(fault.name): a failed login left an account")
-                return
+                return try afterFailedLogin(fault, home, service, &report)
             }
             let account = String(outcome.standardOutput.prefix { $0 != "\t" })
             report.check(accounts.contains(account), "\(fault.name): login left no account")
@@ -159,6 +159,24 @@ struct SecretServiceFaultTests {
             report.check(
                 try healthy.tokenSets()[account] != before[account], "\(fault.name): the journal was not stored")
         }
+    }
+
+    /// What a failed sign-in has left in the keyring is an account after the next one.
+    private static func afterFailedLogin(
+        _ fault: Fault, _ home: Home, _ service: FaultyService, _ report: inout Report
+    ) throws {
+        guard try service.tokenSets().count > 1 else { return }
+        service.stop()
+        let healthy = try FaultyService(state: home.path + "/../state.json", fault: "healthy")
+        defer { healthy.stop() }
+        let home = Home(path: home.path, bus: healthy.environment)
+        let redirect = try SignedInHome.redirect(of: fault.person, at: home)
+        report.check(
+            try home.run(["login", "--complete", redirect]).exitStatus == 0, "\(fault.name): no login afterwards")
+        report.check(
+            try Set(home.accounts()) == Set(healthy.tokenSets().keys),
+            "\(fault.name): a secret without an account stays in the keyring")
+        report.check(try home.accounts().count == 2, "\(fault.name): two accounts of one person")
     }
 
     private static func logout(_ fault: Fault, _ original: SignedInHome, _ report: inout Report) throws {

@@ -29,6 +29,7 @@ final class SignedInHome: Sendable {
             keys: [DemoSigningKey(kid: "k", privateKey: key.privateKey, publicJWK: key.publicJWK)],
             cryptography: LibCryptography(), clock: SystemClock(), random: SystemRandom())
         let base = try provider.start()
+        Canary.watch { [weak provider] in provider?.secrets ?? [] }
         folder = try TemporaryFolder()
         let service = try FaultyService(state: folder.path + "/state.json", fault: "healthy")
         defer { service.stop() }
@@ -41,19 +42,22 @@ final class SignedInHome: Sendable {
                 "sign-in", "--client-id", "580e250c-8f26-49d0-bee8-1c078add1609", "--redirect-uri",
                 "urn:ietf:wg:oauth:2.0:oob",
             ])
-        func redirect(_ user: DemoUser) throws -> String {
-            let url = try home.expect(0, ["login", "--type", Self.type, "--print-url"]).standardOutput
-            var robot = DemoSignIn(username: user.email, password: user.password)
-            return try robot.run(url.trimmingCharacters(in: .newlines), delivers: false)
-        }
-        let (alice, bob) = (DemoUser.standard[0], DemoUser.standard[1])
-        let output = try home.expect(0, ["login", "--complete", try redirect(alice)]).standardOutput
+        let output = try home.expect(0, ["login", "--complete", try Self.redirect(of: .alice, at: home)])
+            .standardOutput
         account = String(output.prefix { $0 != "\t" })
         token = try home.expect(0, ["token", "--type", Self.type]).standardOutput
         var redirects: [String: String] = [:]
-        for fault in Fault.all { redirects[fault.name] = try redirect(fault.person == .alice ? alice : bob) }
-        redirects["damaged"] = try redirect(alice)
+        for fault in Fault.all { redirects[fault.name] = try Self.redirect(of: fault.person, at: home) }
+        redirects["damaged"] = try Self.redirect(of: .alice, at: home)
         self.redirects = redirects
+    }
+
+    /// Begins a sign-in in a home and signs the person in on the provider's pages: where the browser ends.
+    static func redirect(of person: Fault.Person, at home: Home) throws -> String {
+        let url = try home.expect(0, ["login", "--type", Self.type, "--print-url"]).standardOutput
+        let user = DemoUser.standard[person == .alice ? 0 : 1]
+        var robot = DemoSignIn(username: user.email, password: user.password)
+        return try robot.run(url.trimmingCharacters(in: .newlines), delivers: false)
     }
 
     deinit { provider.stop() }

@@ -81,6 +81,53 @@ import Testing
         }
     }
 
+    @Test func `a missing key file is the problem that is named, and no other`() throws {
+        let scene = try Scene()
+        try scene.signIn(ids, in: scene.file)
+        try FileManager.default.removeItem(atPath: scene.dataHome + "/credmgr/file-store.key")
+        let problems = try scene.problems()
+        #expect(problems.count == 1)
+        #expect(problems.first?.contains("file-store.key is missing") == true)
+        let outcome = try scene.run(["doctor"])
+        #expect(outcome.standardOutput.contains("restore the key file from a backup"))
+        #expect(!outcome.standardOutput.contains("secrets where they should be"))
+        #expect(!outcome.standardOutput.contains("store unlock"))
+        try Data("{}".utf8).write(to: URL(fileURLWithPath: scene.groupFolder + "/accounts.json"))
+        #expect(try !scene.run(["doctor"]).standardOutput.contains("store unlock"))
+    }
+
+    @Test func `that no provider was asked is said`() throws {
+        let scene = try Scene()
+        #expect(try !scene.run(["doctor"]).standardOutput.contains("endpoints"))
+        let added = try scene.run(["types", "add", "Tasks", "--issuer", "https://id.invalid", "--client-id", "c"])
+        #expect(added.exitStatus == 0)
+        let outcome = try scene.run(["doctor"])
+        #expect(outcome.exitStatus == 0)
+        #expect(outcome.standardOutput.contains("note     endpoints: no provider was asked"))
+    }
+
+    @Test func `that accounts may be missing is said once a day, and by doctor each time`() throws {
+        let scene = try Scene()
+        try scene.signIn(ids, in: scene.file)
+        try Data("{}".utf8).write(to: URL(fileURLWithPath: scene.groupFolder + "/accounts.json"))
+        #expect(try scene.run(["accounts"]).standardError.contains("may be missing"))
+        #expect(try !scene.run(["accounts"]).standardError.contains("may be missing"))
+        #expect(try scene.problems().contains { $0.contains("may be missing") })
+        try scene.registry.update(scene.group) { (registry) throws(CredentialError) in
+            registry.rebuildToldAt = registry.rebuildToldAt?.adding(-86_400)
+        }
+        #expect(try scene.run(["accounts"]).standardError.contains("may be missing"))
+    }
+
+    @Test func `a store that is not there has no words on its protection`() throws {
+        let scene = try Scene()
+        try scene.signIn(ids, in: scene.file)
+        let status = try scene.run(["store", "status"]).standardOutput
+        #expect(status.contains("secret-service: unavailable"))
+        #expect(!status.contains("desktop's keyring"))
+        #expect(status.contains("encrypted with the key file"))
+    }
+
     @Test func `modes and files left behind are found and put right`() throws {
         let scene = try Scene()
         try scene.signIn(ids, in: scene.file)
@@ -116,14 +163,6 @@ import Testing
             #expect(!outcome.standardOutput.contains(word), "\(word) in \(outcome.standardOutput)")
         }
         #expect(outcome.standardOutput.contains("~/data/credmgr"))
-    }
-
-    @Test func `dates of replies are read`() {
-        #expect(HTTPDate.instant("Sun, 06 Nov 1994 08:49:37 GMT")?.epochSeconds == 784_111_777)
-        #expect(HTTPDate.instant("Thu, 29 Feb 2024 23:59:60 GMT")?.epochSeconds == 1_709_251_200)
-        for text in ["", "Sun, 06 Nov 1994 08:49:37 UTC", "Sun, 6 Nov 1994 08:49:37 GMT", "06 Nov 1994 08:49:37"] {
-            #expect(HTTPDate.instant(text) == nil)
-        }
     }
 
     @Test func `longer words are hidden first`() {

@@ -65,6 +65,7 @@ final class Scene: Sendable {
 
     /// Makes accounts with token sets in a store and entries in the registry.
     func signIn(_ ids: [String], in store: any SecretStore) throws {
+        Canary.watch { Set(ids.map { "refresh-" + $0 }) }
         for id in ids {
             let set = try Self.tokenSet(id, in: store.kind)
             try store.write(set.encoded(), for: item(id), label: "credmgr: Tasks \(id)")

@@ -88,6 +88,35 @@ import Testing
         #expect(fixture.reports.count == 1)
     }
 
+    @Test func `what was removed is in neither generation, and both are good`() throws {
+        let fixture = try twoGenerations()
+        let store = fixture.store()
+        try store.write([7], for: item("b"), label: "")
+        try store.remove(item("a"))
+        #expect(try fixture.bytes(fixture.previousFile) == fixture.bytes(fixture.file))
+        try damage(fixture)
+        #expect(try fixture.store().read(item("a")) == nil)
+        #expect(try fixture.store().read(item("b")) == [7])
+    }
+
+    @Test func `a removal that was interrupted between the generations is ended by the next`() throws {
+        let fixture = try twoGenerations()
+        let before = try fixture.bytes(fixture.file)
+        let store = fixture.store()
+        try store.remove(item("a"))
+        try fixture.overwrite(fixture.previousFile, with: before)
+        try store.remove(item("a"))
+        #expect(try fixture.bytes(fixture.previousFile) == fixture.bytes(fixture.file))
+    }
+
+    @Test func `without a good current generation the one before stays`() throws {
+        let fixture = try twoGenerations()
+        try damage(fixture)
+        let before = try fixture.bytes(fixture.previousFile)
+        try fixture.store().forgetPast(of: .standard)
+        #expect(try fixture.bytes(fixture.previousFile) == before)
+    }
+
     @Test func `a missing file with a generation before it is damage, not emptiness`() throws {
         let fixture = try twoGenerations()
         try FileManager.default.removeItem(atPath: fixture.file)

@@ -140,7 +140,7 @@ import Testing
         try fixture.store().write([1], for: item("a"), label: "x")
         let oldKey = try fixture.bytes(fixture.keyFile)
         try fixture.store().setKey(.passphrase(Secret("right")), of: .standard)
-        #expect(!FileManager.default.fileExists(atPath: fixture.previousFile))
+        #expect(try fixture.bytes(fixture.previousFile) == fixture.bytes(fixture.file))
         #expect(try fixture.bytes(fixture.keyFile) == oldKey)
         #expect(throws: CredentialError.self) { try fixture.store().read(item("a")) }
         let store = fixture.store(passphrase: "right")
@@ -221,7 +221,7 @@ import Testing
         #expect(try store.slots(of: .standard) == [.keyFile, .passphrase(cheap), .passphrase(dearer)])
         try store.removeSlot(at: 0, of: .standard)
         #expect(try store.slots(of: .standard) == [.passphrase(cheap), .passphrase(dearer)])
-        #expect(!FileManager.default.fileExists(atPath: fixture.previousFile))
+        #expect(try fixture.bytes(fixture.previousFile) == fixture.bytes(fixture.file))
         #expect(throws: CredentialError.self) { try fixture.store().read(item("a")) }
         for passphrase in ["one", "two"] {
             #expect(try fixture.store(passphrase: passphrase).read(item("a")) == [1])

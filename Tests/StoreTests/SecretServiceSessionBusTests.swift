@@ -24,7 +24,13 @@ import Testing
         let folder = try TemporaryFolder()
         try Data().write(to: URL(fileURLWithPath: folder.path + "/bus"))
         let address = SessionBus.address(environment: ["XDG_RUNTIME_DIR": folder.path])
-        #expect(address?.contains(folder.path) != true)
+        #expect(address == nil)
+    }
+
+    @Test func `another runtime folder than logind's means its bus or none`() throws {
+        let folder = try TemporaryFolder()
+        #expect(SessionBus.address(environment: ["XDG_RUNTIME_DIR": folder.path]) == nil)
+        #expect(SessionBus.address(environment: ["XDG_RUNTIME_DIR": ""]) == SessionBus.address(environment: [:]))
     }
 
     @Test func `an address says unusual bytes in hexadecimal`() throws {

@@ -94,6 +94,19 @@ struct SecretServiceTroubleTests {
         }
     }
 
+    @Test func `a connection that breaks is made anew`() async {
+        await #expect(processExitsWith: .success) {
+            let keyring = try PrivateKeyring()
+            defer { keyring.stop() }
+            let store = keyring.store()
+            for byte in UInt8(1)...5 {
+                try store.write([byte], for: .example("a"), label: "credmgr: x")
+                try #require(breakBusConnections() > 0)
+                #expect(try store.read(.example("a")) == [byte])
+            }
+        }
+    }
+
     @Test func `what GLib complains about does not get to standard error`() async throws {
         let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
             let keyring = try PrivateKeyring(.nobody)
@@ -104,6 +117,20 @@ struct SecretServiceTroubleTests {
         }
         let errors = String(decoding: try #require(result).standardErrorContent, as: UTF8.self)
         #expect(!errors.contains("CRITICAL"))
+    }
+}
+
+/// Breaks this process's connections to a bus, and counts them.
+private func breakBusConnections() -> Int {
+    (Int32(3)..<256).count { descriptor in
+        var address = sockaddr_un()
+        var size = socklen_t(MemoryLayout<sockaddr_un>.size)
+        let status = withUnsafeMutablePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { getpeername(descriptor, $0, &size) }
+        }
+        let path = withUnsafeBytes(of: &address.sun_path) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
+        guard status == 0, address.sun_family == sa_family_t(AF_UNIX), path.hasSuffix("/bus") else { return false }
+        return shutdown(descriptor, Int32(SHUT_RDWR)) == 0
     }
 }
 

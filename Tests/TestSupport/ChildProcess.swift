@@ -27,6 +27,8 @@ public struct ChildProcess: Sendable {
     }
 
     /// Runs the program to its end, or kills it after `seconds`.
+    ///
+    /// - Throws: also when it is `credmgr` and shows a secret that ``Canary`` watches over.
     public func run(input: String = "", seconds: Double = 60) throws -> Outcome {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: program)
@@ -59,9 +61,11 @@ public struct ChildProcess: Sendable {
         group.wait()
         timer.cancel()
         let status = process.terminationStatus
-        return Outcome(
+        let outcome = Outcome(
             standardOutput: collected.text(isError: false), standardError: collected.text(isError: true),
             exitStatus: process.terminationReason == .uncaughtSignal ? 128 + status : status)
+        if program.hasSuffix("/credmgr") { try Canary.check(outcome, of: arguments) }
+        return outcome
     }
 
     private final class Collected: @unchecked Sendable {

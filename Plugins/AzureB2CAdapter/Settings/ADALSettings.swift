@@ -56,7 +56,7 @@ struct ADALSettings {
             draft.use("showClaims", "as show_claims")
         }
         for (key, reason) in Self.ignored where draft.settings[key] != nil { draft.ignore(key, reason) }
-        draft.ignoreRest(known: Self.keys)
+        draft.readRest(known: Self.keys, options)
         return try draft.finished(place: place)
     }
 

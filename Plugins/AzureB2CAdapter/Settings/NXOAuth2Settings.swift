@@ -34,7 +34,7 @@ struct NXOAuth2Settings {
         }
         // The scopes stand in the sample's code, not in its settings.
         draft.setScope(["openid", draft.type.clientID], exact: options.exact, key: "(scope)")
-        draft.ignoreRest(known: Self.keys)
+        draft.readRest(known: Self.keys, options)
         return try draft.finished(place: place)
     }
 

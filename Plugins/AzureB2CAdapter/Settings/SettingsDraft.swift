@@ -103,10 +103,14 @@ struct SettingsDraft {
     /// Notes every key that no rule has taken up.
     ///
     /// - Parameter known: the keys of this form, for the nearest one.
-    mutating func ignoreRest(known: [String]) {
+    mutating func readRest(known: [String], _ options: SettingsPlist.Options) {
         for entry in settings.entries where fate(of: entry.key) == nil {
             let nearest = NearestWord.to(entry.key, among: known).map { ", did you mean '\($0)'?" } ?? ""
-            ignore(entry.key, "unknown key\(nearest)")
+            if options.refusesUnknownKeys {
+                refuse(entry.key, "is unknown\(nearest)")
+            } else {
+                ignore(entry.key, "unknown key\(nearest)")
+            }
         }
     }
 
@@ -131,7 +135,7 @@ struct SettingsDraft {
                 "key \(ForeignText.shown(line.key, limit: 60))\(line.line.map { ", line \($0)," } ?? "") \(line.text)"
             }
             throw CredentialError(
-                .configuration, "\(place) cannot be imported: \(reasons.joined(separator: "; "))",
+                .configuration, "\(place) cannot be used: \(reasons.joined(separator: "; "))",
                 details: report.map { ForeignText.shown($0.description) })
         }
         return (type, report)

@@ -20,10 +20,15 @@ package enum SettingsPlist {
     package static func `import`(
         _ bytes: [UInt8], name: String? = nil, fix: Bool = false, exact: Bool = false, place: String
     ) throws(CredentialError) -> (type: AccountType, report: [ImportLine]) {
+        try read(bytes, name, Options(fix: fix, exact: exact, refusesUnknownKeys: false), place)
+    }
+
+    private static func read(
+        _ bytes: [UInt8], _ name: String?, _ options: Options, _ place: String
+    ) throws(CredentialError) -> (type: AccountType, report: [ImportLine]) {
         guard let settings = try PropertyList.parse(bytes, place: place).dictionary else {
             throw CredentialError(.configuration, "\(place) must hold a dictionary of settings")
         }
-        let options = Options(fix: fix, exact: exact)
         switch (settings["authURL"] != nil, settings["authority"] != nil) {
         case (true, false):
             var form = NXOAuth2Settings(settings, options)
@@ -45,12 +50,13 @@ package enum SettingsPlist {
     /// Reads settings that stand in a folder of account types, as ``AccountTypeCatalog`` wants it: named by their
     /// file, nothing mended.
     ///
-    /// - Throws: as ``import(_:name:fix:exact:place:)``; ``ErrorCode/configuration`` too for a client secret in a
-    ///   file that others may read.
+    /// - Throws: as ``import(_:name:fix:exact:place:)``; ``ErrorCode/configuration`` too for a key that is unknown,
+    ///   which nobody would see reported here, and for a client secret in a file that others may read.
     package static func definition(
         _ bytes: [UInt8], name: String, isPrivate: Bool, place: String
     ) throws(CredentialError) -> AccountType {
-        let type = try `import`(bytes, name: name, place: place).type
+        let options = Options(fix: false, exact: false, refusesUnknownKeys: true)
+        let type = try read(bytes, name, options, place).type
         if !isPrivate, type.clientSecret != nil {
             throw CredentialError(
                 .configuration, "key clientSecret holds a secret that others may read in \(place)",
@@ -71,5 +77,7 @@ package enum SettingsPlist {
     struct Options {
         let fix: Bool
         let exact: Bool
+        /// Whether a key that no form knows is an error.
+        let refusesUnknownKeys: Bool
     }
 }

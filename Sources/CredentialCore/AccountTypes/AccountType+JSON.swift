@@ -21,32 +21,32 @@ extension AccountType {
     ///   - json: the members of the definition.
     ///   - isPrivateFile: whether only the user can read the file (mode 0600): only there may a secret be written
     ///     out.
-    ///   - place: the file, for messages.
+    ///   - place: the file, for messages; `nil` when the members come from elsewhere.
     /// - Throws: ``ErrorCode/usage`` for a bad name; ``ErrorCode/configuration``, naming key and file, for an
     ///   unknown key, or a value of the wrong kind or form.
     public init(
-        name: String, json: JSONObject, isPrivateFile: Bool, place: String
+        name: String, json: JSONObject, isPrivateFile: Bool, place: String?
     ) throws(CredentialError) {
         let name = try Name.checked(name, kind: "account type")
         let reader = try DefinitionReader(json, known: Self.keys, place: place)
         guard let clientID = try reader.string("client_id", DefinitionRule.clientID) else {
             throw reader.fault("client_id", "is missing")
         }
-        self.init(name: name, adapter: try Self.adapter(reader, place: place), clientID: clientID)
+        self.init(name: name, adapter: try Self.adapter(reader, place), clientID: clientID)
         try readProvider(reader)
         try readClient(reader, isPrivateFile: isPrivateFile)
         try readRequests(reader)
         try readB2C(reader)
     }
 
-    private static func adapter(_ reader: DefinitionReader, place: String) throws(CredentialError) -> String {
+    private static func adapter(_ reader: DefinitionReader, _ place: String?) throws(CredentialError) -> String {
         if let adapter = try reader.string("adapter", DefinitionRule.name) { return adapter }
         if ["tenant", "authority", "policies"].contains(where: reader.has) { return "azure-b2c" }
         if reader.has("issuer") || Endpoint.allCases.contains(where: { reader.has($0.rawValue) }) {
             return "oauth2"
         }
         throw CredentialError(
-            .configuration, "no provider in \(place)",
+            .configuration, place.map { "no provider in \($0)" } ?? "no provider is named",
             hint: "give 'issuer' or the endpoints, or 'tenant' or 'authority' for Azure AD B2C, or 'adapter'")
     }
 

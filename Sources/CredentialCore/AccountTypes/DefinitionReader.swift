@@ -3,25 +3,26 @@ package import StrictJSON
 /// Reads the members of a configuration file; each error names the key, the file and what was expected.
 package struct DefinitionReader {
     private let members: JSONObject
-    private let place: String
+    private let place: String?
     private let path: String
 
     /// Takes an object to read.
     ///
     /// - Parameters:
     ///   - known: the keys it may have.
-    ///   - place: the file, for messages.
+    ///   - place: the file, for messages; `nil` when it is none.
     ///   - path: the key that the object stands at, with a dot at its end; empty for the whole file.
     /// - Throws: ``ErrorCode/configuration`` for a key that is not known, naming the nearest one.
-    package init(_ members: JSONObject, known: [String], place: String, at path: String = "")
+    package init(_ members: JSONObject, known: [String], place: String?, at path: String = "")
         throws(CredentialError)
     {
         self.members = members
         self.place = place
         self.path = path
+        let ending = place.map { " in \($0)" } ?? ""
         for key in members.keys where !known.contains(key) {
             throw CredentialError(
-                .configuration, "unknown key '\(path)\(ForeignText.shown(key, limit: 60))' in \(place)",
+                .configuration, "unknown key '\(path)\(ForeignText.shown(key, limit: 60))'\(ending)",
                 hint: NearestWord.to(key, among: known).map { "did you mean '\(path)\($0)'?" }
                     ?? "known keys: \(known.joined(separator: ", "))")
         }
@@ -142,7 +143,8 @@ package struct DefinitionReader {
 
     /// The error for a value that does not do.
     package func fault(_ key: String, _ problem: String, hint: String? = nil) -> CredentialError {
-        CredentialError(.configuration, "key '\(path)\(key)' \(problem) in \(place)", hint: hint)
+        let problem = place.map { "\(problem) in \($0)" } ?? problem
+        return CredentialError(.configuration, "key '\(path)\(key)' \(problem)", hint: hint)
     }
 
     /// The error for a value of the wrong kind.
@@ -151,7 +153,7 @@ package struct DefinitionReader {
     }
 
     private func wrongKind(_ key: String, _ value: JSONValue, expected: String) -> CredentialError {
-        fault(key, "must be \(expected), not \(value.kindDescription),")
+        fault(key, "must be \(expected), not \(value.kindDescription)\(place == nil ? "" : ",")")
     }
 
     private func check(_ text: String, at key: String, _ rule: (String) -> String?) throws(CredentialError) {

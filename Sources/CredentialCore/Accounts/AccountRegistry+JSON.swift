@@ -13,6 +13,7 @@ extension AccountRegistry {
         for (type, id) in defaults.sorted(by: { $0.key < $1.key }) { byType[type] = .string(id) }
         json["defaults"] = .object(byType)
         if needsRebuild { json["needs_rebuild"] = true }
+        json["rebuild_told_at"] = rebuildToldAt.map { .integer($0.epochSeconds) }
         return json
     }
 
@@ -43,5 +44,6 @@ extension AccountRegistry {
             defaults[type] = id
         }
         needsRebuild = json["needs_rebuild"]?.bool ?? false
+        rebuildToldAt = json["rebuild_told_at"]?.integer.map(Instant.init)
     }
 }

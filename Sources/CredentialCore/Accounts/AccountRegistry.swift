@@ -7,6 +7,8 @@ public struct AccountRegistry: Sendable, Hashable {
     /// Whether a damaged document was set aside and the accounts still have to be taken up from the stores. It stays
     /// set until an update clears it.
     public var needsRebuild = false
+    /// When the user was last told that accounts may be missing.
+    public var rebuildToldAt: Instant?
 
     /// Makes an empty registry.
     public init() {}

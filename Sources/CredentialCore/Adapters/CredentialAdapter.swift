@@ -19,6 +19,11 @@ public protocol CredentialAdapter: Sendable {
     /// - Throws: ``ErrorCode/configuration``, naming the key.
     func check(_ type: AccountType) throws(CredentialError)
 
+    /// Checks that the provider registers clients on request (RFC 7591), without any network call.
+    ///
+    /// - Throws: ``ErrorCode/unsupported`` where it has none of that.
+    func checkRegistration() throws(CredentialError)
+
     /// The provider a type belongs to, without any network call; types with equal providers and client ids share
     /// their accounts.
     ///
@@ -48,6 +53,13 @@ public protocol CredentialAdapter: Sendable {
         _ request: SignInRequest, pending: JSONObject, with reply: InteractionReply, in context: AdapterContext
     ) throws(CredentialError) -> SignInStep
 
+    /// Takes over what another program of the same client obtained, as a sign-in of its own.
+    ///
+    /// - Throws: ``ErrorCode/unsupported`` where the provider's adapter cannot; else as ``refresh(_:in:)``.
+    func adopt(
+        _ token: ForeignToken, _ request: SignInRequest, in context: AdapterContext
+    ) throws(CredentialError) -> SignInResult
+
     /// Renews a grant.
     ///
     /// - Throws: ``ErrorCode/signInRequired`` when the provider says that the grant is gone;
@@ -74,6 +86,24 @@ public protocol CredentialAdapter: Sendable {
 }
 
 extension CredentialAdapter {
+    /// Refuses.
+    public func adopt(
+        _ token: ForeignToken, _ request: SignInRequest, in context: AdapterContext
+    ) throws(CredentialError) -> SignInResult {
+        throw CredentialError(
+            .unsupported, "the adapter \(name) cannot take over sign-ins of other programs",
+            hint: "credmgr login --type \(request.type.name)")
+    }
+
+    /// For providers where a person registers clients.
+    ///
+    /// - Throws: ``ErrorCode/unsupported``.
+    public func checkRegistration() throws(CredentialError) {
+        throw CredentialError(
+            .unsupported, "the adapter \(name) cannot register clients",
+            hint: "register one at the provider, and give its --client-id")
+    }
+
     /// For providers without introspection.
     ///
     /// - Throws: ``ErrorCode/unsupported``.

@@ -1,6 +1,11 @@
 /// Keeps, per account, the sealed token set of a generation in flight, until a later run has read that generation
 /// from the account's store.
 public protocol GenerationJournal: Sendable {
+    /// The accounts that have a record.
+    ///
+    /// - Throws: ``ErrorCode/inputOutput``.
+    func accounts(in group: KeychainGroup) throws(CredentialError) -> [String]
+
     /// The sealed record, or `nil` where there is none.
     ///
     /// - Throws: ``ErrorCode/inputOutput``.

@@ -59,10 +59,15 @@ public protocol SecretStore: Sendable {
     /// - Throws: as ``read(_:)``.
     func write(_ secret: [UInt8], for item: SecretItem, label: String) throws(CredentialError)
 
-    /// Removes the secret; removing what is not there is no error.
+    /// Removes the secret, and what the store keeps of its past; removing what is not there is no error.
     ///
     /// - Throws: as ``read(_:)``.
     func remove(_ item: SecretItem) throws(CredentialError)
+
+    /// Drops what the store keeps of a group's past, so that what was replaced cannot be read from it any more.
+    ///
+    /// - Throws: as ``read(_:)``.
+    func forgetPast(of group: KeychainGroup) throws(CredentialError)
 
     /// All items of `group` of one kind.
     ///
@@ -107,6 +112,9 @@ extension SecretStore {
         _ = try items(of: group, kind: .tokenSet)
         return true
     }
+
+    /// Nothing: the store keeps only what is.
+    public func forgetPast(of group: KeychainGroup) throws(CredentialError) {}
 
     /// Leaves the store as it is.
     public func lock(_ group: KeychainGroup) throws(CredentialError) -> Bool { false }

@@ -1,5 +1,5 @@
 /// One refresh: ask the adapter, persist, tell. Runs under the account's lock.
-package struct RefreshOperation: GrantRefresher {
+package struct RefreshOperation: Sendable {
     private let adapters: AdapterRegistry
     private let context: AdapterContext
     private let repository: TokenSetRepository
@@ -20,7 +20,10 @@ package struct RefreshOperation: GrantRefresher {
         self.events = events
     }
 
-    package func refresh(_ job: RefreshJob, holding lock: any HeldLock) throws(CredentialError) -> RefreshOutcome {
+    /// Refreshes and persists. The caller holds the account's lock since before it read the job's token set.
+    ///
+    /// - Throws: as ``TokenRenewer/renew(_:holding:)``.
+    func refresh(_ job: RefreshJob) throws(CredentialError) -> RefreshOutcome {
         let adapter = try adapters.adapter(of: job.type)
         guard let grant = job.tokenSet.grants[job.key.policy] else {
             throw CredentialError(.internalFault, "a refresh without a grant for policy '\(job.key.policy)'")

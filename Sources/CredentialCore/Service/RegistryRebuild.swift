@@ -71,7 +71,10 @@ package struct RegistryRebuild: Sendable {
             let known = Set(registry.accounts.map(\.id))
             let missing = inventory.accounts.filter { !known.contains($0.id) }
             registry.accounts += missing
-            if inventory.unread.isEmpty || givesUp { registry.needsRebuild = false }
+            if inventory.unread.isEmpty || givesUp {
+                registry.needsRebuild = false
+                registry.rebuildToldAt = nil
+            }
             return missing
         }
         return (added, inventory.unread)

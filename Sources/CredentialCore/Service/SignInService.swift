@@ -45,20 +45,22 @@ package struct SignInService: Sendable {
         _ result: SignInResult, of type: AccountType, registration: Registration, policy: String,
         in group: KeychainGroup, store: StoreKind, forceNew: Bool
     ) throws(CredentialError) -> Outcome {
-        let known = try registry.read(group).accounts(of: registration).first {
-            ConstantTime.equal($0.subject, result.identity.subject)
+        repository.finishSignIns(in: group, locks: locks)
+        var known = forceNew ? nil : try self.known(result, registration, group)
+        var newcomers: (any HeldLock)?
+        defer { newcomers?.release() }
+        if known == nil, !forceNew {
+            // Two first sign-ins of one person may meet. Who comes second looks again, and finds the other's account.
+            newcomers = try locks.lock(Self.lockOfNewcomers, in: group, seconds: lockWait)
+            known = try self.known(result, registration, group)
         }
         let now = clock.now
-        let isNew = forceNew || known == nil
+        let isNew = known == nil
         var account =
-            isNew
-            ? Account(
+            known
+            ?? Account(
                 id: random.accountID(), type: type.name, adapter: type.adapter, registration: registration,
                 subject: result.identity.subject, store: store, now: now)
-            : known
-                ?? Account(
-                    id: random.accountID(), type: type.name, adapter: type.adapter, registration: registration,
-                    subject: result.identity.subject, store: store, now: now)
         let lock = try locks.lock(account.id, in: group, seconds: lockWait)
         defer { lock.release() }
 
@@ -92,10 +94,9 @@ package struct SignInService: Sendable {
         switch try repository.save(&set, in: group) {
         case .stored: break
         case .journaled(let failure):
-            // A first sign-in has no older item that could open the journal.
+            // A first sign-in has no older item that could open the journal. The store may have taken it all the
+            // same: where it cannot be removed now, the journal leads the next sign-in there.
             if isNew {
-                try repository.forgetJournal(account, in: group)
-                // The store may have taken it all the same; nothing would lead to it.
                 try? repository.remove(account, in: group)
                 throw failure
             }
@@ -113,13 +114,14 @@ package struct SignInService: Sendable {
                 registry[id: kept.id] = entry
             }
         } catch {
-            // Nothing would ever lead to the secrets of an account that is not listed. It may be listed all the
-            // same, where only making it durable failed.
+            // Only the journal leads to the secrets of an account that is not listed. It may be listed all the same,
+            // where only making it durable failed.
             if isNew, let listed = try? registry.read(group), listed[id: kept.id] == nil {
                 try? repository.remove(kept, in: group)
             }
             throw error
         }
+        if isNew, account.store == .file { try? repository.forgetJournal(account, in: group) }
         cache.drop(account.id, in: group)
         events.append(
             AccountEvent(
@@ -127,4 +129,17 @@ package struct SignInService: Sendable {
                 account: account.id, policy: policy.isEmpty ? nil : policy))
         return Outcome(account: account, isNew: isNew, warnings: warnings)
     }
+
+    /// The account of the person who has signed in.
+    private func known(
+        _ result: SignInResult, _ registration: Registration, _ group: KeychainGroup
+    ) throws(CredentialError) -> Account? {
+        try registry.read(group).accounts(of: registration).first {
+            ConstantTime.equal($0.subject, result.identity.subject)
+        }
+    }
+
+    /// The name of the lock that is held while an account is added; no account has it, as their ids are of hexadecimal
+    /// digits.
+    private static let lockOfNewcomers = "new-account"
 }

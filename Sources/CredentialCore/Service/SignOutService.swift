@@ -49,6 +49,7 @@ package struct SignOutService: Sendable {
                 throw CredentialError(
                     .temporary, "another process has changed \(account.id) meanwhile", hint: "try again")
             }
+            try repository.forgetPast(of: account, in: group)
             try registry.update(group) { (registry) throws(CredentialError) in
                 registry[id: account.id]?.policies.removeAll { $0 == policy }
             }

@@ -3,11 +3,12 @@
 /// Of each account one store is authoritative. The Secret Service acknowledges writes that it may still lose
 /// (KWallet for seconds, any of them at a power cut), so a generation on its way there is also kept sealed beside
 /// the registry until a later run has read it back; the encrypted file is durable by itself, so it is journaled only
-/// when writing it fails.
+/// when writing it fails. The first generation is always journaled: until the registry lists the account, nothing else
+/// leads to it.
 package struct TokenSetRepository: Sendable {
-    private let stores: any SecretStores
-    private let journal: any GenerationJournal
-    private let registry: any RegistryStore
+    let stores: any SecretStores
+    let journal: any GenerationJournal
+    let registry: any RegistryStore
     private let cryptography: any Cryptography
     private let random: any RandomSource
 
@@ -121,14 +122,14 @@ package struct TokenSetRepository: Sendable {
         }
         set.generation += 1
         var journalFailure: CredentialError?
-        if account.store == .secretService {
+        if account.store == .secretService || set.generation == 1 {
             do throws(CredentialError) { try writeJournal(set, group) } catch { journalFailure = error }
         }
         do throws(CredentialError) {
             try store.write(set.encoded(), for: item(account, group), label: label(account))
             return .stored
         } catch {
-            if account.store != .secretService {
+            if account.store != .secretService, set.generation > 1 {
                 do throws(CredentialError) { try writeJournal(set, group) } catch { journalFailure = error }
             }
             guard let journalFailure else { return .journaled(error) }
@@ -148,6 +149,13 @@ package struct TokenSetRepository: Sendable {
         }
         try stores.store(try place(of: account, in: group)).remove(item(account, group))
         try journal.remove(account.id, in: group)
+    }
+
+    /// Drops what the account's store keeps of the past, where tokens that were forgotten still stand.
+    ///
+    /// - Throws: the errors of ``SecretStore/forgetPast(of:)``.
+    package func forgetPast(of account: Account, in group: KeychainGroup) throws(CredentialError) {
+        try stores.store(try place(of: account, in: group)).forgetPast(of: group)
     }
 
     /// Drops what the journal keeps for an account.

@@ -9,8 +9,9 @@ public enum Name {
     /// - Throws: ``ErrorCode/usage`` when it does not.
     public static func checked(_ name: String, kind: String) throws(CredentialError) -> String {
         guard isValid(name) else {
+            let article = kind.first.map("aeiou".contains) == true ? "an" : "a"
             throw CredentialError(
-                .usage, "'\(ForeignText.shown(name, limit: 60))' is not a name for a \(kind)",
+                .usage, "'\(ForeignText.shown(name, limit: 60))' is not a valid name of \(article) \(kind)",
                 hint: "use 1 to 128 letters, digits, '.', '_' and '-', beginning with a letter or digit")
         }
         return name

@@ -6,9 +6,14 @@ public struct StoreProtection: Sendable, Equatable {
     public let protectsAgainst: String
     /// Against whom it does not.
     public let doesNotProtectAgainst: String
+    /// Whether a person can open it when it is locked.
+    public let isUnlockedByPeople: Bool
 
     /// Says it.
-    public init(summary: String, protectsAgainst: String, doesNotProtectAgainst: String) {
+    public init(
+        summary: String, protectsAgainst: String, doesNotProtectAgainst: String, isUnlockedByPeople: Bool = true
+    ) {
+        self.isUnlockedByPeople = isUnlockedByPeople
         self.summary = summary
         self.protectsAgainst = protectsAgainst
         self.doesNotProtectAgainst = doesNotProtectAgainst

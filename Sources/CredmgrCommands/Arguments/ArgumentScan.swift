@@ -45,8 +45,9 @@ struct ArgumentScan {
             path.append(word)
             command = table.command(path)
         } else if let command, command.role != .namespace,
-            !command.parameters.isEmpty || table.nextWords(after: path).isEmpty
+            !command.parameters.isEmpty || NearestWord.to(word, among: table.nextWords(after: path)) == nil
         {
+            // Without parameters an argument too many, which is said later; or else a slip in a further word.
             positionals.append(word)
         } else {
             commandIsUnknown = true

@@ -53,4 +53,20 @@ extension Session {
         }
         return Secret(String(text))
     }
+
+    /// A passphrase that the user makes up, asked for twice.
+    ///
+    /// - Throws: ``ErrorCode/usage`` where nobody can be asked or the two differ; ``ErrorCode/cancelled``.
+    func newPassphrase() throws(CredentialError) -> Secret {
+        guard mayAsk else {
+            throw CredentialError(
+                .usage, "the new passphrase cannot be asked for here", hint: "use --passphrase-file FILE")
+        }
+        let passphrase = try context.console.ask("New passphrase: ", isSecret: true)
+        guard !passphrase.isEmpty else { throw CredentialError(.cancelled, "no passphrase was entered") }
+        guard try context.console.ask("The same again: ", isSecret: true) == passphrase else {
+            throw CredentialError(.usage, "the two passphrases differ; nothing was changed")
+        }
+        return passphrase
+    }
 }

@@ -7,6 +7,9 @@ struct LoginCommand: Command {
     let arguments: ParsedArguments
 
     func run(_ session: Session) throws(CredentialError) {
+        if arguments.flag("print-url"), arguments.string("complete") != nil {
+            throw CredentialError(.usage, "--print-url and --complete are two halves: one call each")
+        }
         if let url = arguments.string("complete") {
             try complete(url == "-" ? try line(session) : url, session)
         } else if arguments.flag("print-url") {
@@ -21,14 +24,15 @@ struct LoginCommand: Command {
     private func signIn(_ session: Session) throws(CredentialError) {
         let stores = session.stores()
         let plan = try plan(session, stores)
-        let driver = SignInDriver(
+        var driver = SignInDriver(
             session: session, adapter: plan.adapter, adapterContext: session.adapterContext(stores),
             opensBrowser: !arguments.flag("no-browser"))
         do throws(CredentialError) {
             let result = try driver.run(plan.request)
             try finish(result, plan.request, plan.group, plan.store, arguments.flag("new"), session, stores)
         } catch {
-            tell(error, plan.request, plan.group, session)
+            // What is wrong with the call or the type before anybody was asked for anything is no failed sign-in.
+            if driver.hasAsked || error.code.exitStatus != 2 { tell(error, plan.request, plan.group, session) }
             throw error
         }
     }
@@ -45,7 +49,7 @@ struct LoginCommand: Command {
         guard case .interaction(.openURL(let address, let state), let pending) = step else {
             throw CredentialError(.internalFault, "the adapter gave no URL to open")
         }
-        let shelf = PendingSignIn.Shelf(store: try stores.store(plan.store), context: session.context)
+        let shelf = PendingSignIn.Shelf(store: try stores.store(plan.store.kind), context: session.context)
         try shelf.keep(
             PendingSignIn(
                 request: plan.request, group: plan.group, store: plan.store, forceNew: arguments.flag("new"),
@@ -85,7 +89,7 @@ struct LoginCommand: Command {
         var signIn = signIn
         signIn.pending = pending
         signIn.createdAt = session.context.clock.now
-        let shelf = PendingSignIn.Shelf(store: try stores.store(signIn.store), context: session.context)
+        let shelf = PendingSignIn.Shelf(store: try stores.store(signIn.store.kind), context: session.context)
         try shelf.keep(signIn, state: state)
         session.notices.say("The sign-in has a further page. Open this address:")
         session.notices.say("  \(address)")
@@ -137,7 +141,7 @@ struct LoginCommand: Command {
         let adapter: any CredentialAdapter
         let request: SignInRequest
         let group: KeychainGroup
-        let store: StoreKind
+        let store: StoreChoice
     }
 
     /// Everything that can be wrong before a person is asked for anything.
@@ -159,8 +163,7 @@ struct LoginCommand: Command {
         if request.loginHint == nil { request.loginHint = try knownUser(of: type, group, resolver, session) }
         if flow == .jwtBearer { request.username = arguments.string("username") }
         if flow == .password { try addPassword(to: &request, session) }
-        let store = try StoreChoice(session: session).choose(stores)
-        return Plan(adapter: adapter, request: request, group: group, store: store)
+        return Plan(adapter: adapter, request: request, group: group, store: try StoreChoice(session, stores))
     }
 
     private func type(_ session: Session, _ resolver: TargetResolver) throws(CredentialError) -> AccountType {
@@ -216,13 +219,14 @@ struct LoginCommand: Command {
     }
 
     private func finish(
-        _ result: SignInResult, _ request: SignInRequest, _ group: KeychainGroup, _ store: StoreKind,
+        _ result: SignInResult, _ request: SignInRequest, _ group: KeychainGroup, _ store: StoreChoice,
         _ forceNew: Bool, _ session: Session, _ stores: any SecretStores
     ) throws(CredentialError) {
         let registration = try TargetResolver(session).registration(of: request.type)
         let outcome = try session.signInService(stores).keep(
-            result, of: request.type, registration: registration, policy: request.policy, in: group, store: store,
-            forceNew: forceNew)
+            result, of: request.type, registration: registration, policy: request.policy, in: group,
+            store: store.kind, forceNew: forceNew)
+        if outcome.account.store == store.kind { store.tell("the sign-in", session) }
         for warning in outcome.warnings { session.notices.warning(warning) }
         try session.print("\(outcome.account.id)\t\(ForeignText.shown(outcome.account.shownName))\n")
         if arguments.flag("show-claims") || request.type.showClaims, let idToken = result.tokens.grant.idToken {

@@ -40,7 +40,8 @@ struct TypesAddCommand: Command {
             json["client_id"] = "unregistered"
         }
         try refuseSlips(json)
-        var type = try AccountType(name: name, json: json, isPrivateFile: true, place: "the options")
+        var type = try AccountType(name: name, json: json, isPrivateFile: true, place: nil)
+        if arguments.flag("register") { try session.context.adapters.adapter(of: type).checkRegistration() }
         try refuseUnknownSettings(of: type, preset, session)
         try session.catalog.checkFree(name, force: arguments.flag("force"))
         let metadata = try discover(&type, session)
@@ -53,8 +54,7 @@ struct TypesAddCommand: Command {
         }
         let adapter = try session.context.adapters.adapter(of: type)
         try adapter.check(type)
-        if let secret { try keep(secret, .clientSecret, "client secret", of: type, session) }
-        if let key { try keep(key, .privateKey, "private key", of: type, session) }
+        try keep([(.clientSecret, "client secret", secret), (.privateKey, "private key", key)], of: type, session)
         let path = try session.catalog.add(type, force: arguments.flag("force"))
         session.notices.note("account type \(name) is defined in \(path)")
         tellRedirectURI(of: type, adapter, session)
@@ -169,6 +169,7 @@ struct TypesAddCommand: Command {
         ("adapter", "adapter"), ("issuer", "issuer"), ("authorization-endpoint", "authorization_endpoint"),
         ("token-endpoint", "token_endpoint"), ("client-id", "client_id"), ("redirect-uri", "redirect_uri"),
         ("tenant", "tenant"), ("authority", "authority"), ("default-policy", "default_policy"),
+        ("password-reset-policy", "password_reset_policy"),
         ("keychain-group", "keychain_group"), ("api-base", "api_base"), ("flow", "flow"),
         ("auth-method", "token_endpoint_auth_method"), ("resource", "resource"), ("audience", "audience"),
         ("tls-certificate", "tls_client_certificate"), ("tls-key", "tls_client_key"),
@@ -207,13 +208,19 @@ struct TypesAddCommand: Command {
     }
 
     private func keep(
-        _ secret: Secret, _ secretKind: SecretItem.Kind, _ what: String, of type: AccountType, _ session: Session
+        _ secrets: [(kind: SecretItem.Kind, what: String, secret: Secret?)], of type: AccountType,
+        _ session: Session
     ) throws(CredentialError) {
+        guard secrets.contains(where: { $0.secret != nil }) else { return }
         let stores = session.stores()
-        let kind = try StoreChoice(session: session).choose(stores)
-        try stores.store(kind).write(
-            Array(secret.reveal().utf8),
-            for: SecretItem(group: type.keychainGroup, owner: type.name, kind: secretKind),
-            label: "credmgr: \(type.name) \(what)")
+        let choice = try StoreChoice(session, stores)
+        for (kind, what, secret) in secrets {
+            guard let secret else { continue }
+            try stores.store(choice.kind).write(
+                Array(secret.reveal().utf8),
+                for: SecretItem(group: type.keychainGroup, owner: type.name, kind: kind),
+                label: "credmgr: \(type.name) \(what)")
+        }
+        choice.tell("what is secret of the type", session)
     }
 }

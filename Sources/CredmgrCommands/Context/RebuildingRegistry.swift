@@ -8,16 +8,18 @@ import Synchronization
 struct RebuildingRegistry: RegistryStore {
     private let base: any RegistryStore
     private let stores: @Sendable (StoreOptions) -> any SecretStores
+    private let clock: any WallClock
     private let warn: @Sendable (String) -> Void
     private let tried = Attempts()
 
     /// Wraps `base`; nobody is asked anything for a rebuild.
     init(
         _ base: any RegistryStore, stores: @escaping @Sendable (StoreOptions) -> any SecretStores,
-        warn: @escaping @Sendable (String) -> Void
+        clock: any WallClock, warn: @escaping @Sendable (String) -> Void
     ) {
         self.base = base
         self.stores = stores
+        self.clock = clock
         self.warn = warn
     }
 
@@ -49,9 +51,15 @@ struct RebuildingRegistry: RegistryStore {
         }
         guard let unread = outcome.unread.first else { return }
         tried.note(unread.error, of: group)
+        // Once a day: a machine without a keyring may never be able to ask one.
+        if let told = try base.read(group).rebuildToldAt, (0..<86_400).contains(clock.now.seconds(since: told)) {
+            return
+        }
         warn(
             "accounts of group \(group) may be missing until the \(unread.store.shownName) can be read: "
-                + unread.error.message)
+                + "\(unread.error.message); 'credmgr doctor --fix' does without it")
+        let now = clock.now
+        try? base.update(group) { (registry) throws(CredentialError) in registry.rebuildToldAt = now }
     }
 
     /// What this process has tried: a rebuild is worth one try.

@@ -19,7 +19,9 @@ package struct Session: Sendable {
         context: CommandContext, options: GlobalOptions, notices: Notices
     ) throws(CredentialError) {
         var context = context
-        context.registry = RebuildingRegistry(context.registry, stores: context.stores) { notices.warning($0) }
+        context.registry = RebuildingRegistry(context.registry, stores: context.stores, clock: context.clock) {
+            notices.warning($0)
+        }
         self.context = context
         self.options = options
         self.notices = notices
@@ -107,18 +109,22 @@ package struct Session: Sendable {
             note: { [notices] in notices.detail($0) })
     }
 
-    /// Refreshes in this process.
-    package func refreshOperation(_ stores: any SecretStores) -> RefreshOperation {
-        RefreshOperation(
-            adapters: context.adapters, context: adapterContext(stores), repository: repository(stores),
-            registry: context.registry, cache: cache, events: context.events)
+    /// Renews tokens in this process.
+    package func tokenRenewal(_ stores: any SecretStores) -> TokenRenewal {
+        let repository = repository(stores)
+        return TokenRenewal(
+            repository: repository, registry: context.registry,
+            operation: RefreshOperation(
+                adapters: context.adapters, context: adapterContext(stores), repository: repository,
+                registry: context.registry, cache: cache, events: context.events),
+            cache: cache, clock: context.clock)
     }
 
     /// Gives tokens.
     package func tokenService(_ stores: any SecretStores) -> TokenService {
         TokenService(
-            repository: repository(stores), registry: context.registry, locks: context.locks,
-            refresher: DetachedRefresher(programs: context.programs, seconds: lockWait), cache: cache,
+            repository: repository(stores), locks: context.locks,
+            renewer: DetachedRenewer(programs: context.programs, seconds: lockWait), cache: cache,
             clock: context.clock, lockWait: lockWait)
     }
 

@@ -25,12 +25,26 @@ struct AccountRenewal {
                 throw signInRequired(account, "its secrets are gone from the \(account.store.shownName)")
             }
             for request in try requests(for: account, set, in: group) {
-                do throws(CredentialError) { try renew(request) } catch { failures.append(error) }
+                do throws(CredentialError) { try renew(request) } catch {
+                    failures.append(Self.named(error, account, type: request.type.name))
+                }
             }
         } catch {
-            failures.append(error)
+            failures.append(Self.named(error, account, type: account.type))
         }
         return failures
+    }
+
+    /// The error with what it is about in front: it may be told among those of many accounts.
+    private static func named(_ error: CredentialError, _ account: Account, type: String) -> CredentialError {
+        let name = shown(account)
+        let message = error.message.hasPrefix(name) ? error.message : "\(name): \(error.message)"
+        return CredentialError(
+            error.code, "account type \(type), \(message)", hint: error.hint, details: error.details)
+    }
+
+    private static func shown(_ account: Account) -> String {
+        "\(ForeignText.shown(account.shownName)) (\(account.id))"
     }
 
     private func renew(_ request: TokenService.Request) throws(CredentialError) {
@@ -90,7 +104,7 @@ struct AccountRenewal {
     private func signInRequired(_ account: Account, _ reason: String) -> CredentialError {
         CredentialError(
             .signInRequired,
-            "\(ForeignText.shown(account.shownName)) (\(account.id)) has to sign in again: \(reason)",
+            "\(Self.shown(account)) has to sign in again: \(reason)",
             hint: "credmgr login --type \(account.type)")
     }
 }

@@ -3,66 +3,87 @@ import StrictJSON
 
 /// The two messages between a caller and its refresh worker: JSON on a pipe, never in a file or in arguments.
 enum RefreshWire {
-    // MARK: Job
+    // MARK: Request
 
-    static func encode(_ job: RefreshJob) -> [UInt8] {
+    static func encode(_ request: TokenService.Request) -> [UInt8] {
         var object = JSONObject()
-        object["group"] = .string(job.group.name)
-        object["type_name"] = .string(job.type.name)
-        object["type"] = .object(job.type.json)
-        object["key"] = .object(job.key.json)
-        object["subject_key"] = job.subjectKey.map { .object($0.json) }
-        object["scope"] = JSONValue(job.scope)
-        object["token_set"] = .object(job.tokenSet.json)
+        object["group"] = .string(request.group.name)
+        object["account"] = .object(request.account.json)
+        object["type_name"] = .string(request.type.name)
+        object["type"] = .object(request.type.json)
+        object["key"] = .object(request.key.json)
+        object["scope"] = JSONValue(request.scope)
+        object["subject_key"] = (request.subject?.key.json).map(JSONValue.object)
+        object["subject_scope"] = (request.subject?.scope).map { JSONValue($0) }
+        object["min_valid"] = request.freshness.minimumValidity.map(JSONValue.integer)
+        object["force_refresh"] = .bool(request.forceRefresh)
         return JSONValue.object(object).bytes()
     }
 
-    static func decodeJob(_ bytes: [UInt8]) throws(CredentialError) -> RefreshJob {
+    static func decodeRequest(_ bytes: [UInt8]) throws(CredentialError) -> TokenService.Request {
         guard let object = try? JSONValue.parse(bytes, limits: .ownFile).object,
-            let group = object["group"]?.string, let name = object["type_name"]?.string,
-            let type = object["type"]?.object,
+            let group = object["group"]?.string, let account = object["account"]?.object,
+            let name = object["type_name"]?.string, let type = object["type"]?.object,
             let key = object["key"]?.object.flatMap(TokenRequestKey.init(json:)),
-            let scope = object["scope"]?.array?.compactMap(\.string), let tokenSet = object["token_set"]?.object
+            let scope = strings(object["scope"]),
+            let forceRefresh = object["force_refresh"]?.bool
         else { throw CredentialError(.internalFault, "a refresh job that cannot be read") }
-        var job = RefreshJob(
-            group: try KeychainGroup(group),
+        var request = TokenService.Request(
+            group: try KeychainGroup(group), account: try Account(json: account),
             type: try AccountType(name: name, json: type, isPrivateFile: true, place: "the refresh job"), key: key,
-            scope: scope, tokenSet: try TokenSet(json: tokenSet))
-        job.subjectKey = object["subject_key"]?.object.flatMap(TokenRequestKey.init(json:))
-        return job
+            scope: scope, freshness: Freshness(minimumValidity: object["min_valid"]?.integer),
+            forceRefresh: forceRefresh)
+        if let key = object["subject_key"]?.object.flatMap(TokenRequestKey.init(json:)),
+            let scope = strings(object["subject_scope"])
+        {
+            request.subject = (key, scope)
+        }
+        return request
     }
+
+    private static func strings(_ value: JSONValue?) -> [String]? { value?.array?.compactMap(\.string) }
 
     // MARK: Answer
 
-    static func encode(_ outcome: RefreshOutcome) -> [UInt8] {
+    static func encode(_ answer: TokenService.Answer) -> [UInt8] {
         var object = JSONObject()
-        object["token"] = .object(outcome.token.json)
-        object["id_token"] = outcome.idToken.map { .string($0.reveal()) }
-        object["warnings"] = JSONValue(outcome.warnings)
+        object["token"] = .object(answer.token.json)
+        object["id_token"] = answer.idToken.map { .string($0.reveal()) }
+        object["refreshed"] = .bool(answer.refreshed)
+        object["warnings"] = JSONValue(answer.warnings)
+        object["failure"] = answer.failure.map { .object(Self.object($0)) }
         return JSONValue.object(object).bytes()
     }
 
-    static func encode(_ error: CredentialError) -> [UInt8] {
+    static func encode(_ error: CredentialError) -> [UInt8] { JSONValue.object(object(error)).bytes() }
+
+    /// Reads an answer, and throws the error that it may be.
+    static func decodeAnswer(_ bytes: [UInt8]) throws(CredentialError) -> TokenService.Answer {
+        guard let object = try? JSONValue.parse(bytes, limits: .ownFile).object else { throw died() }
+        if let failure = error(object) { throw failure }
+        guard let token = object["token"]?.object.flatMap(AccessToken.init(json:)),
+            let refreshed = object["refreshed"]?.bool
+        else { throw died() }
+        return TokenService.Answer(
+            token: token, idToken: object["id_token"]?.string.map(Secret.init), refreshed: refreshed,
+            warnings: strings(object["warnings"]) ?? [], failure: object["failure"]?.object.flatMap(error))
+    }
+
+    private static func object(_ error: CredentialError) -> JSONObject {
         var object = JSONObject()
         object["error"] = .string(error.code.rawValue)
         object["message"] = .string(error.message)
         object["hint"] = error.hint.map(JSONValue.string)
         object["details"] = JSONValue(error.details)
-        return JSONValue.object(object).bytes()
+        return object
     }
 
-    /// Reads an answer, and throws the error that it may be.
-    static func decodeAnswer(_ bytes: [UInt8]) throws(CredentialError) -> RefreshOutcome {
-        guard let object = try? JSONValue.parse(bytes, limits: .ownFile).object else { throw died() }
-        if let code = object["error"]?.string.flatMap(ErrorCode.init(rawValue:)) {
-            throw CredentialError(
+    private static func error(_ object: JSONObject) -> CredentialError? {
+        object["error"]?.string.flatMap(ErrorCode.init(rawValue:)).map { code in
+            CredentialError(
                 code, object["message"]?.string ?? code.rawValue, hint: object["hint"]?.string,
-                details: object["details"]?.array?.compactMap(\.string) ?? [])
+                details: strings(object["details"]) ?? [])
         }
-        guard let token = object["token"]?.object.flatMap(AccessToken.init(json:)) else { throw died() }
-        return RefreshOutcome(
-            token: token, idToken: object["id_token"]?.string.map(Secret.init),
-            warnings: object["warnings"]?.array?.compactMap(\.string) ?? [])
     }
 
     private static func died() -> CredentialError {

@@ -12,13 +12,13 @@ package enum RefreshWorker {
         defer { lock.release() }
         let answer: [UInt8]
         do throws(CredentialError) {
-            let job = try RefreshWire.decodeJob(try context.console.readInput(limit: 64 << 20))
+            let request = try RefreshWire.decodeRequest(try context.console.readInput(limit: 64 << 20))
             let session = try Session(
                 context: context, options: GlobalOptions.ofWorker,
                 notices: Notices(
                     console: context.console, environment: context.environment, isQuiet: true, isVerbose: false))
             answer = RefreshWire.encode(
-                try session.refreshOperation(session.stores(mayPrompt: false)).refresh(job, holding: lock))
+                try session.tokenRenewal(session.stores(mayPrompt: false)).renew(request, holding: lock))
         } catch {
             answer = RefreshWire.encode(error)
         }

@@ -31,7 +31,7 @@ struct ClientRegistrar: Sendable {
         _ type: AccountType, at metadata: ServerMetadata, force: Bool
     ) throws(CredentialError) -> String {
         try session.catalog.checkFree(type.name, force: force)
-        let kind = try StoreChoice(session: session).choose(stores)
+        let choice = try StoreChoice(session, stores)
         var type = type
         let redirectURI = if let own = type.redirectURI { own } else { try freeRedirectURI() }
         let client = try registration.register(
@@ -43,7 +43,7 @@ struct ClientRegistrar: Sendable {
             type.tokenEndpointAuthMethod = (client.method ?? (client.secret == nil ? .some(.none) : nil))?.rawValue
             type.registrationClientURI = client.management?.address.description
             try session.context.adapters.adapter(of: type).check(type)
-            let store = try stores.store(kind)
+            let store = try stores.store(choice.kind)
             if let secret = client.secret {
                 try store.write(
                     Array(secret.reveal().utf8), for: item(type, .clientSecret),
@@ -54,7 +54,11 @@ struct ClientRegistrar: Sendable {
                     Array(token.reveal().utf8), for: item(type, .registrationToken),
                     label: "credmgr: \(type.name) client registration")
             }
-            return try session.catalog.add(type, force: force)
+            let path = try session.catalog.add(type, force: force)
+            if client.secret != nil || client.management?.token != nil {
+                choice.tell("what is secret of it", session)
+            }
+            return path
         } catch {
             // The first trouble is the one to tell; a client that stays at the provider can do nothing by itself.
             if let management = client.management {

@@ -10,7 +10,7 @@ struct PendingSignIn: Sendable {
 
     var request: SignInRequest
     var group: KeychainGroup
-    var store: StoreKind
+    var store: StoreChoice
     var forceNew: Bool
     var pending: JSONObject
     var createdAt: Instant
@@ -67,8 +67,17 @@ struct PendingSignIn: Sendable {
                 hint: "give the whole address that the browser ended at; the sign-in still waits for it")
         }
 
+        /// Drops some of those that have run out: however many there are, a new one is kept in time.
         private func dropExpired() throws(CredentialError) {
-            for item in try store.items(of: .standard, kind: .pendingSignIn) {
+            let items: [SecretItem]
+            do throws(CredentialError) {
+                items = try store.items(of: .standard, kind: .pendingSignIn)
+            } catch {
+                // To list hundreds may take a keyring too long.
+                if error.code == .storeUnavailable { return }
+                throw error
+            }
+            for item in items.prefix(16) {
                 guard let bytes = try store.read(item), let object = try? JSONValue.parse(bytes).object,
                     let created = object["created_at"]?.integer
                 else { continue }
@@ -98,7 +107,8 @@ struct PendingSignIn: Sendable {
         object["login_hint"] = request.loginHint.map(JSONValue.string)
         object["prompt"] = request.prompt.map(JSONValue.string)
         object["group"] = .string(group.name)
-        object["store"] = .string(store.rawValue)
+        object["store"] = .string(store.kind.rawValue)
+        object["store_reason"] = store.reason.map(JSONValue.string)
         object["force_new"] = .bool(forceNew)
         object["pending"] = .object(pending)
         object["created_at"] = .integer(createdAt.epochSeconds)
@@ -106,7 +116,7 @@ struct PendingSignIn: Sendable {
     }
 
     init(
-        request: SignInRequest, group: KeychainGroup, store: StoreKind, forceNew: Bool, pending: JSONObject,
+        request: SignInRequest, group: KeychainGroup, store: StoreChoice, forceNew: Bool, pending: JSONObject,
         createdAt: Instant
     ) {
         self.request = request
@@ -133,7 +143,7 @@ struct PendingSignIn: Sendable {
         request.loginHint = object["login_hint"]?.string
         request.prompt = object["prompt"]?.string
         self.group = try KeychainGroup(group)
-        self.store = store
+        self.store = StoreChoice(kind: store, reason: object["store_reason"]?.string)
         forceNew = object["force_new"] == true
         self.pending = pending
         self.createdAt = Instant(epochSeconds: createdAt)

@@ -8,14 +8,26 @@ struct SignInDriver: Sendable {
     let adapterContext: AdapterContext
     /// Whether the browser is opened.
     let opensBrowser: Bool
+    /// Whether a person was asked for anything: from then on it is an attempt to sign in.
+    private(set) var hasAsked = false
 
     /// How long a person may take in the browser, in seconds, when `--timeout` says nothing.
     private static let patience = 300
 
     private var console: any Console { session.context.console }
 
+    /// Describes a sign-in.
+    init(
+        session: Session, adapter: any CredentialAdapter, adapterContext: AdapterContext, opensBrowser: Bool
+    ) {
+        self.session = session
+        self.adapter = adapter
+        self.adapterContext = adapterContext
+        self.opensBrowser = opensBrowser
+    }
+
     /// Runs a sign-in to its end.
-    func run(_ request: SignInRequest) throws(CredentialError) -> SignInResult {
+    mutating func run(_ request: SignInRequest) throws(CredentialError) -> SignInResult {
         var request = request
         var receiver: (any RedirectReceiver)?
         defer { receiver?.stop() }
@@ -26,7 +38,6 @@ struct SignInDriver: Sendable {
         }
         let deadline = session.options.timeout.map { session.context.clock.now.adding(Int64($0)) }
         var step = try adapter.begin(request, in: adapterContext)
-        var isFirst = true
         var shownCode: String?
         while case .interaction(let interaction, let pending) = step {
             // A device flow asks to show the same code at every turn.
@@ -34,8 +45,9 @@ struct SignInDriver: Sendable {
                 DeviceCodeDisplay(session: session).show(code, at: address, complete: complete)
                 shownCode = code
             }
+            let isFirst = !hasAsked
+            hasAsked = true
             let reply = try perform(interaction, receiver, request.type, isFirst: isFirst, before: deadline)
-            isFirst = false
             step = try adapter.resume(request, pending: pending, with: reply, in: adapterContext)
         }
         guard case .done(let result) = step else {
@@ -57,7 +69,10 @@ struct SignInDriver: Sendable {
                 isFirst ? "Open this address to sign in:" : "The sign-in has a further page. Open this address:")
             session.notices.say("  \(address)")
             if opensBrowser { openBrowser(address) }
-            guard let receiver else { return .redirect(try paste()) }
+            guard let receiver else {
+                noteHandler(type)
+                return .redirect(try paste())
+            }
             return .redirect(
                 try wait(receiver, state, formOrigin: type.responseMode == .formPost ? address.origin : nil))
         case .showCode(_, _, _, let interval, let expires):
@@ -96,6 +111,15 @@ struct SignInDriver: Sendable {
         } catch {
             session.notices.note("the browser did not start (\(error.message)); open the address by hand")
         }
+    }
+
+    /// A private scheme (RFC 8252 §7.1) needs no pasting where the desktop brings it back.
+    private func noteHandler(_ type: AccountType) {
+        guard let redirect = type.redirectURI.flatMap(WebAddress.init), !redirect.isWeb, redirect.scheme != "urn"
+        else { return }
+        session.notices.note(
+            "with a handler for it nothing has to be pasted: xdg-mime default credmgr-redirect.desktop "
+                + "x-scheme-handler/\(redirect.scheme), then credmgr login --type \(type.name) --print-url")
     }
 
     // MARK: Paste

@@ -20,7 +20,8 @@ package struct PlainFile: Sendable {
     ///
     /// - Parameter limit: the largest size accepted, in bytes.
     /// - Returns: `nil` where there is no such file.
-    /// - Throws: ``ErrorCode/inputOutput``.
+    /// - Throws: ``ErrorCode/inputOutput``; ``ErrorCode/configuration`` for a folder or anything else that is no
+    ///   file.
     package static func read(_ path: String, limit: Int) throws(CredentialError) -> PlainFile? {
         let number = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
         if number < 0 {
@@ -43,7 +44,7 @@ package struct PlainFile: Sendable {
     private static func check(_ status: stat, _ path: String) throws(CredentialError) {
         let shown = CredentialError.shownPath(path)
         if status.st_mode & S_IFMT != S_IFREG {
-            throw CredentialError(.inputOutput, "\(shown) is not a regular file")
+            throw CredentialError(.configuration, "\(shown) is not a regular file")
         }
         if status.st_uid != geteuid() && status.st_uid != 0 {
             throw CredentialError(

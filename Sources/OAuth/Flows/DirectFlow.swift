@@ -1,7 +1,8 @@
 package import CredentialCore
+import StrictJSON
 
 /// Sign-ins without a browser: resource owner password (RFC 6749 §4.3), client credentials (§4.4) and JWT bearer
-/// (RFC 7523 §2.1).
+/// (RFC 7523 §2.1); and what another program has signed in to.
 package struct DirectFlow: Sendable {
     private let client: OAuthClient
 
@@ -39,6 +40,33 @@ package struct DirectFlow: Sendable {
     package func jwtBearer(_ request: SignInRequest, scope: [String]) throws(CredentialError) -> SignInStep {
         let assertion = try client.bearerAssertion(subject: request.username, scope: scope)
         return try signIn(.jwtBearer(assertion: assertion), .machine, request, scope: scope)
+    }
+
+    /// Takes over what another program of the same client obtained: a refresh token by using it, an access token as
+    /// it is.
+    ///
+    /// - Throws: the error that a refusal means.
+    package func adopt(
+        _ token: ForeignToken, _ request: SignInRequest, scope: [String]
+    ) throws(CredentialError) -> SignInResult {
+        let members: JSONObject
+        switch token {
+        case .access(let token):
+            var reply = JSONObject()
+            reply["access_token"] = .string(token.reveal())
+            reply["token_type"] = "Bearer"
+            members = reply
+        case .refresh(let token):
+            var reply = try client.requestTokens(
+                TokenRequest(
+                    grant: .refreshToken(token), scope: scope, resource: request.resource ?? client.type.resource,
+                    audience: request.audience ?? client.type.audience),
+                .refresh)
+            // A reply without one keeps the old one (RFC 6749 §6).
+            if reply["refresh_token"] == nil { reply["refresh_token"] = .string(token.reveal()) }
+            members = reply
+        }
+        return try client.signInResult(client.receive(members), for: request, scope: scope)
     }
 
     private func signIn(

@@ -40,7 +40,7 @@ package protocol ProviderDialect: Sendable {
 /// A token reply together with the claims of its id token, checked.
 package struct ReceivedTokens: Sendable {
     /// The reply.
-    package let reply: TokenReply
+    package var reply: TokenReply
     /// The claims; `nil` when there was no id token, or none that can be checked.
     package let claims: IDTokenClaims?
 }

@@ -10,6 +10,13 @@ extension OAuthClient {
     func signInResult(
         _ received: ReceivedTokens, for request: SignInRequest, scope: [String]
     ) throws(CredentialError) -> SignInResult {
+        var received = received
+        let isRepeatable = [.clientCredentials, .jwtBearer].contains(request.flow)
+        if !received.reply.saysEnd, received.reply.refreshToken == nil, !isRepeatable {
+            // Nothing could renew it, and some providers' tokens last until they are revoked: GitHub's do. Taking
+            // it for old after some minutes would have a person sign in again and again.
+            received.reply.expiresAt = context.clock.now.adding(TokenReply.longestLifetime)
+        }
         let identity = try dialect.identity(of: received, for: request, by: self)
         let key = TokenRequestKey(
             policy: request.policy, scope: scope, resource: request.resource ?? type.resource,

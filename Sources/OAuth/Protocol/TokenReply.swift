@@ -13,6 +13,8 @@ package struct TokenReply: Sendable {
     package var tokenType: String
     /// When the access token ends; ``defaultLifetime`` after receipt when the reply does not say.
     package var expiresAt: Instant
+    /// Whether the reply says when the access token ends.
+    package var saysEnd: Bool
     /// The refresh token.
     package var refreshToken: String?
     /// When the refresh token ends, where the reply says.
@@ -26,7 +28,7 @@ package struct TokenReply: Sendable {
     /// All members, for what only one provider sends.
     package var members: JSONObject
 
-    /// Seconds an access token is trusted for when the reply does not say.
+    /// Seconds an access token that can be renewed is trusted for when the reply does not say.
     package static let defaultLifetime: Int64 = 600
     /// The longest lifetime believed: one year.
     package static let longestLifetime: Int64 = 31_536_000
@@ -62,7 +64,9 @@ package struct TokenReply: Sendable {
             }
             return Instant(epochSeconds: min(time, now.adding(Self.longestLifetime).epochSeconds))
         }
-        expiresAt = end(in: "expires_in", at: "expires_on") ?? now.adding(Self.defaultLifetime)
+        let told = end(in: "expires_in", at: "expires_on")
+        expiresAt = told ?? now.adding(Self.defaultLifetime)
+        saysEnd = told != nil
         refreshExpiresAt =
             end(in: "refresh_token_expires_in") ?? end(in: "refresh_expires_in", at: "refresh_token_expires_at")
         idTokenExpiresAt = end(in: "id_token_expires_in")

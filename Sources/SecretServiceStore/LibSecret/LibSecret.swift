@@ -84,10 +84,14 @@ import LinuxPlatform
         unsafe release = { unsafe library.glib.g_object_unref(UnsafeMutableRawPointer($0)) }
     }
 
-    /// Takes over one reference of a `GMainContext`.
+    /// Takes over one reference of a `GMainContext`. What waits in it is done before it is released: the news that a
+    /// connection was closed holds that connection, which holds its context.
     init(context: OpaquePointer, of library: LibSecret) {
         unsafe pointer = context
-        unsafe release = { unsafe library.glib.g_main_context_unref($0) }
+        unsafe release = { context in
+            while unsafe library.glib.g_main_context_iteration(context, 0) != 0 {}
+            unsafe library.glib.g_main_context_unref(context)
+        }
     }
 
     deinit { unsafe release(pointer) }

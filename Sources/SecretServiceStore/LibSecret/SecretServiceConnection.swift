@@ -23,7 +23,7 @@ struct ServiceQuestion: Sendable {
     // Immutable after `init`; connections and proxies may be used from any thread. They go in this order.
     private let serviceHandle: LibSecretHandle
     private let connectionHandle: LibSecretHandle
-    // What GIO queues for a main loop lands here and goes with it; in the default context, which nobody runs, it
+    // What GIO queues for a main loop lands here and is done at the end; in the default context, which nobody runs, it
     // would keep a closed connection alive, and the next one opened would be that one.
     private let contextHandle: LibSecretHandle
     let library: LibSecret
@@ -111,6 +111,9 @@ struct ServiceQuestion: Sendable {
             deadline.remainingMilliseconds, nil, &error)
         if let answer = unsafe answer { return unsafe BusReply(owning: answer, library) }
         let fault = unsafe library.fault(error)
+        // GIO ends the waiting calls and then marks the connection as closed, both under a lock that this takes: what
+        // follows sees the connection as it is.
+        _ = unsafe library.glib.g_dbus_connection_get_last_serial(connection)
         let isClosed = unsafe library.glib.g_dbus_connection_is_closed(connection) != 0
         throw ServiceFault(isClosed ? .disconnected : fault.kind, fault.message, object: path)
     }

@@ -18,29 +18,48 @@ extension DemoScene {
         try stage.request("GET", "https://api.example.com/tasks", expecting: 7)
     }
 
+    static let noList = DemoScene(title: "The API answers with something that is no list: it is passed on as it is")
+    {
+        (stage, provider) throws(CredentialError) in
+        provider.change { $0.apiReply = "{\"message\":\"come back tomorrow\"}" }
+        try stage.list()
+        provider.change { $0.apiReply = "" }
+    }
+
     static let cancelled = DemoScene(title: "Carol begins a sign-in and cancels it: nothing changes") {
         (stage, _) throws(CredentialError) in
         try stage.signIn(DemoSettings.carol, act: .cancel, expecting: 7)
-        try stage.request("GET", "/api/tasks")
+        try stage.list()
+    }
+
+    static let twice = DemoScene(
+        title: "The browser's answer comes twice: the app was told as often, here it counts once"
+    ) {
+        (stage, provider) throws(CredentialError) in
+        let codes = { provider.counters.grants["authorization_code"] ?? 0 }
+        let before = codes()
+        let redirect = try stage.visit(try stage.begin(DemoSettings.typeName), DemoSettings.carol)
+        try stage.complete(redirect)
+        try stage.complete(redirect, expecting: 7)
+        try stage.say("   (codes that the provider has seen: \(codes() - before))")
     }
 
     static let silentRefresh = DemoScene(title: "The token ends: it is renewed silently, once") {
         (stage, provider) throws(CredentialError) in
         let before = provider.counters.refreshes
         provider.expireTokens()
-        try stage.request("GET", "/api/tasks")
-        try stage.say("   (the provider has seen \(provider.counters.refreshes - before) refresh)")
+        try stage.list()
+        try stage.say("   (refreshes that the provider has seen: \(provider.counters.refreshes - before))")
     }
 
     static let lostGrant = DemoScene(
-        title: "The provider takes Bob's grant back: he has to sign in again, and a script can tell"
+        title: "The provider takes its grants back: Carol has to sign in again, and a script can tell"
     ) { (stage, provider) throws(CredentialError) in
-        let bob = DemoUser.standard[1]
-        let token = ["token", "--type", DemoSettings.typeName, "--account", bob.email]
+        provider.expireTokens()
         provider.revokeRefreshTokens()
-        try stage.run(token + ["--force-refresh"], expecting: 4)
+        try stage.request("GET", "/api/tasks", expecting: 4)
         try stage.run(["accounts"])
-        try stage.signIn(bob)
-        try stage.showToken(token)
+        try stage.signIn(DemoSettings.carol)
+        try stage.list()
     }
 }

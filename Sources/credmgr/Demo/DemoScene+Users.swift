@@ -10,7 +10,7 @@ extension DemoScene {
         (stage, _) throws(CredentialError) in
         let policy = ["--policy", "b2c_1_sign_up"]
         try stage.signIn(carol, more: policy, name: carol.name)
-        try stage.request("GET", "/api/tasks", more: policy)
+        try stage.list(more: policy)
     }
 
     static let firstUser = DemoScene(
@@ -20,29 +20,43 @@ extension DemoScene {
         try stage.run(["accounts"])
         try stage.request("POST", "/api/tasks", more: ["--form", "Text=buy milk"])
         try stage.request("POST", "/tasks", more: ["--json", "{\"task\":\"call Bob\"}"])
-        try stage.request("GET", "/api/tasks")
+        try stage.list()
         try stage.showToken(["token", "--type", DemoSettings.typeName])
     }
 
-    static let secondUser = DemoScene(title: "Bob signs in beside her, where the app had to sign her out first") {
+    static let secondUser = DemoScene(
+        title: "As in the app: Carol signs out, Bob signs in, and his list is his own"
+    ) {
         (stage, _) throws(CredentialError) in
-        let account = ["--account", bob.email]
+        try stage.run(["logout", "--account", carol.email])
         try stage.signIn(bob)
-        try stage.request("GET", "/api/tasks", more: account)
-        try stage.request("POST", "/api/tasks", more: account + ["--form", "Text=water the plants"])
-        try stage.run(["accounts"])
+        try stage.list()
+        try stage.request("POST", "/api/tasks", more: ["--form", "Text=water the plants"])
     }
 
     static let chooseAccount = DemoScene(
-        title: "Two accounts and no default: credmgr does not guess; back to Carol without a new sign-in"
+        title: "Carol comes back beside him: credmgr does not guess, and from now on switching takes no sign-in"
     ) { (stage, _) throws(CredentialError) in
+        try stage.signIn(carol)
         try stage.run(["token", "--type", DemoSettings.typeName], expecting: 3)
+        try stage.list(more: ["--account", bob.email])
         try stage.run(["use", carol.email, "--type", DemoSettings.typeName])
-        try stage.request("GET", "/api/tasks")
+        try stage.list()
     }
 
     static let deleteTask = DemoScene(title: "Carol deletes a task") { (stage, _) throws(CredentialError) in
         try stage.request("DELETE", "/tasks", more: ["--json", "{\"task\":\"buy milk\"}"])
-        try stage.request("GET", "/api/tasks")
+        try stage.list()
+    }
+
+    static let forgotten = DemoScene(
+        title: "Bob has forgotten his password: the reset policy runs, and brings him back to the sign-in"
+    ) { (stage, _) throws(CredentialError) in
+        var renewed = bob
+        renewed.password = Secret("Bob's new password")
+        let page = try stage.begin(DemoSettings.otherTool)
+        let reset = try stage.complete(try stage.visit(page, bob, .forgotPassword), expecting: 4)
+        let again = try stage.complete(try stage.visit(reset, renewed), expecting: 4)
+        try stage.complete(try stage.visit(again, renewed))
     }
 }

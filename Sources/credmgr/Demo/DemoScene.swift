@@ -10,8 +10,8 @@ struct DemoScene: Sendable {
 
     /// The whole walkthrough, without a person.
     static let walkthrough: [DemoScene] = [
-        .importSettings, .nobody, .signUp, .firstUser, .secondUser, .chooseAccount, .secondTool, .deleteTask,
-        .refusals, .cancelled, .silentRefresh, .lostGrant, .signOut,
+        .importSettings, .nobody, .signUp, .firstUser, .secondUser, .chooseAccount, .deleteTask, .secondTool,
+        .refusals, .noList, .cancelled, .twice, .silentRefresh, .lostGrant, .forgotten, .signOut,
     ]
     /// The walkthrough for a person at a browser.
     static let inBrowser: [DemoScene] = [.importSettings, .browserSignIn, .signOut]
@@ -26,13 +26,14 @@ struct DemoScene: Sendable {
         title: "Another tool of the same keychain group gets its token without a sign-in"
     ) { (stage, _) throws(CredentialError) in
         try stage.run([
-            "types", "add", "ReportTool", "--adapter", "azure-b2c", "--authority",
+            "types", "add", DemoSettings.otherTool, "--adapter", "azure-b2c", "--authority",
             "\(stage.base)/exampleb2c.onmicrosoft.com/", "--policy", "sign-in=b2c_1_sign_in", "--default-policy",
-            "sign-in", "--client-id", DemoSettings.clientID, "--scope",
+            "sign-in", "--policy", "reset=b2c_1_reset", "--password-reset-policy", "reset", "--client-id",
+            DemoSettings.clientID, "--redirect-uri", "urn:ietf:wg:oauth:2.0:oob", "--scope",
             "openid offline_access https://exampleb2c.onmicrosoft.com/tasks/read", "--keychain-group",
             DemoSettings.group,
         ])
-        try stage.showToken(["token", "--type", "ReportTool", "--account", DemoSettings.carol.email])
+        try stage.showToken(["token", "--type", DemoSettings.otherTool, "--account", DemoSettings.carol.email])
     }
 
     private static let signOut = DemoScene(title: "Everything is forgotten") { (stage, _) throws(CredentialError) in

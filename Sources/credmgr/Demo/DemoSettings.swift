@@ -13,6 +13,8 @@ struct DemoSettings {
     static let typeName = "B2C_Acccount"
     /// Its keychain group.
     static let group = "com.microsoft.azureactivedirectory.samples.graph.QuickStart"
+    /// The account type of another tool, which the walkthrough adds.
+    static let otherTool = "ReportTool"
     /// Who signs up.
     static let carol = DemoUser(
         email: "carol@example.com", password: Secret("carol's password"), objectID: "", name: "Carol Example")

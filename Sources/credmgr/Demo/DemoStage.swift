@@ -2,6 +2,7 @@ import CredentialCore
 import CredmgrCommands
 import DemoProvider
 import LinuxPlatform
+import StrictJSON
 
 /// Where the walkthrough is played: runs this program's own commands as a shell would, and shows them.
 struct DemoStage {
@@ -19,10 +20,10 @@ struct DemoStage {
         self.base = base
     }
 
-    /// What a command printed and how it ended.
+    /// What a command printed.
     struct Outcome {
         let output: String
-        let exitStatus: Int32
+        let errors: String
     }
 
     /// Begins a scene.
@@ -53,25 +54,35 @@ struct DemoStage {
         let output = String(decoding: outcome.output, as: UTF8.self)
         let errors = String(decoding: outcome.errorOutput, as: UTF8.self)
         for line in shows(output).split(separator: "\n") + errors.split(separator: "\n") {
-            try session.print("     \(line)\n")
+            try session.print("     \(line.hasPrefix("  http") ? line.prefix(88) + "…" : line)\n")
         }
         if ending.exitStatus != 0 { try session.print("     (exit status \(ending.exitStatus))\n") }
         guard ending.exitStatus == status else {
             throw CredentialError(
                 .internalFault, "the step ended with \(ending.exitStatus) where \(status) was expected")
         }
-        return Outcome(output: output, exitStatus: ending.exitStatus)
+        return Outcome(output: output, errors: errors)
     }
 
     /// Makes a request under the type of the settings.
+    @discardableResult
     func request(
         _ method: String, _ url: String, more: [String] = [], expecting status: Int32 = 0
-    ) throws(CredentialError) {
+    ) throws(CredentialError) -> Outcome {
         try run(["request", method, url, "--type", DemoSettings.typeName] + more, expecting: status)
+    }
+
+    /// Gets the to-do list and counts it, if it is one.
+    func list(more: [String] = []) throws(CredentialError) {
+        let body = try request("GET", "/api/tasks", more: more).output
+        let tasks = (try? JSONValue.parse(Array(body.utf8)))?.array
+        try say(tasks.map { "   (tasks: \($0.count))" } ?? "   (no list: the app took its keys for tasks)")
     }
 
     /// Runs a command that prints a token, and shows how the token begins.
     func showToken(_ words: [String]) throws(CredentialError) { try run(words) { String($0.prefix(24)) + "…\n" } }
+
+    // MARK: Signing in
 
     /// Signs a user in: the first half prints the URL, a robot plays the browser, the second half finishes.
     ///
@@ -82,13 +93,37 @@ struct DemoStage {
         _ user: DemoUser, more: [String] = [], name: String = "", act: DemoSignIn.Act? = nil,
         expecting status: Int32 = 0
     ) throws(CredentialError) {
-        let words = ["login", "--type", DemoSettings.typeName, "--print-url"] + more
-        let url = try run(words) { $0.prefix(88) + "…\n" }.output
+        let url = try begin(DemoSettings.typeName, more: more)
+        try complete(try visit(url, user, act ?? .submit(name: name)), expecting: status)
+    }
+
+    /// The first half: gives the URL of the provider's page.
+    func begin(_ type: String, more: [String] = []) throws(CredentialError) -> String {
+        let url = try run(["login", "--type", type, "--print-url"] + more) { $0.prefix(88) + "…\n" }.output
+        return String(url.prefix { !$0.isNewline })
+    }
+
+    /// A robot plays the browser: gives the address that it ends at.
+    func visit(
+        _ url: String, _ user: DemoUser, _ act: DemoSignIn.Act = .submit()
+    ) throws(CredentialError) -> String {
         var robot = DemoSignIn(username: user.email, password: user.password)
-        let redirect = try robot.run(String(url.prefix { !$0.isNewline }), act: act ?? .submit(name: name))
-        let deed = act == nil ? "fills in" : "leaves"
-        try say("   (\(user.name) \(deed) the provider's page; the browser ends at \(redirect.prefix(40))…)")
-        try run(["login", "--complete", "-"], input: redirect + "\n", expecting: status)
+        let redirect = try robot.run(url, act: act)
+        let deed =
+            switch act {
+            case .submit: "fills the provider's page in"
+            case .cancel: "cancels on the provider's page"
+            case .forgotPassword: "follows \"Forgot your password?\""
+            }
+        try say("   (\(user.name) \(deed); the browser ends at \(redirect.prefix(40))…)")
+        return redirect
+    }
+
+    /// The second half: gives the address of the next page, where there is one.
+    @discardableResult
+    func complete(_ redirect: String, expecting status: Int32 = 0) throws(CredentialError) -> String {
+        let errors = try run(["login", "--complete", "-"], input: redirect + "\n", expecting: status).errors
+        return errors.split(separator: "\n").first { $0.hasPrefix("  http") }.map { String($0.dropFirst(2)) } ?? ""
     }
 
     /// Signs a user in through the real browser.

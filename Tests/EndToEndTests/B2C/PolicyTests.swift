@@ -31,6 +31,23 @@ import Testing
         #expect(tenant.provider.counters.refreshes == 3)
     }
 
+    private static let tenantID = "7d3c1e0a-52b4-4f0e-9a61-0c2f4e8b1d77"
+
+    @Test(arguments: [
+        "\(DemoTenant.tenant)/", "\(DemoTenant.tenant)?p=b2c_1_sign_in", "\(DemoTenant.tenant)/b2c_1_sign_in/",
+        "tfp/\(DemoTenant.tenant)/b2c_1_sign_in/", "\(tenantID)/", "\(tenantID)?p=b2c_1_sign_in",
+        "\(tenantID)/b2c_1_sign_in/", "tfp/\(tenantID)/b2c_1_sign_in/",
+    ]) func `Every form of URL signs in, and renews`(authority: String) throws {
+        let home = try Home(), tenant = try DemoTenant()
+        try tenant.definePolicies(at: home, ["authority": .string("\(tenant.base)/\(authority)")])
+        let url = try home.run(["login", "--type", "Tasks", "--print-url"]).line
+        #expect(url.hasPrefix("\(tenant.base)/\(authority.prefix { $0 != "/" && $0 != "?" })/"))
+        #expect(url.contains("?p=b2c_1_sign_in&") == authority.contains("?p="))
+        try home.run(["login", "--complete", try tenant.redirect(from: url)])
+        try home.run(["token", "--force-refresh"])
+        #expect(tenant.provider.counters.refreshes == 1)
+    }
+
     @Test func `Signing up makes the user, and the account`() throws {
         let home = try Home(), tenant = try DemoTenant()
         try tenant.definePolicies(at: home)
@@ -39,6 +56,19 @@ import Testing
         let account = try #require(home.json(["accounts", "--json"]).array?.first?.object)
         #expect(account["username"] == "carol@example.com" && account["name"] == "Carol Example")
         #expect(try tenant.signIn(at: home, policy: "sign-in", carol) == id)
+    }
+
+    @Test func `Prompt none is exit 4 where nobody is signed in, and silent where somebody is`() throws {
+        let home = try Home(), tenant = try DemoTenant()
+        try tenant.definePolicies(at: home)
+        let login = ["login", "--type", "Tasks", "--print-url", "--prompt"]
+        var robot = DemoSignIn(username: DemoTenant.alice.email, password: DemoTenant.alice.password)
+        let silent = try robot.run(home.run(login + ["none"]).line)
+        #expect(try home.run(["login", "--complete", silent], exits: 4).standardError.contains("AADB2C90077"))
+        // From the sign-in on the browser has a session.
+        _ = try robot.run(home.run(login + ["login"]).line)
+        let again = try robot.run(home.run(login + ["none"]).line)
+        #expect(try home.run(["login", "--complete", again]).line.hasSuffix("\talice@example.com"))
     }
 
     @Test func `A social sign-in names its provider by domain_hint`() throws {
@@ -75,6 +105,37 @@ import Testing
         try home.run(["logout", "--account", id, "--policy", "edit"], exits: 3)
         try home.run(["logout", "--account", id, "--policy", "sign-in"])
         #expect(try home.json(["accounts", "--json"]).array?.isEmpty == true)
+    }
+
+    @Test func `A policy whose refresh token the provider refuses leaves the others as they are`() throws {
+        let home = try Home(), tenant = try DemoTenant()
+        try tenant.definePolicies(at: home)
+        try tenant.signIn(at: home, policy: "sign-in")
+        let old = try home.run(["token"]).line
+        tenant.provider.revokeRefreshTokens()
+        try tenant.signIn(at: home, policy: "edit")
+        func status() throws -> JSONValue? {
+            try home.json(["accounts", "--json"]).array?.first?.object?["status"]
+        }
+        try home.run(["token", "--force-refresh"], exits: 4)
+        #expect(try status() == "active")
+        try home.run(["token", "--policy", "edit", "--force-refresh"])
+        let edit = try home.run(["token", "--policy", "edit"]).line
+        // The refused one's last token is good until it ends, and the provider is not asked again.
+        let refreshes = tenant.provider.counters.tokenRequests
+        #expect(try home.run(["token"]).line == old)
+        let refused = try home.run(["token", "--force-refresh"], exits: 4)
+        #expect(refused.standardError.contains("credmgr login --type Tasks --policy b2c_1_sign_in"))
+        #expect(tenant.provider.counters.tokenRequests == refreshes)
+        // With the last one that can be renewed the account has to sign in again, and still gives what has not ended.
+        tenant.provider.revokeRefreshTokens()
+        try home.run(["token", "--policy", "edit", "--force-refresh"], exits: 4)
+        #expect(try status() == "needs-login")
+        #expect(try home.run(["token", "--policy", "edit"]).line == edit)
+        // A sign-in at one policy is enough.
+        try tenant.signIn(at: home, policy: "edit")
+        #expect(try status() == "active")
+        try home.run(["token", "--policy", "edit", "--force-refresh"])
     }
 
     // MARK: Forgotten passwords

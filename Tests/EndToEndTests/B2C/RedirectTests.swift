@@ -10,28 +10,57 @@ import Testing
     private static let scheme = "msal\(DemoTenant.clientID)"
     private static let nativeClient = "https://exampleb2c.b2clogin.com/oauth2/nativeclient"
 
-    @Test func `A custom scheme comes back through an installed handler, which finishes the sign-in`() throws {
+    /// Desktops that open addresses without a screen: GLib's own way, and `xdg-open` as in GNOME.
+    static let openers = [["gio", "open"], ["env", "XDG_CURRENT_DESKTOP=GNOME", "xdg-open"]]
+
+    @Test(arguments: openers)
+    func `A custom scheme comes back through an installed handler, which finishes the sign-in`(
+        opener: [String]
+    ) throws {
         let home = try Home(), tenant = try DemoTenant()
         try tenant.definePolicies(at: home, ["redirect_uri": .string(Self.scheme + "://auth")])
         let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent().deletingLastPathComponent()
-        let template = try String(
-            contentsOf: root.appendingPathComponent("docs/templates/credmgr-redirect.desktop"), encoding: .utf8)
-        // As the page on Azure AD B2C says: the client id filled in.
-        let filled = template.split(separator: "CLIENT_ID").joined(separator: DemoTenant.clientID)
-        let file = try home.write(filled, to: "credmgr-redirect.desktop", mode: 0o644)
-        let check = try ChildProcess("desktop-file-validate", [file]).run()
+        let file = "data/applications/credmgr-redirect.desktop"
+        try home.write(
+            String(
+                contentsOf: root.appendingPathComponent("docs/templates/credmgr-redirect.desktop"), encoding: .utf8),
+            to: file, mode: 0o644)
+        let check = try ChildProcess("desktop-file-validate", [home.path + "/" + file]).run()
         #expect(check.exitStatus == 0 && check.standardOutput.isEmpty, "\(check.standardOutput)")
-        #expect(filled.contains("MimeType=x-scheme-handler/\(Self.scheme);\n"))
+
+        // The handler is a process of the desktop; the pipe tells when it has ended.
+        #expect(mkfifo(home.path + "/done", 0o600) == 0)
+        try home.write(
+            """
+            #!/bin/sh
+            # The streams are those of whoever opened the address, who waits for their end.
+            exec > '\(home.path)/result' 2>&1
+            printf '%s\\n' "$@" > '\(home.path)/arguments'
+            '\(Home.program)' "$@" 2> '\(home.path)/notices'
+            echo $? > '\(home.path)/done'
+
+            """, to: "bin/credmgr", mode: 0o700)
+        let desktop = home.environment.merging(["PATH": home.path + "/bin:/usr/bin:/bin"]) { $1 }
+        func atDesktop(_ words: [String]) throws -> ChildProcess.Outcome {
+            try ChildProcess(words[0], Array(words.dropFirst()), environment: desktop).run()
+        }
+        // The one step that the page on Azure AD B2C tells.
+        let handler = "x-scheme-handler/" + Self.scheme
+        #expect(try atDesktop(["xdg-mime", "default", "credmgr-redirect.desktop", handler]).exitStatus == 0)
+        #expect(
+            try atDesktop(["xdg-mime", "query", "default", handler]).standardOutput
+                == "credmgr-redirect.desktop\n")
 
         let url = try home.run(["login", "--type", "Tasks", "--print-url"]).line
         let redirect = try tenant.redirect(from: url)
         #expect(redirect.hasPrefix(Self.scheme + "://auth?"))
-        // What a desktop makes of Exec: %u is one argument, the address.
-        let exec = try #require(filled.split(separator: "\n").first { $0.hasPrefix("Exec=") }).dropFirst(5)
-        var words = exec.split(separator: " ").map { $0 == "%u" ? redirect : String($0) }
-        #expect(words.removeFirst() == "credmgr")
-        #expect(try home.run(words).line.hasSuffix("\talice@example.com"))
+        let opened = try atDesktop(opener + [redirect])
+        #expect(opened.exitStatus == 0, "\(opened.standardError)")
+        #expect(try atDesktop(["cat", home.path + "/done"]).standardOutput == "0\n")
+        #expect(home.text(of: "arguments") == "login\n--complete\n\(redirect)\n")
+        #expect(home.text(of: "result")?.hasSuffix("\talice@example.com\n") == true)
+        #expect(try home.run(["token"]).standardOutput.hasPrefix("ey"))
     }
 
     @Test(arguments: ["urn:ietf:wg:oauth:2.0:oob", nativeClient])

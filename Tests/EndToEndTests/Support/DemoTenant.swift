@@ -50,6 +50,7 @@ final class DemoTenant: Sendable {
             clock: SystemClock(), random: SystemRandom())
         provider.change(change)
         base = try provider.start()
+        Canary.watch { [weak provider] in provider?.secrets ?? [] }
     }
 
     deinit { provider.stop() }

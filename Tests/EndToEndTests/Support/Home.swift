@@ -7,7 +7,8 @@ import Testing
 /// A user's home with nothing in it, and the real program run there in a clean environment.
 ///
 /// Each ``run(_:input:environment:exits:sourceLocation:)`` checks what holds for every call: the exit status, that a
-/// failure prints no result, and that it says why in one voice.
+/// failure prints no result, that it says why in one voice, and that no secret shows. When a home goes, none of the
+/// program's files in it may hold one.
 final class Home: Sendable {
     /// Where it is.
     var path: String { folder.path }
@@ -15,6 +16,7 @@ final class Home: Sendable {
     let environment: [String: String]
     private let folder: TemporaryFolder
     private let transcript = Mutex<String>("")
+    private let ownFiles = Mutex<Set<String>>([])
 
     /// Makes a home.
     ///
@@ -37,6 +39,19 @@ final class Home: Sendable {
             try FileManager.default.createDirectory(
                 atPath: path + "/" + name, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700]
             )
+        }
+    }
+
+    deinit {
+        // What a test put there itself, or had put there by its own programs or by `-o`, is its own business.
+        let own = ownFiles.withLock { $0 }
+        for folder in ["data", "config", "run", "tmp"] {
+            for case let name as String in FileManager.default.enumerator(atPath: path + "/" + folder) ?? .init() {
+                let file = folder + "/" + name
+                guard !own.contains(file), let content = FileManager.default.contents(atPath: path + "/" + file)
+                else { continue }
+                if Canary.secret(in: content) != nil { Issue.record("a secret stands in \(file)") }
+            }
         }
     }
 
@@ -100,6 +115,7 @@ final class Home: Sendable {
     /// Writes a file below the home, with the folders on the way.
     @discardableResult func write(_ text: String, to name: String, mode: Int = 0o600) throws -> String {
         let file = path + "/" + name
+        ownFiles.withLock { _ = $0.insert(name) }
         try FileManager.default.createDirectory(
             atPath: (file as NSString).deletingLastPathComponent, withIntermediateDirectories: true,
             attributes: [.posixPermissions: 0o700])

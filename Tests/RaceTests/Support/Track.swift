@@ -46,6 +46,7 @@ final class Track: Sendable {
             $0.accessTokenLifetime = Self.firstLifetime
         }
         let base = try provider.start()
+        Canary.watch { [weak provider] in provider?.secrets ?? [] }
         try define("Reader", scope: "read", base)
         try define("Writer", scope: "write", base)
         try write("alice's password\n", to: "password")
@@ -92,6 +93,8 @@ final class Track: Sendable {
         #expect(
             result.exitStatus == status, "credmgr \(words.joined(separator: " "))\n\(result.errors)",
             sourceLocation: sourceLocation)
+        #expect(
+            Canary.secret(in: result.errors.utf8) == nil, "\(words) shows a secret", sourceLocation: sourceLocation)
         return result
     }
 

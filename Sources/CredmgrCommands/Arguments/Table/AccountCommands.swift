@@ -1,6 +1,6 @@
 extension CommandTable {
     /// The signed-in identities.
-    static let accounts = Section("Accounts", [list, use, label, which, groups, watch])
+    static let accounts = Section("Accounts", [list, export, take, use, label, which, groups, watch])
 
     private static let list = CommandSpec(
         ["accounts"], alias: ["accounts", "list"], "list the accounts that are signed in",
@@ -9,6 +9,37 @@ extension CommandTable {
             and the store that keeps their secrets. It works while the keyring is locked.
             """,
         options: [SharedOption.type, SharedOption.json])
+
+    private static let export = CommandSpec(
+        ["accounts", "export"], "write sign-ins to an encrypted file",
+        details: """
+            Writes the accounts of the group, or of all groups when none is named, with their refresh tokens, their \
+            types and the types' stored client secrets to a file that a passphrase protects, for 'accounts import' on \
+            another machine. Providers that replace refresh tokens end a sign-in that two machines use: sign out here \
+            with 'credmgr logout', without --revoke, once it has been imported there.
+            """,
+        parameters: [.required("file", .file, "the file to write; it must not exist")],
+        options: [
+            SharedOption.account,
+            SharedOption.type,
+            .value("passphrase-file", .file, "the passphrase; '-' reads a line of standard input"),
+        ],
+        exitStatuses: [3, 5, 7])
+
+    private static let take = CommandSpec(
+        ["accounts", "import"], "take over sign-ins from a file",
+        details: """
+            Reads what 'accounts export' has written, hosts.yml of GitHub's gh with a token in it, a token cache of \
+            MSAL, or what 'oidc-add --print NAME' of oidc-agent prints. An exported account that is signed in here \
+            already is left as it is. Sign-ins of other programs need an account type of the same client: --type, or \
+            the only one with that client id; their refresh token is used at once, which may end its use there.
+            """,
+        parameters: [.required("file", .file, "the file")],
+        options: [
+            SharedOption.type,
+            .value("passphrase-file", .file, "the passphrase; '-' reads a line of standard input"),
+        ],
+        exitStatuses: [4, 5, 6, 7])
 
     private static let use = CommandSpec(
         ["use"], "make an account the default of its type",

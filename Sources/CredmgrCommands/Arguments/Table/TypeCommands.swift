@@ -66,6 +66,9 @@ extension CommandTable {
             .value("authority", .any("URL"), "Azure AD B2C: the authority"),
             .list("policy", .any("ALIAS=POLICY"), "Azure AD B2C: a policy and its alias"),
             .value("default-policy", .any("ALIAS"), "Azure AD B2C: the policy used when none is named"),
+            .value(
+                "password-reset-policy", .any("ALIAS"),
+                "Azure AD B2C: the policy that 'login' runs for a forgotten password"),
             .value("keychain-group", .any("GROUP", .group), "the keychain group its accounts are kept in"),
             .value("api-base", .any("URL"), "what relative URLs of 'request' are joined to"),
             .value("flow", .choice("FLOW", SignInFlow.allCases.map(\.rawValue)), "the flow that 'login' uses"),

@@ -25,12 +25,13 @@ struct RegistryCheck: DoctorCheck {
         let inventory = rebuild.inventory(of: group)
         var findings: [Finding] = []
         if registry.needsRebuild {
-            let names = inventory.unread.map(\.store.shownName).joined(separator: " and the ")
+            let stores = inventory.unread.map { "\($0.store.shownName) can be read (\($0.error.message))" }
             findings.append(
                 Finding(
                     check, .problem,
-                    "it was damaged, and accounts may be missing until the \(names) can be read",
-                    remedy: "credmgr store unlock", repair: giveUp))
+                    "it was damaged, and accounts may be missing until the "
+                        + stores.joined(separator: " and the "),
+                    remedy: inventory.unread.first?.error.hint, repair: giveUp))
         }
         findings += strangers(check, registry, inventory, group, rebuild)
         findings += registry.accounts.compactMap { account in
@@ -38,6 +39,13 @@ struct RegistryCheck: DoctorCheck {
         }
         findings += inventory.damaged.map { store, id in
             damaged(check, id, store, isKnown: registry[id: id] != nil, group, stores)
+        }
+        let unseen = inventory.unread.filter { unread in registry.accounts.contains { $0.store == unread.store } }
+        findings += unseen.map { unread in
+            Finding(
+                check, .note,
+                "whether the \(unread.store.shownName) has the secrets of its accounts cannot be seen: "
+                    + unread.error.message, remedy: unread.error.hint)
         }
         if findings.isEmpty, !registry.accounts.isEmpty {
             let count = registry.accounts.count

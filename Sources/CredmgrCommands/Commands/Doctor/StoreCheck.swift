@@ -47,12 +47,16 @@ struct StoreCheck: DoctorCheck {
             var findings: [Finding] = []
             for group in try StoreGroups.withTypes(session) {
                 let check = "file store \(group)"
+                var isUnlockedByPeople = false
                 do throws(CredentialError) {
                     guard let protection = try store.protection(of: group) else { continue }
+                    isUnlockedByPeople = protection.isUnlockedByPeople
                     _ = try store.items(of: group, kind: .tokenSet)
                     findings.append(Finding(check, .ok, protection.summary))
                 } catch {
-                    findings.append(Finding(check, error, state: error.code == .storeLocked ? .note : .problem))
+                    // Without its key file nobody can open it.
+                    let isLocked = error.code == .storeLocked && isUnlockedByPeople
+                    findings.append(Finding(check, error, state: isLocked ? .note : .problem))
                 }
             }
             return findings

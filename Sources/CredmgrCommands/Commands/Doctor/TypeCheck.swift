@@ -1,4 +1,5 @@
 import CredentialCore
+import OAuth
 
 /// The definitions of account types and, when the network may be asked, their endpoints and what those say of our
 /// clock.
@@ -27,10 +28,22 @@ struct TypeCheck: DoctorCheck {
             findings.append(
                 Finding("types", .ok, usable.isEmpty ? "none is defined" : "\(usable.count) defined, all usable"))
         }
-        guard isOnline else { return findings }
+        guard isOnline else {
+            return usable.isEmpty
+                ? findings
+                : findings + [
+                    Finding(
+                        "endpoints", .note, "no provider was asked, nor its clock",
+                        remedy: "credmgr doctor --online")
+                ]
+        }
         var seen: Set<String> = []
         for type in usable {
-            for address in Self.addresses(of: type) where seen.insert(address).inserted {
+            let addresses = Self.addresses(of: type)
+            if addresses.isEmpty {
+                findings.append(Finding("endpoint of \(type.name)", .note, "its definition names none to ask"))
+            }
+            for address in addresses where seen.insert(address).inserted {
                 findings += Self.ask(address, of: type, session)
             }
         }
@@ -65,7 +78,7 @@ struct TypeCheck: DoctorCheck {
                 check, .problem, "\(place) answered \(response.status)",
                 remedy: "the provider has trouble; try later")
             : Finding(check, .ok, "\(place) answers")
-        guard let date = response.value(of: "date"), let time = HTTPDate.instant(date) else { return [answer] }
+        guard let date = response.value(of: "date"), let time = Instant(httpDate: date) else { return [answer] }
         let ahead = session.context.clock.now.seconds(since: time)
         guard abs(ahead) > 300 else { return [answer] }
         return [

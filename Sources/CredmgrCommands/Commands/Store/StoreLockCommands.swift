@@ -98,16 +98,7 @@ struct StoreRekeyCommand: Command {
         if let path = arguments.string("passphrase-file") {
             return .passphrase(try session.secret(from: path, what: "passphrase"))
         }
-        guard session.mayAsk else {
-            throw CredentialError(
-                .usage, "the new passphrase cannot be asked for here", hint: "use --passphrase-file FILE")
-        }
-        let passphrase = try session.context.console.ask("New passphrase: ", isSecret: true)
-        guard !passphrase.isEmpty else { throw CredentialError(.cancelled, "no passphrase was entered") }
-        guard try session.context.console.ask("The same again: ", isSecret: true) == passphrase else {
-            throw CredentialError(.usage, "the two passphrases differ; nothing was changed")
-        }
-        return .passphrase(passphrase)
+        return .passphrase(try session.newPassphrase())
     }
 }
 

@@ -56,6 +56,8 @@ struct StoreStatusCommand: Command {
                 default: "unavailable"
                 }
             row.reason = error.message
+            // What protects a store that is not there is not known.
+            if row.state == "unavailable" { row.protections = [] }
         }
         return row
     }

@@ -16,7 +16,6 @@ extension Preset {
           },
           "notes": [
             "enable the device flow in the settings of the OAuth app",
-            "GitHub does not tell who signed in: name each account with --login-hint",
             "the tokens of an OAuth app do not expire and are not renewed; GitHub Apps with expiring tokens are",
             "--flow code needs the client secret, and \"token_endpoint_auth_method\": \"client_secret_post\""
           ],
@@ -25,6 +24,7 @@ extension Preset {
             "authorization_endpoint": "https://{host}/login/oauth/authorize",
             "token_endpoint": "https://{host}/login/oauth/access_token",
             "device_authorization_endpoint": "https://{host}/login/device/code",
+            "userinfo_endpoint": "{api}/user",
             "flow": "device",
             "scope": "read:user",
             "api_base": "{api}/"

@@ -1,0 +1,43 @@
+/// One refresh to be done.
+struct RefreshJob: Sendable {
+    /// The keychain group.
+    var group: KeychainGroup
+    /// The type the token is asked for under.
+    var type: AccountType
+    /// What the token is wanted for.
+    var key: TokenRequestKey
+    /// The scopes in the order written.
+    var scope: [String]
+    /// Which access token of the set is to be exchanged (RFC 8693); `nil` to renew the grant.
+    var subjectKey: TokenRequestKey?
+    /// The token set as read under the lock.
+    var tokenSet: TokenSet
+
+    /// Makes a job.
+    init(
+        group: KeychainGroup, type: AccountType, key: TokenRequestKey, scope: [String], tokenSet: TokenSet
+    ) {
+        self.group = group
+        self.type = type
+        self.key = key
+        self.scope = scope
+        self.tokenSet = tokenSet
+    }
+}
+
+/// What a refresh gave, persisted already.
+struct RefreshOutcome: Sendable {
+    /// The new token.
+    var token: AccessToken
+    /// The newest id token of its policy.
+    var idToken: Secret?
+    /// What the user should know.
+    var warnings: [String]
+
+    /// Makes an outcome.
+    init(token: AccessToken, idToken: Secret?, warnings: [String] = []) {
+        self.token = token
+        self.idToken = idToken
+        self.warnings = warnings
+    }
+}

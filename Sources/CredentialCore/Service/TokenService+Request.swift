@@ -1,0 +1,108 @@
+extension TokenService {
+    /// What is asked for.
+    package struct Request: Sendable {
+        /// The keychain group of the account.
+        package var group: KeychainGroup
+        /// The account.
+        package var account: Account
+        /// The type it is asked for under.
+        package var type: AccountType
+        /// What the token is wanted for.
+        package var key: TokenRequestKey
+        /// The scopes in the order written.
+        package var scope: [String]
+        /// What the token to exchange for it is (RFC 8693); `nil` to have it by a refresh.
+        package var subject: (key: TokenRequestKey, scope: [String])?
+        /// How long it must still be valid.
+        package var freshness: Freshness
+        /// Whether a token from before this request will not do.
+        package var forceRefresh: Bool
+
+        /// Makes a request.
+        package init(
+            group: KeychainGroup, account: Account, type: AccountType, key: TokenRequestKey, scope: [String],
+            freshness: Freshness = Freshness(), forceRefresh: Bool = false
+        ) {
+            self.group = group
+            self.account = account
+            self.type = type
+            self.key = key
+            self.scope = scope
+            self.freshness = freshness
+            self.forceRefresh = forceRefresh
+        }
+    }
+
+    /// A valid token.
+    package struct Answer: Sendable {
+        /// The token.
+        package var token: AccessToken
+        /// The newest id token of its policy.
+        package var idToken: Secret?
+        /// Whether it was renewed for this request.
+        package var refreshed: Bool
+        /// What the user should know.
+        package var warnings: [String]
+        /// Why it was not renewed although it lives shorter than asked for; the warnings tell of it, too.
+        package var failure: CredentialError?
+
+        /// Makes an answer.
+        package init(
+            token: AccessToken, idToken: Secret?, refreshed: Bool, warnings: [String] = [],
+            failure: CredentialError? = nil
+        ) {
+            self.token = token
+            self.idToken = idToken
+            self.refreshed = refreshed
+            self.warnings = warnings
+            self.failure = failure
+        }
+    }
+}
+
+extension TokenService.Request {
+    /// The token of `set` that will do.
+    func fresh(in set: TokenSet, now: Instant) -> TokenService.Answer? {
+        guard let token = set.accessToken(for: key), freshness.allows(token, now: now) else { return nil }
+        return TokenService.Answer(token: token, idToken: set.grants[key.policy]?.idToken, refreshed: false)
+    }
+
+    /// The token that cannot be renewed now but has not ended yet.
+    func stillValid(in set: TokenSet, now: Instant, because error: CredentialError) -> TokenService.Answer? {
+        guard let token = set.accessToken(for: key), Freshness(minimumValidity: 1).allows(token, now: now) else {
+            return nil
+        }
+        let left = token.expiresAt.seconds(since: now)
+        return TokenService.Answer(
+            token: token, idToken: set.grants[key.policy]?.idToken, refreshed: false,
+            warnings: ["this token ends in \(left) s; it could not be renewed: \(error.message)"], failure: error)
+    }
+
+    /// A warning where a new token lives shorter than was asked for.
+    func shortLife(of token: AccessToken, now: Instant) -> [String] {
+        guard let wanted = freshness.minimumValidity, token.expiresAt.seconds(since: now) < wanted else {
+            return []
+        }
+        return ["the provider's tokens live shorter than the \(wanted) s asked for"]
+    }
+
+    /// The account can give no token until a person has signed in again.
+    func signInRequired(_ reason: String) -> CredentialError {
+        CredentialError(
+            .signInRequired,
+            "\(ForeignText.shown(account.shownName)) (\(account.id)) has to sign in again: \(reason)",
+            hint: loginCommand)
+    }
+
+    /// The store has no token set of the account.
+    var secretsAreGone: CredentialError {
+        signInRequired("its secrets are gone from the \(account.store.shownName)")
+    }
+
+    /// How to sign in again.
+    var loginCommand: String {
+        let policy = key.policy.isEmpty ? "" : " --policy \(key.policy)"
+        let group = self.group == type.keychainGroup ? "" : " --group \(self.group)"
+        return "credmgr login --type \(type.name)\(policy)\(group)"
+    }
+}

@@ -1,0 +1,66 @@
+import CredentialCore
+
+/// Takes over what `accounts export` wrote on another machine. What is here already stays as it is.
+struct ArchiveImport: Sendable {
+    private let session: Session
+    private let stores: any SecretStores
+    private let store: StoreKind
+
+    init(_ session: Session, _ stores: any SecretStores, store: StoreKind) {
+        self.session = session
+        self.stores = stores
+        self.store = store
+    }
+
+    func run(_ archive: AccountArchive) throws(CredentialError) {
+        for (name, definition) in archive.types where try !session.catalog.isDefined(name) {
+            let type = try AccountType(
+                name: name, json: definition, isPrivateFile: true, place: "the exported file")
+            try session.context.adapters.adapter(of: type).check(type)
+            for secret in archive.secrets where secret.item.owner == name {
+                try stores.store(store).write(
+                    Array(secret.text.reveal().utf8), for: secret.item,
+                    label: "credmgr: \(name) \(secret.item.kind.rawValue)")
+            }
+            session.notices.note("account type \(name) is defined in \(try session.catalog.add(type))")
+        }
+        for entry in archive.accounts { try take(entry) }
+    }
+
+    private func take(_ entry: AccountArchive.Entry) throws(CredentialError) {
+        let account = entry.tokenSet.account
+        let group = session.options.group ?? entry.group
+        let shown = "\(ForeignText.shown(account.shownName)) of account type \(account.type)"
+        let resolver = TargetResolver(session)
+        let type = try resolver.type(named: account.type)
+        let registration = try resolver.registration(of: type)
+        guard registration == account.registration else {
+            session.notices.warning("\(shown) is left out: the type is another client here")
+            return
+        }
+        let known = try session.context.registry.read(group).accounts(of: registration)
+            .first { ConstantTime.equal($0.subject, account.subject) }
+        if let known, known.status == .active {
+            session.notices.note("\(shown) is signed in here already and stays as it is")
+            return
+        }
+        var kept: SignInService.Outcome?
+        for (policy, grant) in entry.tokenSet.grants.sorted(by: { $0.key < $1.key }) where grant.lostReason == nil {
+            let identity = Identity(
+                issuer: account.issuer, subject: account.subject, username: account.username,
+                displayName: account.displayName)
+            let token = entry.tokenSet.accessTokens.last { $0.key.policy == policy }
+            kept = try session.signInService(stores).keep(
+                SignInResult(identity: identity, tokens: IssuedTokens(accessToken: token, grant: grant)), of: type,
+                registration: registration, policy: policy, in: group, store: store, forceNew: false)
+        }
+        guard let kept else { return }
+        for warning in kept.warnings { session.notices.warning(warning) }
+        if let label = account.label {
+            try session.context.registry.update(group) { (registry) throws(CredentialError) in
+                registry[id: kept.account.id]?.label = label
+            }
+        }
+        try session.print("\(kept.account.id)\t\(ForeignText.shown(kept.account.shownName))\n")
+    }
+}

@@ -1,0 +1,177 @@
+import CredentialCore
+import CryptoSupport
+import Foundation
+import StrictJSON
+import TestSupport
+import Testing
+
+@Suite struct `Sign-ins on their way` {
+    private func export(_ home: Home, _ more: [String] = []) throws -> String {
+        let file = home.path + "/moving"
+        let passphrase = try home.write("correct horse\n", to: "passphrase")
+        let outcome = try home.run(["accounts", "export", file, "--passphrase-file", passphrase] + more)
+        #expect(outcome.standardOutput.isEmpty)
+        return file
+    }
+
+    private func `import`(
+        _ file: String, at home: Home, _ passphrase: String = "correct horse", exits status: Int32 = 0
+    )
+        throws -> ChildProcess.Outcome
+    {
+        try home.run(
+            ["accounts", "import", file, "--passphrase-file", "-"], input: passphrase + "\n", exits: status)
+    }
+
+    /// The one refresh token in an exported file.
+    private func refreshToken(_ file: String) throws -> String {
+        let document = try #require(try JSONValue.parse(Array(Data(contentsOf: URL(fileURLWithPath: file)))).object)
+        let archive = try SealedArchive.open(document, passphrase: Secret("correct horse"), LibCryptography())
+        return try #require(archive.accounts.first?.tokenSet.grants.values.first?.refreshToken).reveal()
+    }
+
+    @Test func `another machine takes them over with nothing but the file and its passphrase`() throws {
+        let here = try Home(), there = try Home(), tenant = try DemoTenant()
+        let alice = try tenant.signIn(at: here)
+        try tenant.signIn(DemoTenant.bob, at: here)
+        try here.run(["label", alice, "work"])
+        let file = try export(here)
+        let text = try String(contentsOfFile: file, encoding: .utf8)
+        #expect(!tenant.provider.secrets.contains { text.contains($0) })
+        #expect(!text.contains("alice"))
+        let mode = try FileManager.default.attributesOfItem(atPath: file)[.posixPermissions]
+        #expect((mode as? NSNumber)?.intValue == 0o600)
+
+        let taken = try `import`(file, at: there)
+        #expect(taken.standardOutput.split(separator: "\n").count == 2)
+        #expect(taken.standardError.contains("account type \(DemoTenant.typeName) is defined"))
+        let token = try here.run(["token", "--account", "work"]).line
+        #expect(try there.run(["token", "--account", "work"]).line == token)
+        let renewed = try there.run(["token", "--account", "work", "--force-refresh"]).line
+        #expect(renewed != token && tenant.provider.secrets.contains(renewed))
+        #expect(try there.run(["token", "--account", DemoTenant.bob.email]).line.isEmpty == false)
+
+        let again = try `import`(file, at: there)
+        #expect(again.standardOutput.isEmpty)
+        #expect(again.standardError.contains("signed in here already"))
+        #expect(try there.run(["token", "--account", "work"]).line == renewed)
+    }
+
+    @Test func `a client's stored secret goes along`() throws {
+        let here = try Home(), there = try Home(), tenant = try DemoTenant()
+        var settings = AppSettings(base: tenant.base, clientID: DemoTenant.confidentialID)
+        settings["clientSecret"] = .text("demo client secret")
+        try tenant.define("Machine", at: here, settings: settings)
+        try tenant.signIn(at: here, type: "Machine")
+        _ = try `import`(try export(here), at: there)
+        #expect(!(try there.run(["token", "--type", "Machine", "--force-refresh"]).line.isEmpty))
+    }
+
+    @Test func `a wrong passphrase or a changed file gives nothing`() throws {
+        let here = try Home(), there = try Home(), tenant = try DemoTenant()
+        try tenant.signIn(at: here)
+        let file = try export(here)
+        _ = try `import`(file, at: there, "correct hoarse", exits: 7)
+        let whole = try String(contentsOfFile: file, encoding: .utf8)
+        for (old, new) in [
+            ("\"version\": 1", "\"version\": 2"), ("\"scrypt_n\": 131072", "\"scrypt_n\": 65536"),
+            ("\"scrypt_n\": 131072", "\"scrypt_n\": 1099511627776"), ("\"salt\": \"", "\"salt\": \"AA"),
+            ("\"sealed\": \"", "\"sealed\": \"AAAA"),
+        ] {
+            #expect(whole.contains(old))
+            let changed = try there.write(whole.replacingOccurrences(of: old, with: new), to: "changed")
+            let outcome = try there.run(
+                ["accounts", "import", changed, "--passphrase-file", "-"], input: "correct horse\n",
+                exits: old.contains("sealed") || new.contains("65536") ? 7 : 2)
+            #expect(outcome.standardOutput.isEmpty)
+        }
+        #expect(try there.json(["accounts", "--json"]) == [])
+        #expect(try there.json(["types", "--json"]) == [])
+        try here.run(["accounts", "export", file, "--passphrase-file", here.path + "/passphrase"], exits: 2)
+        #expect(try String(contentsOfFile: file, encoding: .utf8) == whole)
+        try there.run(["accounts", "export", there.path + "/x", "--passphrase-file", "-"], exits: 3)
+    }
+
+    @Test func `MSAL's cache is read, and its refresh token used for the same client only`() throws {
+        let here = try Home(), there = try Home(), tenant = try DemoTenant()
+        try tenant.signIn(at: here)
+        func cache(_ token: String, client: String) -> String {
+            #"""
+            {"AccessToken": {}, "Account": {"h-localhost-t": {"home_account_id": "h", "environment": "localhost",
+            "realm": "t", "local_account_id": "l", "username": "alice@example.com", "authority_type": "MSSTS"}},
+            "RefreshToken": {"h-localhost-refreshtoken-c--": {"credential_type": "RefreshToken", "secret": "\#(token)",
+            "home_account_id": "h", "environment": "localhost", "client_id": "\#(client)", "target": "x"}}}
+            """#
+        }
+        let token = try refreshToken(try export(here))
+        let file = try there.write(cache(token, client: DemoTenant.clientID), to: "msal_token_cache.json")
+        let nobody = try there.run(["accounts", "import", file], exits: 2)
+        #expect(nobody.standardError.contains("no account type has the client id"))
+        try tenant.define(at: there)
+        let taken = try there.run(["accounts", "import", file])
+        #expect(taken.line.hasSuffix("\talice@example.com"))
+        #expect(!(try there.run(["token"]).line.isEmpty))
+        let subject = try there.json(["accounts", "--json"]).array?.first?.object?["subject"]?.string
+        #expect(subject == DemoTenant.alice.objectID)
+        let requests = tenant.provider.counters.tokenRequests
+        let other = try there.write(cache(token, client: "another"), to: "other.json")
+        try there.run(["accounts", "import", other, "--type", DemoTenant.typeName], exits: 2)
+        #expect(tenant.provider.counters.tokenRequests == requests)
+    }
+
+    @Test func `gh's token is taken over, and lasts as it has no end`() throws {
+        let home = try Home()
+        try home.write(
+            #"""
+            {"adapter": "oauth2", "client_id": "c", "authorization_endpoint": "https://github.example/authorize",
+            "token_endpoint": "https://github.example/token", "api_base": "https://api.github.example/"}
+            """#, to: "config/credmgr/types/GitHub.json")
+        let hosts = try home.write(
+            """
+            github.example:
+                users:
+                    ann:
+                        oauth_token: gho_first
+                    bob:
+                        oauth_token: gho_second
+                git_protocol: https
+                oauth_token: gho_second
+                user: bob
+
+            """, to: "hosts.yml")
+        let taken = try home.run(["accounts", "import", hosts, "--type", "GitHub"])
+        #expect(
+            taken.standardOutput.split(separator: "\n").map { $0.split(separator: "\t").last } == ["ann", "bob"])
+        #expect(try home.run(["token", "--account", "ann"]).line == "gho_first")
+        let lasting = try home.run(["token", "--account", "bob", "--min-valid", "2592000"])
+        #expect(lasting.line == "gho_second" && lasting.standardError.isEmpty)
+        let elsewhere = try home.write(
+            "github.com:\n    oauth_token: gho_third\n    user: eve\n", to: "elsewhere.yml")
+        try home.run(["accounts", "import", elsewhere, "--type", "GitHub"], exits: 2)
+        let nothing = try home.write("github.example:\n    git_protocol: https\n", to: "nothing.yml")
+        #expect(
+            try home.run(["accounts", "import", nothing], exits: 2).standardError.contains("holds no sign-in"))
+    }
+
+    @Test func `an account of oidc-agent is taken over`() throws {
+        let here = try Home(), there = try Home()
+        let redirect = "http://127.0.0.1:\(try freePort())/callback"
+        var settings = Glewlwyd.Settings()
+        settings.redirectURIs = [redirect]
+        let server = try Glewlwyd(settings)
+        for home in [here, there] {
+            try home.run([
+                "types", "add", "Work", "--issuer", server.issuer, "--client-id", "native", "--redirect-uri",
+                redirect,
+            ])
+        }
+        let browser = try Browser(in: here, user: "alice", password: server.password(of: "alice")).environment
+        try here.run(["login", "--type", "Work"], environment: browser)
+        let token = try refreshToken(try export(here))
+        let printed = try there.write(
+            #"{"name": "work", "issuer_url": "\#(server.issuer)", "client_id": "native", "refresh_token": "\#(token)"}"#,
+            to: "printed")
+        #expect(try there.run(["accounts", "import", printed]).line.hasSuffix("\talice@example.test"))
+        #expect(!(try there.run(["token"]).line.isEmpty))
+    }
+}

@@ -1,0 +1,110 @@
+import CredentialCore
+import OAuth
+import StrictJSON
+
+@testable import CredmgrCommands
+@testable import CurlTransport
+@testable import LoopbackHTTP
+
+/// The kernel's keyring with a memo, and everything else the same token.
+private struct TwoEntries: AccessTokenCache {
+    let memo: [UInt8], token: [UInt8]
+
+    func read(_ name: String) -> [UInt8]? { name.contains("\nmemo\n") ? memo : token }
+    func write(_ entry: [UInt8], name: String, seconds: Int64) {}
+    func remove(_ name: String) {}
+    func removeAll(prefix: String) {}
+}
+
+private struct NoFiles: FileStates {
+    func state(of path: String) -> FileState? { nil }
+}
+
+private struct FixedClock: WallClock {
+    let now = Instant(epochSeconds: 1_800_000_000)
+}
+
+extension FuzzTarget {
+    /// The entries of the kernel's keyring: a line for the memo, then the token.
+    static let cachedToken = FuzzTarget("cached-token") { bytes in
+        let memo = Array(bytes.prefix { $0 != 0x0A })
+        let entries = TwoEntries(memo: memo, token: Array(bytes.dropFirst(memo.count + 1)))
+        for format in ["token", "json", "header", "env", "exec-credential"] {
+            let answer = FastToken.answer(["token", "--type", "Tasks", "--format", format]) {
+                FastPlace(
+                    dataHome: "/d", typeFolders: ["/t"], configurationFile: "/c", variable: { _ in nil },
+                    tokenCache: entries, fileStates: NoFiles(), clock: FixedClock())
+            }
+            require(answer?.last == 0x0A || answer == nil, "a token ends its line")
+        }
+    }
+
+    /// What the refresh worker answers.
+    static let refreshAnswer = FuzzTarget("refresh-answer") { bytes in
+        if let outcome = try? RefreshWire.decodeAnswer(bytes) {
+            let again = try? RefreshWire.decodeAnswer(RefreshWire.encode(outcome))
+            require(again?.token == outcome.token, "an answer is written as it is read")
+        }
+    }
+
+    /// What the refresh worker is asked.
+    static let refreshRequest = FuzzTarget("refresh-request") { bytes in
+        guard let request = try? RefreshWire.decodeRequest(bytes) else { return }
+        let again = try? RefreshWire.decodeRequest(RefreshWire.encode(request))
+        require(
+            again?.account == request.account && again?.type == request.type && again?.key == request.key,
+            "a request is written as it is read")
+    }
+
+    /// What git writes to its helper.
+    static let gitCredential = FuzzTarget("git-credential") { bytes in
+        guard let message = try? GitCredentialMessage(bytes) else { return }
+        if let address = message.address {
+            require(
+                address.isWeb && address.host.utf8.allSatisfy { $0 > 0x20 }, "a place to go to has a plain host")
+        }
+        for challenge in AuthenticationChallenge.parse(message.list("wwwauth[]")) {
+            require(!challenge.scheme.isEmpty, "a challenge has a scheme")
+        }
+    }
+
+    /// The files of other programs, and our own exports.
+    static let foreignFile = FuzzTarget("foreign-file") { bytes in
+        for signIn in (try? ForeignFiles.signIns(in: bytes)) ?? [] {
+            switch signIn.token {
+            case .refresh(let token), .access(let token): require(!token.isEmpty, "a sign-in has a token")
+            }
+        }
+        if let object = (try? JSONValue.parse(bytes))?.object, let archive = try? AccountArchive(json: object) {
+            require((try? AccountArchive(json: archive.json)) == archive, "an archive is written as it is read")
+        }
+    }
+
+    /// A preset's file.
+    static let preset = FuzzTarget("preset") { bytes in
+        guard let preset = try? Preset(name: "p", bytes, place: "p.json") else { return }
+        require(preset.definition["client_id"] == nil, "a preset has nobody's client")
+    }
+
+    /// Status line and header fields of a reply.
+    static let replyHead = FuzzTarget("reply-head") { bytes in
+        var head = ReplyHead()
+        for line in bytes.split(separator: 0x0A, omittingEmptySubsequences: false) {
+            guard let isComplete = try? head.take(Array(line) + [0x0A]) else { return }
+            require(isComplete == head.isComplete, "a head tells when it is complete")
+            if isComplete { break }
+        }
+        require(!head.isComplete || (200..<1_000).contains(head.status), "a complete head is of a final reply")
+        for field in head.fields {
+            require(!field.name.isEmpty && !field.name.contains(" "), "a field has a name")
+            require(
+                field.value.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }, "no control gets through")
+        }
+    }
+
+    /// The query of the loopback listener.
+    static let formFields = FuzzTarget("form-fields") { bytes in
+        let fields = FormFields(decoding: bytes)
+        require(FormFields(decoding: fields.encoded().utf8) == fields, "what is decoded is encoded as the same")
+    }
+}

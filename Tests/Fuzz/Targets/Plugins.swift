@@ -1,0 +1,40 @@
+import CredentialCore
+import StrictJSON
+
+@testable import ProviderHost
+
+extension FuzzTarget {
+    /// `manifest.json` of an external adapter.
+    static let pluginManifest = FuzzTarget("plugin-manifest") { bytes in
+        guard let manifest = try? ProviderManifest(bytes, place: "manifest.json") else { return }
+        require(Name.isValid(manifest.name) && Name.isValid(manifest.executable), "names are names")
+        require(!manifest.flows.isEmpty && !manifest.protocolVersions.isEmpty, "an adapter has flows and versions")
+        require(manifest.settings.allSatisfy { Name.isValid($0.name) }, "settings have names")
+    }
+
+    /// What an external adapter prints, as an answer to each operation.
+    static let pluginReply = FuzzTarget("plugin-reply") { bytes in
+        let transcript = PluginTranscript(bytes, plugin: "p")
+        let redactor = Redactor(transcript.texts)
+        guard let reply = try? transcript.reply(version: 1, note: { _ = redactor.shown($0) }) else { return }
+        let now = Instant(epochSeconds: 1_800_000_000)
+        if let issued = try? IssuedMaterial(reply, now: now) {
+            require(issued.accessToken != nil || issued.idToken != nil, "an accepted reply has a token")
+            for token in [issued.accessToken, issued.idToken, issued.refreshToken?.reveal()] {
+                require(token?.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F } ?? true, "tokens are printable")
+            }
+            let latest = now.adding(ProviderProtocol.longestLifetime)
+            require(issued.expiresAt > now && issued.expiresAt <= latest, "a lifetime has limits")
+        }
+        switch try? reply.interaction(now: now).0 {
+        case .openURL(let address, _)?: require(address.isWeb, "a browser gets addresses of the web only")
+        case .showCode(_, let address, _, let interval, _)?:
+            require(address.isWeb && interval > 0, "a person is sent to the web, and polls are apart")
+        case .ask?, nil: break
+        }
+        if let description = try? PluginDescription(reply) { require(!description.name.isEmpty, "it has a name") }
+        if let error = try? PluginFailure.error(reply, plugin: "p", redactor) {
+            require(error.message.unicodeScalars.allSatisfy { $0.value >= 0x20 && $0.value != 0x7F }, "errors show")
+        }
+    }
+}
