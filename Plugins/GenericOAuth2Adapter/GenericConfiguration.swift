@@ -90,8 +90,7 @@ struct GenericConfiguration {
             metadata.endpoints.merge(explicit) { $1 }
             if isEnough() { return metadata }
         }
-        metadata = try source.metadata(
-            at: ServerMetadata.locations(of: issuer), in: context, issuerRule: ServerMetadata.exactIssuer(name))
+        metadata = try source.metadata(of: name, issuer, in: context)
         metadata.endpoints.merge(explicit) { $1 }
         return metadata
     }

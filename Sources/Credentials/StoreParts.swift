@@ -103,7 +103,7 @@ struct StoreParts: Sendable {
             return .secretService
         } catch {
             guard error.code == .storeUnavailable || error.code == .internalFault else { throw error }
-            options.warn("no Secret Service (\(error.message)); the sign-in is kept in the encrypted file")
+            options.warn("secrets are kept in the encrypted file: \(error.message)")
             return .file
         }
     }

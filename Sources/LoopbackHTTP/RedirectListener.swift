@@ -61,7 +61,9 @@ package final class RedirectListener: Sendable {
         if let url = desk.wait(seconds: seconds, formPostOrigins, accepts: accepts) { return url }
         throw CredentialError(
             .signInRequired, "no sign-in arrived within \(seconds) seconds",
-            hint: "run the command again and finish the sign-in in the browser")
+            hint:
+                "run the command again and finish the sign-in in the browser; where the provider's page shows an error, "
+                + "check client_id and redirect_uri of the type")
     }
 
     /// Stops listening; a second call does nothing.

@@ -23,8 +23,7 @@ struct IDTokenCheck: Sendable {
         var metadata = ServerMetadata(issuer: name)
         metadata.endpoints[.jwks] = type.endpoints[.jwks].flatMap(WebAddress.init)
         if metadata.endpoints[.jwks] == nil {
-            metadata = try source.metadata(
-                at: ServerMetadata.locations(of: issuer), in: context, issuerRule: ServerMetadata.exactIssuer(name))
+            metadata = try source.metadata(of: name, issuer, in: context)
         }
         guard let keys = metadata.endpoints[.jwks] else {
             throw CredentialError(

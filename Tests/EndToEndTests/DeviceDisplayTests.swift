@@ -65,6 +65,16 @@ import Testing
         #expect(try scan(lines, inkIsDark: false) == provider.base + "/enter?user_code=WDJB-MJHT")
     }
 
+    @Test func `A code that nobody enters is waited for no longer than allowed`() throws {
+        provider.change { $0.token = .json(400, ["error": "authorization_pending"]) }
+        let start = ContinuousClock.now
+        let error = try home.run(["login", "--type", "Tablet", "--timeout", "3"], exits: 4).standardError
+        #expect(error.contains("the code was not entered within the time of --timeout"))
+        #expect(ContinuousClock.now - start < .seconds(12))
+        #expect(provider.paths.filter { $0 == "/token" }.count >= 1)
+        #expect(try home.json(["accounts", "--json"]) == [])
+    }
+
     @Test func `Without libqrencode, or without its characters, the address does`() throws {
         // A file of its name that is no library, found before the real one.
         try home.write("", to: "empty/libqrencode.so.4", mode: 0o644)

@@ -20,7 +20,7 @@ import Testing
             } else {
                 let done = try home.run(["login", "--complete", redirect]).standardError
                 #expect(done.components(separatedBy: kept).count == 2)
-                #expect(done.contains("no Secret Service ("))
+                #expect(done.contains("is kept in the encrypted file: "))
             }
         }
         // Somebody who asked for the file knows.

@@ -39,6 +39,7 @@ struct TypesAddCommand: Command {
             }
             json["client_id"] = "unregistered"
         }
+        try refuseSlips(json)
         var type = try AccountType(name: name, json: json, isPrivateFile: true, place: nil)
         if arguments.flag("register") { try session.context.adapters.adapter(of: type).checkRegistration() }
         try refuseUnknownSettings(of: type, preset, session)
@@ -51,11 +52,38 @@ struct TypesAddCommand: Command {
             for note in preset?.notes ?? [] { session.notices.note(ForeignText.shown(note, limit: 300)) }
             return
         }
-        try session.context.adapters.adapter(of: type).check(type)
+        let adapter = try session.context.adapters.adapter(of: type)
+        try adapter.check(type)
         try keep([(.clientSecret, "client secret", secret), (.privateKey, "private key", key)], of: type, session)
         let path = try session.catalog.add(type, force: arguments.flag("force"))
         session.notices.note("account type \(name) is defined in \(path)")
+        tellRedirectURI(of: type, adapter, session)
         for note in preset?.notes ?? [] { session.notices.note(ForeignText.shown(note, limit: 300)) }
+    }
+
+    /// What a file would be told of by its keys is told here by the options.
+    private func refuseSlips(_ json: JSONObject) throws(CredentialError) {
+        if json["client_id"] == nil {
+            throw CredentialError(
+                .usage, "--client-id is missing",
+                hint: "register a client at the provider; --register does that where the provider lets it")
+        }
+        if let issuer = arguments.string("issuer"), !issuer.contains("://") {
+            throw CredentialError(
+                .usage, "--issuer takes a URL", hint: "--issuer https://\(ForeignText.shown(issuer, limit: 200))")
+        }
+    }
+
+    /// Says what to register at the provider, where neither an option nor the preset does.
+    private func tellRedirectURI(
+        of type: AccountType, _ adapter: any CredentialAdapter, _ session: Session
+    ) {
+        guard type.redirectURI == nil, type.flow ?? .code == .code, arguments.string("preset") == nil,
+            adapter.defaultRedirectURI.hasPrefix("http")
+        else { return }
+        session.notices.note(
+            "redirect URI to register: \(adapter.defaultRedirectURI) (the port is chosen at each sign-in; where the "
+                + "provider compares it, name one with --redirect-uri)")
     }
 
     /// The client's private key. One that cannot sign is told now, not at the first sign-in.
@@ -130,7 +158,9 @@ struct TypesAddCommand: Command {
             return metadata
         } catch {
             guard !isNeeded, error.code == .temporary else { throw error }
-            session.notices.warning("the provider's metadata cannot be had now: \(error.message)")
+            session.notices.warning(
+                "the type is defined without scopes, because the provider's metadata cannot be had now: "
+                    + "\(error.message); if the URL is right, run this again with --force when it answers")
             return nil
         }
     }

@@ -36,6 +36,7 @@ struct SignInDriver: Sendable {
             request.redirectURI = opened.redirectURI
             receiver = opened
         }
+        let deadline = session.options.timeout.map { session.context.clock.now.adding(Int64($0)) }
         var step = try adapter.begin(request, in: adapterContext)
         var shownCode: String?
         while case .interaction(let interaction, let pending) = step {
@@ -46,7 +47,7 @@ struct SignInDriver: Sendable {
             }
             let isFirst = !hasAsked
             hasAsked = true
-            let reply = try perform(interaction, receiver, request.type, isFirst: isFirst)
+            let reply = try perform(interaction, receiver, request.type, isFirst: isFirst, before: deadline)
             step = try adapter.resume(request, pending: pending, with: reply, in: adapterContext)
         }
         guard case .done(let result) = step else {
@@ -59,7 +60,8 @@ struct SignInDriver: Sendable {
     static func isLoopback(_ redirect: WebAddress) -> Bool { redirect.scheme == "http" && redirect.isLoopback }
 
     private func perform(
-        _ interaction: Interaction, _ receiver: (any RedirectReceiver)?, _ type: AccountType, isFirst: Bool
+        _ interaction: Interaction, _ receiver: (any RedirectReceiver)?, _ type: AccountType, isFirst: Bool,
+        before deadline: Instant?
     ) throws(CredentialError) -> InteractionReply {
         switch interaction {
         case .openURL(let address, let state):
@@ -74,8 +76,15 @@ struct SignInDriver: Sendable {
             return .redirect(
                 try wait(receiver, state, formOrigin: type.responseMode == .formPost ? address.origin : nil))
         case .showCode(_, _, _, let interval, let expires):
-            guard session.context.clock.now < expires else {
+            let now = session.context.clock.now
+            guard now < expires else {
                 throw CredentialError(.denied, "the code was not entered in time", hint: "credmgr login again")
+            }
+            // Another question to the provider would come too late.
+            if let deadline, now.adding(Int64(interval)) > deadline {
+                throw CredentialError(
+                    .signInRequired, "the code was not entered within the time of --timeout",
+                    hint: "run the command again, with more time")
             }
             session.context.programs.pause(seconds: interval)
             return .poll

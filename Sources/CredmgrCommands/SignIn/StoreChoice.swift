@@ -37,7 +37,7 @@ struct StoreChoice: Sendable {
     /// Says where something was kept, if that is not the place to expect.
     func tell(_ what: String, _ session: Session) {
         if let reason {
-            session.notices.note("no Secret Service (\(reason)); \(what) is kept in the encrypted file")
+            session.notices.note("\(what) is kept in the encrypted file: \(reason)")
         }
     }
 }

@@ -37,6 +37,27 @@ package final class MetadataSource: Sendable {
         }
     }
 
+    /// The metadata of an issuer, which must be for it byte for byte.
+    ///
+    /// - Parameter address: the issuer, read.
+    /// - Throws: as ``metadata(at:in:issuerRule:)``; ``ErrorCode/configuration`` says where nothing was.
+    package func metadata(
+        of issuer: String, _ address: WebAddress, in context: AdapterContext
+    ) throws(CredentialError) -> ServerMetadata {
+        let locations = ServerMetadata.locations(of: address)
+        do throws(CredentialError) {
+            return try metadata(at: locations, in: context, issuerRule: ServerMetadata.exactIssuer(issuer))
+        } catch {
+            guard error.code == .configuration, let place = locations.first else { throw error }
+            let isDocument = address.path.contains("/.well-known/")
+            throw CredentialError(
+                .configuration, error.message,
+                hint: isDocument
+                    ? "the issuer is the address before /.well-known"
+                    : "check the issuer, perhaps its path: there is no \(place)", details: error.details)
+        }
+    }
+
     /// The document at the first of `locations` that has one, as `read` takes it.
     ///
     /// - Throws: as ``metadata(at:in:issuerRule:)``.

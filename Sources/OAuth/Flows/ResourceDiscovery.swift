@@ -48,8 +48,7 @@ package struct ResourceDiscovery: Sendable {
     ///
     /// - Throws: as ``find(_:)``.
     package func server(_ issuer: String, _ address: WebAddress) throws(CredentialError) -> ServerMetadata {
-        try source.metadata(
-            at: ServerMetadata.locations(of: address), in: context, issuerRule: ServerMetadata.exactIssuer(issuer))
+        try source.metadata(of: issuer, address, in: context)
     }
 
     private func metadata(
