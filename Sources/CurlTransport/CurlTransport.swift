@@ -1,5 +1,6 @@
 package import CredentialCore
 import Glibc
+import LinuxPlatform
 import Synchronization
 
 /// Sends requests by libcurl, which is opened with the first one.
@@ -67,6 +68,12 @@ package final class CurlTransport: HTTPTransport {
             }
             return try perform(transfer, request, observer)
         }
+    }
+
+    /// Opens libcurl, which brings 30 other libraries with it, on a thread of its own. A request that comes before that
+    /// has ended waits for it. No variable of the environment may be changed meanwhile: libraries read theirs.
+    package func prepare() {
+        try? DeadlineThread.start { [self] in _ = try? openLibrary() }
     }
 
     private func openLibrary() throws(CredentialError) -> LibCurl {

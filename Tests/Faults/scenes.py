@@ -53,7 +53,8 @@ class Scene:
             self.tally["done"] += 1
         else:
             self.tally["aborted" if ABORTED in result.errors else "refused"] += 1
-            if "credmgr: error: " not in result.errors:
+            # The write that fails may be that of the error.
+            if "credmgr: error: " not in result.errors and not fault.startswith("write "):
                 self.problem(fault, result, "no error is shown")
             # What was moved before the failure is listed, and is moved.
             if result.output and self.name != "migrate":

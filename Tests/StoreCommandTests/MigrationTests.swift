@@ -143,7 +143,7 @@ struct MigrationTests {
 
 /// The same with KeePassXC, which is another program altogether.
 @Suite(
-    .enabled(if: PrivateKeyring.isKeePassXCInstalled, "keepassxc is not installed: scripts/setup test-keepassxc"))
+    .enabled(if: PrivateKeyring.isKeePassXCInstalled, "keepassxc is not installed: scripts/setup test-keyrings"))
 struct KeePassXCMigrationTests {
     @Test func `large token sets of people with other letters move there and back`() async {
         await #expect(processExitsWith: .success) {

@@ -229,3 +229,29 @@ struct SecretServiceKeePassXCTests {
         }
     }
 }
+
+/// And on KWallet, whose collection is locked until somebody has asked for it, even when its wallet is open.
+@Suite(.enabled(if: PrivateKeyring.isKWalletInstalled, "kwalletd5 or libqca-qt5-2-plugins is not installed"))
+struct SecretServiceKWalletTests {
+    @Test func `items are created, changed in place by another process, listed and removed`() async {
+        await #expect(processExitsWith: .success) {
+            let keyring = try PrivateKeyring(.kWallet)
+            defer { keyring.stop() }
+            #expect(refusal { _ = try keyring.store().read(.example("a")) }?.code == .storeLocked)
+            // The question to unlock answers itself, as the login has opened the wallet.
+            let store = keyring.store(canPrompt: true)
+            #expect(try store.read(.example("a")) == nil)
+            let bytes = (0..<65_536).map { UInt8(truncatingIfNeeded: $0 &* 31) }
+            try store.write(bytes, for: .example("a"), label: "credmgr: Example жук/日本")
+            #expect(try store.read(.example("a")) == bytes)
+            let other = keyring.store()
+            try other.write([2], for: .example("a"), label: "credmgr: Example")
+            #expect(try store.read(.example("a")) == [2])
+            try store.write([3], for: .example("b"), label: "credmgr: Example")
+            #expect(try store.items(of: .standard, kind: .tokenSet) == [.example("a"), .example("b")])
+            try store.remove(.example("a"))
+            #expect(try store.read(.example("a")) == nil)
+            #expect(try store.read(.example("b")) == [3])
+        }
+    }
+}

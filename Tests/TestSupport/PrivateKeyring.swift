@@ -14,6 +14,8 @@ public final class PrivateKeyring: @unchecked Sendable {
         case gnomeKeyringWithoutCollection
         /// KeePassXC with an open database. It has no screen: a window that it opens stays unanswered.
         case keePassXC
+        /// KWallet, its wallet opened as by a login.
+        case kWallet
         /// Nobody.
         case nobody
         /// A program that says `ready` on its standard output when it provides the service.
@@ -37,6 +39,16 @@ public final class PrivateKeyring: @unchecked Sendable {
     /// Whether KeePassXC is installed, too.
     public static var isKeePassXCInstalled: Bool {
         isInstalled && areInstalled(["keepassxc", "keepassxc-cli", "secret-tool"])
+    }
+
+    /// Whether KWallet and what its test needs are there.
+    public static var isKWalletInstalled: Bool {
+        // Without this plugin of Qt's it cannot agree on a key.
+        let folders = (try? FileManager.default.contentsOfDirectory(atPath: "/usr/lib")) ?? []
+        let hasCryptography = folders.contains {
+            FileManager.default.fileExists(atPath: "/usr/lib/\($0)/qca-qt5/crypto/libqca-ossl.so")
+        }
+        return isInstalled && areInstalled(["kwalletd5", "python3"]) && hasCryptography
     }
 
     private static func areInstalled(_ programs: [String]) -> Bool {
@@ -105,11 +117,18 @@ public final class PrivateKeyring: @unchecked Sendable {
         case .gnomeKeyringWithoutCollection:
             try startKeyring([], password: nil)
             try wait(for: "boolean true", from: { owned })
-        case .program(let program, let arguments):
-            let (process, output) = try start(program, arguments)
-            keyring = process
-            guard try Self.line(of: output) == "ready" else { throw Failure("\(program) is not ready") }
+        case .kWallet:
+            let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+                .appendingPathComponent("../Fixtures/kwallet.py").path
+            try startProgram("/usr/bin/python3", [script])
+        case .program(let program, let arguments): try startProgram(program, arguments)
         }
+    }
+
+    private func startProgram(_ program: String, _ arguments: [String]) throws {
+        let (process, output) = try start(program, arguments)
+        keyring = process
+        guard try Self.line(of: output) == "ready" else { throw Failure("\(program) is not ready") }
     }
 
     /// Ends the service; its files stay.

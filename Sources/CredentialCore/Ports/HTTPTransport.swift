@@ -144,9 +144,15 @@ public protocol HTTPTransport: Sendable {
     ///   ``ErrorCode/malformedReply`` when the reply is too large or no HTTP; ``ErrorCode/denied`` for an insecure
     ///   address or a certificate that does not hold.
     func send(_ request: HTTPRequest, observer: TransferObserver) throws(CredentialError) -> HTTPResponse
+
+    /// Says that a request will soon be sent, so that what it needs can be got ready meanwhile. Nothing depends on it.
+    func prepare()
 }
 
 extension HTTPTransport {
+    /// Does nothing.
+    public func prepare() {}
+
     /// Sends a request and gives the reply with its body.
     public func send(_ request: HTTPRequest) throws(CredentialError) -> HTTPResponse {
         try send(request, observer: TransferObserver())

@@ -98,7 +98,7 @@ package struct TokenRenewal: TokenRenewer {
     }
 
     private func read(_ request: TokenService.Request) throws(CredentialError) -> TokenSet {
-        guard let set = try repository.read(request.account, in: request.group, isLocked: true) else {
+        guard let set = try repository.readListed(request.account, in: request.group, isLocked: true) else {
             throw request.secretsAreGone
         }
         return set

@@ -44,14 +44,22 @@ package struct TokenSetRepository: Sendable {
     ) throws(CredentialError) -> TokenSet? {
         // The caller may have looked at the registry before a migration moved the account. Under the lock only the
         // registry's word of now counts; without it an old copy is as good as the new one, but its absence is not.
-        var place = isLocked ? try self.place(of: account, in: group) : account.store
-        var bytes = try stores.store(place).read(item(account, group))
-        if bytes == nil, !isLocked {
-            let now = try self.place(of: account, in: group)
-            if now != place { bytes = try stores.store(now).read(item(account, group)) }
-            place = now
-        }
-        guard let bytes else { return nil }
+        var account = account
+        if isLocked { account.store = try place(of: account, in: group) }
+        if let set = try readListed(account, in: group, isLocked: isLocked) { return set }
+        guard !isLocked else { return nil }
+        let place = try place(of: account, in: group)
+        guard place != account.store else { return nil }
+        account.store = place
+        return try readListed(account, in: group, isLocked: false)
+    }
+
+    /// As ``read(_:in:isLocked:)``, of an account as the registry has it now.
+    func readListed(
+        _ account: Account, in group: KeychainGroup, isLocked: Bool
+    ) throws(CredentialError) -> TokenSet? {
+        let place = account.store
+        guard let bytes = try stores.store(place).read(item(account, group)) else { return nil }
         var stored = try TokenSet(decoding: bytes)
         stored.account.store = place
         guard let sealed = try journal.read(account.id, in: group) else { return stored }

@@ -1,4 +1,5 @@
 import CredentialCore
+import OAuth
 
 /// `credmgr logout`.
 struct LogoutCommand: Command {
@@ -99,8 +100,11 @@ struct LogoutCommand: Command {
     }
 
     private func openInBrowser(_ address: WebAddress, _ session: Session) {
+        // Without the id token: whoever reads the terminal need not have it. The provider may then ask who is meant.
+        let fields = (FormCoding.decode(address.query ?? "") ?? []).filter { $0.name != "id_token_hint" }
+        let shown = address.replacing(path: address.path, query: FormCoding.encode(fields))
         session.notices.say("Open this address to end the session in the browser:")
-        session.notices.say("  \(address)")
+        session.notices.say("  \(shown)")
         let command =
             GlobalOptions.set("BROWSER", session.context.environment) ?? session.configuration.browser ?? "xdg-open"
         do throws(CredentialError) {

@@ -10,6 +10,8 @@ package enum RefreshWorker {
     /// - Returns: the exit status.
     package static func run(_ context: CommandContext, lock: any HeldLock) -> Int32 {
         defer { lock.release() }
+        // While the store is opened.
+        context.transport.prepare()
         let answer: [UInt8]
         do throws(CredentialError) {
             let request = try RefreshWire.decodeRequest(try context.console.readInput(limit: 64 << 20))

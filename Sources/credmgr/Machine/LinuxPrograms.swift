@@ -2,6 +2,7 @@ import CredentialCore
 import CredmgrCommands
 import Glibc
 import LinuxPlatform
+import SecretServiceStore
 
 /// Other programs, started by this process.
 struct LinuxPrograms: Programs {
@@ -30,6 +31,10 @@ struct LinuxPrograms: Programs {
     func refreshWorker(
         _ input: [UInt8], holding lock: any HeldLock, seconds: Int
     ) throws(CredentialError) -> [UInt8] {
+        var environment = environment
+        // The bus that this process uses: the worker then has no reason to set the variable, which libraries that are
+        // opened on another thread read.
+        if let bus = SessionBus.address(environment: environment) { environment["DBUS_SESSION_BUS_ADDRESS"] = bus }
         let launch = ProgramLaunch(ExecutablePath.itself, [RefreshWorker.command], environment: environment)
         return try DetachedWorker(launch).run(input, holding: lock, seconds: seconds)
     }

@@ -36,7 +36,8 @@ struct StoreCheck: DoctorCheck {
             return Finding(
                 "keyring",
                 CredentialError(
-                    error.code, isNeeded ? "accounts are kept in it, but \(error.message)" : error.message,
+                    error.code,
+                    isNeeded ? "accounts are or shall be kept in it, but \(error.message)" : error.message,
                     hint: error.hint), state: isNeeded ? .problem : .note)
         }
     }
