@@ -45,7 +45,6 @@ def on_small_disk(program, store, name, spoil, mend, levels):
                 if scene.name != "login":
                     scene.world.sign_in()
                 spoil(mount, level)
-                scene.input = None
                 result = scene.run()
                 mend(mount)
                 scene.judge(result, f"{name} ({level} bytes left)")

@@ -160,13 +160,13 @@ class World:
         with open(self.home + "/.config/credmgr/types/Pages.json", "w") as file:
             json.dump(definition, file)
 
-    def run(self, words, prefix=(), input=None, environment=None):
+    def run(self, words, prefix=(), environment=None):
         begun = time.monotonic()
         process = subprocess.Popen([*prefix, self.program, *words], env={**self.environment, **(environment or {})},
-                                   stdin=subprocess.PIPE if input else subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE, text=True, errors="replace", start_new_session=True)
         try:
-            output, errors = process.communicate(input, timeout=PATIENCE)
+            output, errors = process.communicate(timeout=PATIENCE)
             status = process.returncode if process.returncode >= 0 else 128 - process.returncode
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
