@@ -18,15 +18,8 @@ package enum DeadlineThread {
     package static func run<Value: Sendable>(
         until deadline: Deadline, _ body: @escaping @Sendable () throws(CredentialError) -> Value
     ) throws(CredentialError) -> Outcome<Value> {
-        let handover = Handover<Value>()
-        try start {
-            do throws(CredentialError) {
-                handover.put(.success(try body()))
-            } catch {
-                handover.put(.failure(error))
-            }
-        }
-        guard let result = handover.take(until: deadline) else { return .abandoned }
+        let call = try BackgroundCall(body)
+        guard let result = call.result(until: deadline) else { return .abandoned }
         return .finished(try result.get())
     }
 
@@ -34,10 +27,11 @@ package enum DeadlineThread {
     ///
     /// - Throws: ``ErrorCode/internalFault`` when the system gives no thread.
     package static func start(_ body: @escaping @Sendable () -> Void) throws(CredentialError) {
-        var attributes = pthread_attr_t()
-        unsafe pthread_attr_init(&attributes)
-        defer { unsafe pthread_attr_destroy(&attributes) }
-        unsafe pthread_attr_setdetachstate(&attributes, Int32(PTHREAD_CREATE_DETACHED))
+        pthread_detach(try joinable(body))
+    }
+
+    /// Runs `body` on a new thread, which takes no signals; somebody must join or detach it.
+    static func joinable(_ body: @escaping @Sendable () -> Void) throws(CredentialError) -> pthread_t {
         // Threads inherit the mask, also those that a library starts on this one: signals stay with the caller. Those
         // that a library ends the process with are its own.
         var all = sigset_t()
@@ -50,7 +44,7 @@ package enum DeadlineThread {
         let work = unsafe Unmanaged.passRetained(Work(body))
         var thread = pthread_t()
         let status = unsafe pthread_create(
-            &thread, &attributes,
+            &thread, nil,
             { argument in
                 if let argument = unsafe argument {
                     unsafe Unmanaged<Work>.fromOpaque(argument).takeRetainedValue().body()
@@ -62,53 +56,11 @@ package enum DeadlineThread {
             throw CredentialError(
                 .internalFault, "the system gives no thread", details: ["pthread_create: error \(status)"])
         }
+        return thread
     }
 
     private final class Work: Sendable {
         let body: @Sendable () -> Void
         init(_ body: @escaping @Sendable () -> Void) { self.body = body }
-    }
-}
-
-/// One result on its way from a thread to the one that waits for it.
-@safe private final class Handover<Value: Sendable>: @unchecked Sendable {
-    // Guarded by `mutex`; the C objects stay where they are, as both sides hold a reference to this object.
-    private var result: Result<Value, CredentialError>?
-    private let mutex: UnsafeMutablePointer<pthread_mutex_t>
-    private let arrived: UnsafeMutablePointer<pthread_cond_t>
-
-    init() {
-        unsafe mutex = .allocate(capacity: 1)
-        unsafe arrived = .allocate(capacity: 1)
-        unsafe pthread_mutex_init(mutex, nil)
-        var attributes = pthread_condattr_t()
-        unsafe pthread_condattr_init(&attributes)
-        unsafe pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC)
-        unsafe pthread_cond_init(arrived, &attributes)
-        unsafe pthread_condattr_destroy(&attributes)
-    }
-
-    deinit {
-        unsafe pthread_cond_destroy(arrived)
-        unsafe pthread_mutex_destroy(mutex)
-        unsafe arrived.deallocate()
-        unsafe mutex.deallocate()
-    }
-
-    func put(_ result: Result<Value, CredentialError>) {
-        unsafe pthread_mutex_lock(mutex)
-        self.result = result
-        unsafe pthread_cond_signal(arrived)
-        unsafe pthread_mutex_unlock(mutex)
-    }
-
-    func take(until deadline: Deadline) -> Result<Value, CredentialError>? {
-        var limit = deadline.timespec
-        unsafe pthread_mutex_lock(mutex)
-        defer { unsafe pthread_mutex_unlock(mutex) }
-        while result == nil {
-            if unsafe pthread_cond_timedwait(arrived, mutex, &limit) == ETIMEDOUT { break }
-        }
-        return result
     }
 }

@@ -43,8 +43,10 @@ final class SecretServiceAccess: Sendable {
     private let promptSeconds: Int
     private let busAddress: String?
     private let state = Mutex(State.closed)
+    private let whileWaiting: @Sendable () -> Void
 
-    init(busAddress: String?, canPrompt: Bool, promptSeconds: Int) {
+    init(busAddress: String?, canPrompt: Bool, promptSeconds: Int, whileWaiting: @escaping @Sendable () -> Void) {
+        self.whileWaiting = whileWaiting
         self.promptSeconds = promptSeconds
         self.busAddress = busAddress
         self.canPrompt = canPrompt
@@ -113,14 +115,15 @@ final class SecretServiceAccess: Sendable {
             var isLastTry = !isRepeatable
             while true {
                 do throws(ServiceFault) {
-                    return try step(try session(at: busAddress, until: limit), limit)
+                    let session = try session(at: busAddress, until: limit)
+                    let result = try step(session, limit)
+                    try session.establish(until: limit)
+                    return result
                 } catch {
-                    switch error.kind {
-                    case .locked where error.object != nil: return .locked([error.object].compactMap { $0 })
-                    case .disconnected, .noSuchObject: forgetSession()
-                    default: throw error.credentialError
-                    }
-                    if isLastTry { throw error.credentialError }
+                    if error.kind == .locked, let object = error.object { return .locked([object]) }
+                    forgetSession(until: limit)
+                    let isWorthAnother = error.kind == .disconnected || error.kind == .noSuchObject
+                    if isLastTry || !isWorthAnother { throw error.credentialError }
                     isLastTry = true
                 }
             }
@@ -141,13 +144,19 @@ final class SecretServiceAccess: Sendable {
         if unsafe getenv(Self.busVariable).map({ unsafe String(cString: $0) }) != busAddress {
             unsafe setenv(Self.busVariable, busAddress, 1)
         }
-        let session = try SecretServiceSession(library: try LibSecret(), until: deadline)
+        let session = try SecretServiceSession(
+            library: try LibSecret(), whileWaiting: whileWaiting, until: deadline)
         state.withLock { if case .closed = $0 { $0 = .open(session) } }
         return session
     }
 
-    private func forgetSession() {
-        state.withLock { if case .open = $0 { $0 = .closed } }
+    /// Makes sure that the next session has a connection of its own.
+    private func forgetSession(until deadline: Deadline) {
+        guard let session = state.withLock({ if case .open(let session) = $0 { session } else { nil } }) else {
+            return
+        }
+        let isSettled = session.settle(until: deadline)
+        state.withLock { $0 = isSettled ? .closed : .abandoned }
     }
 
     private static let busVariable = "DBUS_SESSION_BUS_ADDRESS"

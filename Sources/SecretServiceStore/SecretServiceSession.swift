@@ -22,12 +22,18 @@ final class SecretServiceSession: Sendable {
     private let connection: SecretServiceConnection
     private let collectionAtStart: String?
 
-    /// Connects to the session bus and opens an encrypted session.
-    init(library: LibSecret, until deadline: Deadline) throws(ServiceFault) {
+    /// Connects to the session bus and begins to open an encrypted session.
+    init(library: LibSecret, whileWaiting: () -> Void, until deadline: Deadline) throws(ServiceFault) {
         connection = try SecretServiceConnection(
-            library: library, asking: Self.defaultCollection, until: deadline)
+            library: library, asking: Self.defaultCollection, whileWaiting: whileWaiting, until: deadline)
         collectionAtStart = Self.objectPath(connection.firstAnswer)
     }
+
+    /// Waits until the session is open: a service that offers no encryption is not believed in anything.
+    func establish(until deadline: Deadline) throws(ServiceFault) { _ = try connection.session(until: deadline) }
+
+    /// Waits until nothing goes on in the background any more; false when something still does at the deadline.
+    func settle(until deadline: Deadline) -> Bool { connection.settle(until: deadline) }
 
     /// The path of the default collection; `nil` when there is none. A session stays with the one it began with.
     func defaultCollection(until deadline: Deadline) throws(ServiceFault) -> String? {
@@ -80,9 +86,10 @@ final class SecretServiceSession: Sendable {
 
     /// The secret of an open item.
     func secret(of item: String, until deadline: Deadline) throws(ServiceFault) -> GuardedSecret {
+        let session = try connection.session(until: deadline)
         let reply = try connection.call(
-            item, Self.item, "GetSecret", .tuple([.path(connection.session)]), reply: "((oayays))", until: deadline)
-        guard let secret = reply.children.first.flatMap({ connection.decrypted($0) }) else {
+            item, Self.item, "GetSecret", .tuple([.path(session.path)]), reply: "((oayays))", until: deadline)
+        guard let secret = reply.children.first.flatMap({ session.decrypted($0) }) else {
             throw ServiceFault(.damaged, "the secret cannot be decrypted")
         }
         return secret
@@ -90,7 +97,7 @@ final class SecretServiceSession: Sendable {
 
     /// Replaces the secret of an open item.
     func setSecret(_ secret: [UInt8], of item: String, until deadline: Deadline) throws(ServiceFault) {
-        let value = try connection.encrypted(secret)
+        let value = try connection.session(until: deadline).encrypted(secret)
         _ = try connection.call(item, Self.item, "SetSecret", .tuple([.built(value)]), reply: "()", until: deadline)
     }
 
@@ -107,7 +114,7 @@ final class SecretServiceSession: Sendable {
                 Self.item + ".Attributes",
                 .variant(.array(of: "{ss}", attributes.map { .entry($0.0, .string($0.1)) }))),
         ]
-        let value = try connection.encrypted(secret)
+        let value = try connection.session(until: deadline).encrypted(secret)
         // Never with "replace": KeePassXC hangs on it.
         let reply = try connection.call(
             collection, "org.freedesktop.Secret.Collection", "CreateItem",

@@ -20,12 +20,16 @@ package final class SecretServiceStore: SecretStore {
     ///   - canPrompt: whether there is a person who can answer the keyring's questions. Their time to answer does
     ///     not count towards the deadlines.
     ///   - promptSeconds: how long to wait for that person at most.
+    ///   - whileWaiting: called when the keyring has been asked for a session and its answer takes some milliseconds.
+    ///     It must not block.
     ///   - warn: takes a sentence that the user should see.
     package init(
-        busAddress: String?, canPrompt: Bool, promptSeconds: Int = 120, warn: @escaping @Sendable (String) -> Void
+        busAddress: String?, canPrompt: Bool, promptSeconds: Int = 120,
+        whileWaiting: @escaping @Sendable () -> Void = {}, warn: @escaping @Sendable (String) -> Void
     ) {
         service = SecretServiceAccess(
-            busAddress: busAddress, canPrompt: canPrompt, promptSeconds: min(promptSeconds, 86_400))
+            busAddress: busAddress, canPrompt: canPrompt, promptSeconds: min(promptSeconds, 86_400),
+            whileWaiting: whileWaiting)
         self.warn = warn
     }
 
@@ -61,24 +65,42 @@ package final class SecretServiceStore: SecretStore {
     package func write(_ secret: [UInt8], for item: SecretItem, label: String) throws(CredentialError) {
         var time = Allowance(milliseconds: Self.writeMilliseconds)
         let label = ForeignText.shown(String(label.map { $0 == "/" ? " " : $0 }), limit: 120)
-        let question: String? = try service.settled(&time) { [warn] session, deadline throws(ServiceFault) in
+        let outcome: Writing = try service.settled(&time) { [warn] session, deadline throws(ServiceFault) in
             switch try session.search(item.attributes, until: deadline) {
             case .found(let items):
                 let path = try Self.newest(of: items, session, warn, until: deadline)
                 try session.setSecret(secret, of: path, until: deadline)
-                return .done(nil)
+                return .done(.changed(isStored: try session.secret(of: path, until: deadline).holds(secret)))
             case .locked(let objects): return .locked(objects)
             case .absent, .elsewhere:
                 guard let collection = try session.defaultCollection(until: deadline) else {
                     return .failed(ServiceFault.noDefaultCollection)
                 }
                 return .done(
-                    try session.create(secret, item.attributes, label: label, in: collection, until: deadline))
+                    .created(
+                        try session.create(secret, item.attributes, label: label, in: collection, until: deadline)))
             case .noDefaultCollection: return .failed(ServiceFault.noDefaultCollection)
             }
         }
-        if let question { try service.ask(question, &time) }
-        let isStored: Bool = try service.settled(&time) { session, deadline throws(ServiceFault) in
+        let isStored: Bool
+        switch outcome {
+        case .changed(let isStoredThere): isStored = isStoredThere
+        case .created(let question):
+            if let question { try service.ask(question, &time) }
+            isStored = try finds(secret, of: item, &time)
+        }
+        guard isStored else {
+            throw CredentialError(
+                .storeUnavailable, "the Secret Service said it stored the secret, but does not give it back",
+                hint: "look into the keyring with its own program, or sign in with --store file")
+        }
+    }
+
+    /// Whether a search for the item leads to this secret.
+    private func finds(_ secret: [UInt8], of item: SecretItem, _ time: inout Allowance) throws(CredentialError)
+        -> Bool
+    {
+        try service.settled(&time) { session, deadline throws(ServiceFault) in
             switch try session.search(item.attributes, until: deadline) {
             case .found(let items):
                 let path = try Self.newest(of: items, session, { _ in }, until: deadline)
@@ -86,11 +108,6 @@ package final class SecretServiceStore: SecretStore {
             case .locked(let objects): return .locked(objects)
             case .absent, .elsewhere, .noDefaultCollection: return .done(false)
             }
-        }
-        guard isStored else {
-            throw CredentialError(
-                .storeUnavailable, "the Secret Service said it stored the secret, but does not give it back",
-                hint: "look into the keyring with its own program, or sign in with --store file")
         }
     }
 
@@ -166,6 +183,13 @@ package final class SecretServiceStore: SecretStore {
             "provided by \(ForeignText.shown(program, limit: 80))",
             "the default keyring is \(description.isLocked ? "locked" : "unlocked")",
         ]
+    }
+
+    private enum Writing: Sendable {
+        /// An item that was there has a new secret; whether it gives it back.
+        case changed(isStored: Bool)
+        /// There is a new item, as soon as this question is answered, if there is one.
+        case created(String?)
     }
 
     private enum Removal: Sendable {

@@ -112,18 +112,21 @@ package struct StoreOptions: Sendable {
     package var keepsKeys: Bool
     /// How long the desktop's question is waited for, in seconds.
     package var promptSeconds: Int
+    /// Called when a store waits for another program's answer and this one has time for something else.
+    package var whileWaiting: @Sendable () -> Void
     /// Takes what the user should know.
     package var warn: @Sendable (String) -> Void
 
     /// Makes options.
     package init(
         mayPrompt: Bool, mayAsk: Bool, keepsKeys: Bool, promptSeconds: Int,
-        warn: @escaping @Sendable (String) -> Void
+        whileWaiting: @escaping @Sendable () -> Void = {}, warn: @escaping @Sendable (String) -> Void
     ) {
         self.mayPrompt = mayPrompt
         self.mayAsk = mayAsk
         self.keepsKeys = keepsKeys
         self.promptSeconds = promptSeconds
+        self.whileWaiting = whileWaiting
         self.warn = warn
     }
 }

@@ -77,15 +77,19 @@ package struct Session: Sendable {
 
     /// The stores.
     ///
-    /// - Parameter mayPrompt: whether the user may be asked to unlock, by the desktop or on the terminal, besides that
-    ///   a person is there.
-    package func stores(mayPrompt: Bool = true) -> any SecretStores {
+    /// - Parameters:
+    ///   - mayPrompt: whether the user may be asked to unlock, by the desktop or on the terminal, besides that a person is
+    ///     there.
+    ///   - whileWaiting: called when a store waits for another program's answer; it must not block.
+    package func stores(
+        mayPrompt: Bool = true, whileWaiting: @escaping @Sendable () -> Void = {}
+    ) -> any SecretStores {
         let hasDisplay = context.environment["DISPLAY"] != nil || context.environment["WAYLAND_DISPLAY"] != nil
         return context.stores(
             StoreOptions(
                 mayPrompt: mayPrompt && !options.noInput && (context.console.hasPerson || hasDisplay),
                 mayAsk: mayPrompt && mayAsk, keepsKeys: isCaching,
-                promptSeconds: options.timeout ?? Self.promptSeconds,
+                promptSeconds: options.timeout ?? Self.promptSeconds, whileWaiting: whileWaiting,
                 warn: { [notices] in notices.warning($0) }))
     }
 

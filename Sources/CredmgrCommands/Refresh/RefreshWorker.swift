@@ -10,8 +10,6 @@ package enum RefreshWorker {
     /// - Returns: the exit status.
     package static func run(_ context: CommandContext, lock: any HeldLock) -> Int32 {
         defer { lock.release() }
-        // While the store is opened.
-        context.transport.prepare()
         let answer: [UInt8]
         do throws(CredentialError) {
             let request = try RefreshWire.decodeRequest(try context.console.readInput(limit: 64 << 20))
@@ -19,8 +17,9 @@ package enum RefreshWorker {
                 context: context, options: GlobalOptions.ofWorker,
                 notices: Notices(
                     console: context.console, environment: context.environment, isQuiet: true, isVerbose: false))
-            answer = RefreshWire.encode(
-                try session.tokenRenewal(session.stores(mayPrompt: false)).renew(request, holding: lock))
+            // While a keyring answers, and not before: no thread can be started while libraries are loaded.
+            let stores = session.stores(mayPrompt: false, whileWaiting: context.transport.prepare)
+            answer = RefreshWire.encode(try session.tokenRenewal(stores).renew(request, holding: lock))
         } catch {
             answer = RefreshWire.encode(error)
         }

@@ -52,7 +52,8 @@ package struct DetachedWorker: Sendable {
             if count <= 0 || answer.count > Self.answerLimit { break }
             answer += piece[..<count]
         }
-        _ = program.wait()
+        // The worker has hung up, and goes now.
+        program.waitAside()
         return answer
     }
 }

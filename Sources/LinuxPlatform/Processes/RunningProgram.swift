@@ -1,3 +1,4 @@
+import CredentialCore
 import Glibc
 
 /// How a program ended.
@@ -52,7 +53,19 @@ package struct RunningProgram: ~Copyable, Sendable {
     package borrowing func send(signal: Int32) { kill(leadsSession ? -process : process, signal) }
 
     /// Waits for its end. Call it once.
-    package borrowing func wait() -> ProgramEnding {
+    package borrowing func wait() -> ProgramEnding { Self.wait(for: process) }
+
+    /// Has its end waited for on a thread of its own, so that it does not stay in the kernel's table of processes.
+    package consuming func waitAside() {
+        let process = process
+        do throws(CredentialError) {
+            try DeadlineThread.start { _ = Self.wait(for: process) }
+        } catch {
+            _ = Self.wait(for: process)
+        }
+    }
+
+    private static func wait(for process: Int32) -> ProgramEnding {
         var status: Int32 = 0
         while unsafe waitpid(process, &status, 0) == -1 {
             // ECHILD: somebody ignores SIGCHLD, and nothing is known of the end.

@@ -1,4 +1,5 @@
 import CLibSecret
+import CredentialCore
 import Glibc
 import LinuxPlatform
 
@@ -9,7 +10,8 @@ struct ServiceQuestion: Sendable {
     let reply: String
 }
 
-/// One connection to the session bus with one encrypted session of the Secret Service on it.
+/// One connection to the session bus with one encrypted session of the Secret Service on it. The key for it is agreed on
+/// in the background, where it takes longer than anything else, while the service is asked what needs no key.
 @safe final class SecretServiceConnection: @unchecked Sendable {
     /// The well-known name of the service. The variable is libsecret's, which goes by it whatever name it is given:
     /// our own calls must go to the same service.
@@ -20,27 +22,24 @@ struct ServiceQuestion: Sendable {
     /// The service's main object.
     static let servicePath = "/org/freedesktop/secrets"
 
-    // Immutable after `init`; connections and proxies may be used from any thread. They go in this order.
-    private let serviceHandle: LibSecretHandle
+    // Immutable after `init`; connections may be used from any thread. They go in this order.
+    private let agreement: BackgroundCall<EncryptedSession, ServiceFault>
     private let connectionHandle: LibSecretHandle
-    // What GIO queues for a main loop lands here and is done at the end; in the default context, which nobody runs, it
-    // would keep a closed connection alive, and the next one opened would be that one.
     private let contextHandle: LibSecretHandle
     let library: LibSecret
-    /// The object path of the encrypted session.
-    let session: String
-
     /// What the service answered to the question given to the initializer.
     let firstAnswer: BusReply
 
     /// The `GDBusConnection`.
     var connection: OpaquePointer { unsafe connectionHandle.pointer }
-    private var service: OpaquePointer { unsafe serviceHandle.pointer }
 
-    /// Connects, asks the service a first question, and agrees on a key with it.
+    /// Connects, asks the service a first question, and begins to agree on a key with it.
     ///
     /// GIO shares one session bus per process, so a process works with one bus address at a time.
-    init(library: LibSecret, asking firstQuestion: ServiceQuestion, until deadline: Deadline) throws(ServiceFault) {
+    init(
+        library: LibSecret, asking firstQuestion: ServiceQuestion, whileWaiting: () -> Void,
+        until deadline: Deadline
+    ) throws(ServiceFault) {
         let glib = library.glib
         let context = try library.mainContext()
         unsafe glib.g_main_context_push_thread_default(context.pointer)
@@ -58,39 +57,27 @@ struct ServiceQuestion: Sendable {
             bus, library, Self.servicePath, Self.interface, firstQuestion.method, firstQuestion.arguments,
             firstQuestion.reply, deadline)
 
-        unsafe error = nil
-        guard
-            let proxy = unsafe glib.secret_service_open_sync(
-                glib.secret_service_get_type(), Self.name, 0, nil, &error)
-        else { throw unsafe library.fault(error) }
-        let service = unsafe LibSecretHandle(object: proxy, of: library)
-        self.session = try unsafe Self.openSession(proxy, library)
+        do throws(CredentialError) {
+            agreement = try BackgroundCall { () throws(ServiceFault) in try EncryptedSession(library: library) }
+        } catch {
+            throw ServiceFault(.other, error.message)
+        }
+        whileWaiting()
         self.library = library
-        self.serviceHandle = service
         self.connectionHandle = connection
         self.contextHandle = context
     }
 
-    private static func openSession(_ service: OpaquePointer, _ library: LibSecret) throws(ServiceFault) -> String {
-        let glib = library.glib
-        // Some services refuse about one public key in 256, one that happens to begin with a zero: a new try has a
-        // new key.
-        var attempts = 0
-        while true {
-            attempts += 1
-            var error: UnsafeMutablePointer<credmgr_error>?
-            if unsafe glib.secret_service_ensure_session_sync(service, nil, &error) != 0 { break }
-            let fault = unsafe library.fault(error)
-            if fault.kind != .other || attempts == 3 { throw fault }
+    /// The session, as soon as a key is agreed on.
+    func session(until deadline: Deadline) throws(ServiceFault) -> EncryptedSession {
+        guard let result = agreement.result(until: deadline) else {
+            throw ServiceFault(.timedOut, "no key was agreed on")
         }
-        guard let path = unsafe glib.secret_service_get_session_dbus_path(service),
-            let algorithm = unsafe glib.secret_service_get_session_algorithms(service)
-        else { throw ServiceFault(.other, "libsecret opened no session") }
-        guard unsafe String(cString: algorithm) != "plain" else {
-            throw ServiceFault(.noEncryption, "the session would not be encrypted")
-        }
-        return unsafe String(cString: path)
+        return try result.get()
     }
+
+    /// Waits until the background lets go of the connection; false when it does not by the deadline.
+    func settle(until deadline: Deadline) -> Bool { agreement.end(until: deadline) }
 
     /// Calls a method of the service; `reply` is the type that the answer must have.
     func call(
@@ -116,27 +103,5 @@ struct ServiceQuestion: Sendable {
         _ = unsafe library.glib.g_dbus_connection_get_last_serial(connection)
         let isClosed = unsafe library.glib.g_dbus_connection_is_closed(connection) != 0
         throw ServiceFault(isClosed ? .disconnected : fault.kind, fault.message, object: path)
-    }
-
-    /// A secret encrypted for this session.
-    func encrypted(_ secret: [UInt8]) throws(ServiceFault) -> BusReply {
-        let glib = library.glib
-        let value = unsafe secret.withUnsafeBytes { bytes in
-            unsafe glib.secret_value_new(
-                bytes.baseAddress?.assumingMemoryBound(to: CChar.self), bytes.count, "application/octet-stream")
-        }
-        guard let value = unsafe value else { throw ServiceFault(.other, "libsecret takes no such secret") }
-        defer { unsafe glib.secret_value_unref(UnsafeMutableRawPointer(value)) }
-        guard let encoded = unsafe glib.secret_service_encode_dbus_secret(service, value),
-            let owned = unsafe glib.g_variant_ref_sink(encoded)
-        else { throw ServiceFault(.other, "libsecret could not encrypt the secret") }
-        return unsafe BusReply(owning: owned, library)
-    }
-
-    /// The secret in `reply`, or `nil` when it was not encrypted for this session.
-    func decrypted(_ reply: BusReply) -> GuardedSecret? {
-        unsafe library.glib.secret_service_decode_dbus_secret(service, reply.pointer).map {
-            unsafe GuardedSecret(owning: $0, library)
-        }
     }
 }

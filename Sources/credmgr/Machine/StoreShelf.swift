@@ -22,7 +22,7 @@ final class StoreShelf: SecretStores {
             cryptography: machine.cryptography, random: machine.random, clock: machine.clock, report: options.warn)
         secretService = SecretServiceStore(
             busAddress: SessionBus.address(environment: machine.environment), canPrompt: options.mayPrompt,
-            promptSeconds: options.promptSeconds, warn: options.warn)
+            promptSeconds: options.promptSeconds, whileWaiting: options.whileWaiting, warn: options.warn)
     }
 
     func store(_ kind: StoreKind) throws(CredentialError) -> any SecretStore {
@@ -31,4 +31,7 @@ final class StoreShelf: SecretStores {
         case .file: file
         }
     }
+
+    /// Itself, never to be closed: the end of the process does that in less time.
+    func keptOpen() -> StoreShelf { unsafe Unmanaged.passRetained(self).takeUnretainedValue() }
 }
