@@ -18,6 +18,7 @@
 extern char **linux_libc_environ __asm__("environ");
 extern long linux_libc_syscall(long number, ...) __asm__("syscall");
 extern int linux_libc_prctl(int option, ...) __asm__("prctl");
+extern int linux_libc_mallopt(int parameter, int value) __asm__("mallopt");
 extern long linux_libc_getrandom(void *buffer, size_t count, unsigned flags) __asm__("getrandom");
 extern int linux_libc_pipe2(int descriptors[2], int flags) __asm__("pipe2");
 extern int linux_libc_signalfd(int descriptor, const void *mask, int flags) __asm__("signalfd");
@@ -39,6 +40,9 @@ static inline int linux_set_dumpable(int value) { return linux_libc_prctl(PR_SET
 
 /// The value of PR_GET_DUMPABLE.
 static inline int linux_get_dumpable(void) { return linux_libc_prctl(PR_GET_DUMPABLE, 0, 0, 0, 0); }
+
+/// Makes all threads allocate from one arena: M_ARENA_MAX of glibc's <malloc.h>.
+static inline void linux_limit_arenas_to_one(void) { linux_libc_mallopt(-8, 1); }
 
 /// Bytes of the kernel's generator: how many were written, or -1.
 static inline long linux_random(void *buffer, size_t count) { return linux_libc_getrandom(buffer, count, 0); }

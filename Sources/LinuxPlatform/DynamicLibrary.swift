@@ -15,7 +15,7 @@ import Glibc
     ///   - package: the Debian package that brings it, for the hint.
     /// - Throws: ``ErrorCode/internalFault`` when it is not installed.
     package init(_ name: String, package: String) throws(CredentialError) {
-        guard let handle = unsafe dlopen(name, RTLD_NOW | RTLD_LOCAL) else {
+        guard let handle = unsafe dlopen(name, RTLD_LAZY | RTLD_LOCAL) else {
             throw CredentialError(
                 .internalFault, "the library \(name) is not installed", hint: "apt-get install \(package)")
         }

@@ -10,20 +10,18 @@ AbortNotice.install()
 let words = Program.words(of: CommandLine.arguments)
 let status: Int32
 do throws(CredentialError) {
-    // The Swift runtime reads them below /proc. Without them every command would look like a call for help, and
-    // succeed.
-    guard CommandLine.argc > 0 else {
-        throw CredentialError(
-            .internalFault, "the arguments cannot be read", hint: "check that /proc is mounted and can be read")
-    }
+    // Without them every command would look like a call for help, and succeed.
+    guard CommandLine.argc > 0 else { throw CredentialError(.internalFault, "the arguments cannot be read") }
     if let token = FastToken.answer(words, in: Machine.fastPlace) {
         try StandardStream.output.write(token)
         _exit(0)
     }
+    ProcessMemory.shareOneArena()
     let machine = try Machine(environment: ProcessEnvironment.variables(), caller: caller)
     if words == [RefreshWorker.command] {
         WorkerProcess.detach()
         status = RefreshWorker.run(machine.context, lock: try FileLock(inherited: DetachedWorker.lockDescriptor))
+        WorkerProcess.hangUp()
     } else {
         status = Program(context: machine.context, demo: DemoWalkthrough(machine: machine)).run(words)
     }
