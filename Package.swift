@@ -43,6 +43,7 @@ let package = Package(
     ],
     targets: [
         // C boundaries
+        .target(name: "CArguments"),
         header("CLinux"),
         header("CLibSecret"),
         header("CLibCurl"),
@@ -95,8 +96,9 @@ let package = Package(
         .executableTarget(
             name: "credmgr",
             dependencies: [
-                "CredmgrCommands", "CredentialCore", "GenericOAuth2Adapter", "AzureB2CAdapter", "LinuxPlatform",
-                "LocalFiles", "SecretServiceStore", "EncryptedFileStore", "KernelKeyringCache", "CurlTransport",
+                "CArguments", "CredmgrCommands", "CredentialCore", "GenericOAuth2Adapter", "AzureB2CAdapter",
+                "LinuxPlatform", "LocalFiles", "SecretServiceStore", "EncryptedFileStore", "KernelKeyringCache",
+                "CurlTransport",
                 "CryptoSupport", "LoopbackHTTP", "QRCodes", "DemoProvider", "ProviderHost", "StrictJSON",
             ],
             swiftSettings: strict),
