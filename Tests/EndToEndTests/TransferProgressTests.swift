@@ -19,7 +19,7 @@ import Testing
             (home, tenant) = (try Home(), try DemoTenant())
             let output = Pipe()
             server.executableURL = World.tests.appendingPathComponent("Servers/slow-http")
-            server.arguments = ["2.5", String(size)]
+            server.arguments = ["4.5", String(size)]
             server.environment = ["PATH": "/usr/bin:/bin"]
             server.standardInput = input
             server.standardOutput = output

@@ -65,7 +65,7 @@ struct Machine: Sendable {
             registry: RegistryFile(folders, clock: clock, warn: warn), locks: AccountLockFiles(folders),
             journal: JournalFiles(folders), events: EventLogFile(folders), tokenCache: cache,
             metadataCache: MetadataFiles(cacheHome: directories.cacheHome),
-            stores: { options in StoreShelf(self, options).keptOpen() }, typeFiles: files, settings: B2CSettings(),
+            stores: { options in StoreShelf(self, options) }, typeFiles: files, settings: B2CSettings(),
             fileStates: LinuxFileStates(),
             dataFolder: LinuxDataFolder(path: directories.dataFolder, clock: clock),
             adapters: AdapterRegistry(Self.builtIn) { (name) throws(CredentialError) in
