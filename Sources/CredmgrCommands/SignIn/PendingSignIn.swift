@@ -67,7 +67,8 @@ struct PendingSignIn: Sendable {
                 hint: "give the whole address that the browser ended at; the sign-in still waits for it")
         }
 
-        /// Drops some of those that have run out: however many there are, a new one is kept in time.
+        /// Drops some of those that have run out: however many there are, a new one is kept in time. Each look into
+        /// the file store reads all of it; more than one for each new one is enough.
         private func dropExpired() throws(CredentialError) {
             let items: [SecretItem]
             do throws(CredentialError) {
@@ -77,7 +78,7 @@ struct PendingSignIn: Sendable {
                 if error.code == .storeUnavailable { return }
                 throw error
             }
-            for item in items.prefix(16) {
+            for item in items.prefix(4) {
                 guard let bytes = try store.read(item), let object = try? JSONValue.parse(bytes).object,
                     let created = object["created_at"]?.integer
                 else { continue }
