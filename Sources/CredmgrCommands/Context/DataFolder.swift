@@ -30,6 +30,8 @@ package struct FolderFault: Sendable, Equatable {
         case stale
         /// Damaged, and set aside.
         case setAside
+        /// Its file system takes no more writes: it is full, or read-only.
+        case unwritable(String)
     }
 
     /// Names a fault.

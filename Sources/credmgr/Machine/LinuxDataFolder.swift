@@ -14,6 +14,9 @@ struct LinuxDataFolder: DataFolder {
         guard let facts = FileFacts.of(path) else { return [] }
         var faults: [FolderFault] = []
         try look(at: path, facts, &faults)
+        if let reason = FileSystem.refusal(at: path) {
+            faults.append(FolderFault(path: path, kind: .unwritable(reason)))
+        }
         return faults
     }
 
@@ -21,7 +24,7 @@ struct LinuxDataFolder: DataFolder {
         switch fault.kind {
         case .openToOthers: try FileFacts.close(fault.path)
         case .stale: try FileFacts.remove(fault.path)
-        case .foreign, .setAside:
+        case .foreign, .setAside, .unwritable:
             throw CredentialError(.unsupported, "\(ForeignText.shown(fault.path)) is for you to look at")
         }
     }

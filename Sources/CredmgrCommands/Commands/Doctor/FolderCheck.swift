@@ -27,6 +27,10 @@ struct FolderCheck: DoctorCheck {
                     Finding(
                         "files", .problem, "\(path) was left by a process that was killed",
                         repair: repair("remove it"))
+                case .unwritable(let reason):
+                    Finding(
+                        "files", .problem, "nothing can be written to \(path): \(reason)",
+                        remedy: "df '\(path)' shows the file system")
                 case .setAside:
                     Finding(
                         "files", .note, "\(path) is damaged and was set aside",
