@@ -58,6 +58,8 @@ final class StoreKeys: Sendable {
             .storeLocked, "the passphrase does not open the store \(path)", hint: Self.passphraseHint)
         if let passphrase = try sources.passphrase() {
             if let key = try open(header, passphrase, path: path) { return key }
+            wrong.hint =
+                "CREDMGR_PASSPHRASE_FILE or CREDMGR_PASSPHRASE_COMMAND gave it; without them: credmgr store unlock"
             throw wrong
         }
         for attempt in 1...Self.attempts {

@@ -23,7 +23,10 @@ enum LoopbackSocket {
             if lastError != EADDRINUSE { break }
         }
         let place = port == 0 ? "a loopback port" : "port \(port) of the loopback"
-        throw CredentialError(.temporary, "cannot listen on \(place): \(String(errorNumber: lastError))")
+        let isTaken = port != 0 && lastError == EADDRINUSE
+        throw CredentialError(
+            .temporary, "cannot listen on \(place): \(String(errorNumber: lastError))",
+            hint: isTaken ? "see which program has the port, and end it: ss -ltnp 'sport = :\(port)'" : nil)
     }
 
     /// A socket that is connected to a port, with a limit for each read and write.

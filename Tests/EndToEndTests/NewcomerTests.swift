@@ -1,3 +1,4 @@
+import DemoProvider
 import Foundation
 import TestSupport
 import Testing
@@ -76,5 +77,111 @@ import Testing
         #expect(error.standardError.contains("check client_id and client_secret of account type 'Work'"))
         #expect(!home.printed.contains("wrong-secret-wrong-secret"))
         #expect(try home.json(["accounts", "--json"]) == [])
+    }
+
+    // MARK: What the hint says helps when it is typed
+
+    @Test func `Without a type the hint is what comes next`() throws {
+        for words in [["token"], ["login"]] {
+            #expect(
+                try said(words, exits: words == ["login"] ? 2 : 3)
+                    .contains("hint: define an account type first: credmgr types add --help\n"))
+        }
+        let tenant = try DemoTenant()
+        try tenant.define("Solo", at: home)
+        for words in [["token"], ["login"], ["login", "Solo"], ["use", "ann"]] {
+            let status: Int32 = words.first == "login" ? 2 : 3
+            #expect(
+                try home.run(words, exits: status).standardError.contains("hint: credmgr login --type Solo\n"),
+                "\(words)")
+        }
+        try tenant.define("Second", at: home)
+        #expect(try home.run(["login"], exits: 2).standardError.contains("credmgr types lists"))
+        let unasked = try home.run(["login", "--type", "Solo"], exits: 4).standardError
+        #expect(
+            unasked.contains("hint: credmgr login --type Solo --print-url, then credmgr login --complete URL\n"))
+    }
+
+    @Test func `The options of a command to run need two dashes before it`() throws {
+        let error = try said(["exec", "ls", "-l"], exits: 2)
+        #expect(error.contains("hint: '--' parts the command to run from the options: credmgr exec -- COMMAND\n"))
+        #expect(
+            try home.run(["exec", "--help"]).standardOutput
+                .hasPrefix("Usage: credmgr exec [OPTION…] -- COMMAND [ARGUMENT…]\n"))
+    }
+
+    @Test func `A redirect URI is not taken for a private scheme called localhost`() throws {
+        let words = ["types", "add", "Work", "--issuer", "https://login.example.com", "--client-id", "x"]
+        let error = try said(words + ["--redirect-uri", "localhost:8400/callback"], exits: 2)
+        #expect(error.contains("key 'redirect_uri' lacks 'http://' in front"))
+    }
+
+    @Test func `A port that another program has is told with how to find that`() throws {
+        let tenant = try DemoTenant()
+        let port = try #require(URL(string: tenant.base)?.port)
+        try tenant.define(at: home, settings: AppSettings(base: tenant.base, redirectURI: tenant.base))
+        let error = try home.run(["login", "--type", DemoTenant.typeName], exits: 6).standardError
+        #expect(error.contains("cannot listen on port \(port) of the loopback"))
+        #expect(error.contains("ss -ltnp 'sport = :\(port)'"))
+    }
+
+    @Test func `A second account is told to end the choice by type, until there is a default`() throws {
+        let tenant = try DemoTenant()
+        func complete(_ user: DemoUser) throws -> String {
+            let url = try home.run(["login", "--type", DemoTenant.typeName, "--print-url"]).line
+            return try home.run(["login", "--complete", tenant.redirect(from: url, user: user)]).standardError
+        }
+        let note = "2 accounts and no default: credmgr use ACCOUNT --type \(DemoTenant.typeName) makes one"
+        try tenant.define(at: home)
+        #expect(try !complete(DemoTenant.alice).contains("no default"))
+        #expect(try complete(DemoTenant.bob).contains(note))
+        try home.run(["use", DemoTenant.bob.email, "--type", DemoTenant.typeName])
+        #expect(try !complete(DemoTenant.alice).contains("no default"))
+    }
+
+    @Test func `An import that takes nothing says of nothing where it is kept`() throws {
+        let tenant = try DemoTenant()
+        try tenant.signIn(at: home)
+        let passphrase = try home.write("a passphrase\n", to: "outside/passphrase")
+        let file = home.path + "/outside/exported", options = ["--passphrase-file", passphrase]
+        #expect(
+            try home.run(["accounts", "export", file] + options).standardError.contains("1 sign-in is in \(file)"))
+        let again = try home.run(["accounts", "import", file] + options).standardError
+        #expect(again.contains("signed in here already") && !again.contains("is kept in"))
+    }
+
+    @Test func `A wrong passphrase is told with where it came from`() throws {
+        let tenant = try DemoTenant()
+        let right = try home.write("right one\n", to: "outside/right")
+        let wrong = try home.write("wrong one\n", to: "outside/wrong")
+        try tenant.signIn(at: home)
+        try home.run(["store", "rekey", "--passphrase-file", right])
+        let error = try home.run(["token"], environment: ["CREDMGR_PASSPHRASE_FILE": wrong], exits: 5).standardError
+        #expect(error.contains("hint: CREDMGR_PASSPHRASE_FILE or CREDMGR_PASSPHRASE_COMMAND gave it; without them"))
+        try home.run(["token"], environment: ["CREDMGR_PASSPHRASE_FILE": right])
+    }
+
+    @Test func `A literal secret that others can read is told with the command that closes it`() throws {
+        let file = try home.write(
+            #"{"issuer": "https://login.example.com", "client_id": "x", "client_secret": "abc"}"#,
+            to: "config/credmgr/types/Open.json", mode: 0o644)
+        let error = try home.run(["login", "--type", "Open"], exits: 2).standardError
+        #expect(error.contains("hint: chmod 600 '\(file)', or "))
+    }
+
+    /// Whether this user can mount a file system that nobody else sees.
+    private static let mayMount =
+        (try? ChildProcess("unshare", ["-rm", "mount", "-t", "tmpfs", "none", "/mnt"]).run().exitStatus) == 0
+
+    @Test(
+        .enabled(if: mayMount, "no user namespaces here"),
+        arguments: [("size=32k", "is full"), ("ro", "is read-only")])
+    func `Doctor says that nothing can be written`(options: String, reason: String) throws {
+        let folder = home.path + "/data/credmgr"
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        let script = "mount -t tmpfs -o mode=700,\(options) none '\(folder)' && exec '\(Home.program)' doctor"
+        let outcome = try ChildProcess("unshare", ["-rm", "sh", "-c", script], environment: home.environment).run()
+        #expect(outcome.exitStatus == 1)
+        #expect(outcome.standardOutput.contains("nothing can be written to \(folder): the file system \(reason)"))
     }
 }

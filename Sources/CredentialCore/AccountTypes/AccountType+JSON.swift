@@ -89,7 +89,8 @@ extension AccountType {
         guard isPrivateFile else {
             throw reader.fault(
                 key, "holds a secret that others may read",
-                hint: #"chmod 600 the file, or put the secret elsewhere and write {"file":"PATH"}"#)
+                hint: "chmod 600 '\(reader.place ?? "FILE")', or put the secret elsewhere and write "
+                    + #"{"file":"PATH"}"#)
         }
         return source
     }

@@ -3,7 +3,8 @@ package import StrictJSON
 /// Reads the members of a configuration file; each error names the key, the file and what was expected.
 package struct DefinitionReader {
     private let members: JSONObject
-    private let place: String?
+    /// The file, for messages.
+    let place: String?
     private let path: String
 
     /// Takes an object to read.

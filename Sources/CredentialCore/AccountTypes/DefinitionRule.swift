@@ -35,6 +35,7 @@ package enum DefinitionRule {
             return "has a scheme that cannot take a redirect"
         }
         if address.host.isEmpty && address.path.isEmpty { return "is not an absolute URL" }
+        if address.scheme == "localhost" { return "lacks 'http://' in front" }
         return address.fragment == nil ? nil : "must not have a fragment"
     }
 

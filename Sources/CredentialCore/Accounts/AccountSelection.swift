@@ -42,15 +42,15 @@ package struct AccountSelection: Sendable {
     ///   - login: the command that signs in, for hints.
     /// - Throws: ``ErrorCode/noSuchAccount``, ``ErrorCode/ambiguousAccount`` with the list as details.
     package static func choose(
-        among candidates: [Account], wish: Wish?, defaultID: String?, place: String, login: String,
-        use: String = "credmgr use ACCOUNT"
+        among candidates: [Account], wish: Wish?, defaultID: String?, place: String,
+        login: @autoclosure () -> String, use: String = "credmgr use ACCOUNT"
     ) throws(CredentialError) -> AccountSelection {
         if let wish {
             let fitting = matches(for: wish.name, among: candidates)
             guard let account = fitting.first else {
                 throw CredentialError(
                     .noSuchAccount, "no account '\(ForeignText.shown(wish.name, limit: 80))' of \(place)",
-                    hint: candidates.isEmpty ? login : "credmgr accounts",
+                    hint: candidates.isEmpty ? login() : "credmgr accounts",
                     details: candidates.map(line))
             }
             if fitting.count > 1 {
@@ -64,7 +64,7 @@ package struct AccountSelection: Sendable {
             return AccountSelection(account: account, rule: .defaultAccount)
         }
         guard let account = candidates.first else {
-            throw CredentialError(.noSuchAccount, "no account of \(place)", hint: login)
+            throw CredentialError(.noSuchAccount, "no account of \(place)", hint: login())
         }
         if candidates.count > 1 {
             throw ambiguous("\(place) has \(candidates.count) accounts and no default", candidates, use: use)

@@ -140,7 +140,7 @@ struct ArgumentScan {
             values[parameter.name] = Array(rest.prefix(count))
             rest = rest.dropFirst(count)
         }
-        if let extra = rest.first { note(usage("unexpected argument\(Self.quoted(extra))")) }
+        if let extra = rest.first { note(unexpected(extra, command)) }
     }
 
     private mutating func check(_ value: String, _ spec: ValueSpec, _ label: String) {
@@ -170,8 +170,21 @@ struct ArgumentScan {
         let nearest = NearestWord.to(written, among: known.map(\.written)).map { "did you mean '\($0)'?" }
         let isElsewhere =
             command == nil && table.commands.contains { $0.options.contains { $0.written == written } }
-        let place = isElsewhere ? "options of a command stand behind its name" : nil
+        var place = isElsewhere ? "options of a command stand behind its name" : nil
+        if command?.runsProgram == true, !positionals.isEmpty {
+            place = "'--' parts the command to run from the options: credmgr exec -- COMMAND"
+        }
         return usage("unknown option '\(ForeignText.shown(written, limit: 40))'", hint: place ?? nearest)
+    }
+
+    /// An argument too many: where none is taken it is most likely the account type.
+    private func unexpected(_ word: String, _ command: CommandSpec) -> CredentialError {
+        let mayBeType =
+            command.parameters.isEmpty && values["type"] == nil && !Self.quoted(word).isEmpty
+            && command.options.contains { $0.name == "type" }
+        return usage(
+            "unexpected argument\(Self.quoted(word))",
+            hint: mayBeType ? "credmgr \(command.name) --type \(word)" : nil)
     }
 
     /// A stray argument is shown only when it looks like a word: it might be a redirected URL or a token.

@@ -18,6 +18,8 @@ package struct CommandSpec: Sendable {
     package let examples: [Example]
     /// The exit statuses, besides 0, 1 and 2, that its callers should expect.
     package let exitStatuses: [Int32]
+    /// Whether its parameters are the command line of another program, behind '--'.
+    package let runsProgram: Bool
 
     /// Whether a command runs, and whether help shows it.
     package enum Role: Sendable {
@@ -47,7 +49,7 @@ package struct CommandSpec: Sendable {
     package init(
         _ path: [String], alias: [String]? = nil, role: Role = .command, _ summary: String, details: String = "",
         parameters: [ParameterSpec] = [], options: [OptionSpec] = [], examples: [Example] = [],
-        exitStatuses: [Int32] = []
+        exitStatuses: [Int32] = [], runsProgram: Bool = false
     ) {
         self.path = path
         self.alias = alias
@@ -58,6 +60,7 @@ package struct CommandSpec: Sendable {
         self.options = options
         self.examples = examples
         self.exitStatuses = exitStatuses
+        self.runsProgram = runsProgram
     }
 
     /// The words as typed: `types show`.

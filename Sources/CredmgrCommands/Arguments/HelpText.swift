@@ -66,10 +66,11 @@ package struct HelpText: Sendable {
         return text + "\n" + wrapped("Options of every command: credmgr --help")
     }
 
-    /// The usage line of a command: `credmgr types show TYPE [OPTION…]`.
+    /// The usage line of a command: `credmgr types show TYPE [OPTION…]`, `credmgr exec [OPTION…] -- COMMAND`.
     static func usage(of command: CommandSpec) -> String {
         let own = command.role == .namespace ? ["COMMAND"] : command.parameters.map(\.usage)
-        return (["credmgr", command.name] + own + ["[OPTION…]"]).joined(separator: " ")
+        let rest = command.runsProgram ? ["[OPTION…]", "--"] + own : own + ["[OPTION…]"]
+        return (["credmgr", command.name] + rest).joined(separator: " ")
     }
 
     /// A command of the overview with the commands below it: `types [show|add]`, `store status`.

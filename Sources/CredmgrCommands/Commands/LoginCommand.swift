@@ -84,7 +84,9 @@ struct LoginCommand: Command {
         _ step: SignInStep, with signIn: PendingSignIn, _ session: Session, _ stores: any SecretStores
     ) throws(CredentialError) -> CredentialError {
         guard case .interaction(.openURL(let address, let state), let pending) = step else {
-            return CredentialError(.unsupported, "the provider wants more than a page", hint: "credmgr login")
+            return CredentialError(
+                .unsupported, "the provider wants more than a page",
+                hint: "credmgr login --type \(signIn.request.type.name)")
         }
         var signIn = signIn
         signIn.pending = pending
@@ -103,7 +105,7 @@ struct LoginCommand: Command {
         _ state: String, _ answer: String, _ session: Session, _ stores: any SecretStores
     ) throws(CredentialError) -> PendingSignIn {
         var failure: CredentialError?
-        let hint = "credmgr login --print-url"
+        let hint = "begin again: credmgr login --type TYPE --print-url"
         for kind in session.options.store.map({ [$0] }) ?? StoreKind.allCases {
             let shelf = PendingSignIn.Shelf(store: try stores.store(kind), context: session.context)
             do throws(CredentialError) {
@@ -177,7 +179,7 @@ struct LoginCommand: Command {
         }
         guard let name = try resolver.typeName(options) else {
             throw CredentialError(
-                .usage, "--type is missing", hint: "credmgr types lists them; --resource URL needs none")
+                .usage, "--type is missing", hint: session.loginHint)
         }
         return try resolver.type(named: name)
     }
@@ -228,12 +230,27 @@ struct LoginCommand: Command {
             store: store.kind, forceNew: forceNew)
         if outcome.account.store == store.kind { store.tell("the sign-in", session) }
         for warning in outcome.warnings { session.notices.warning(warning) }
+        if outcome.isNew { try tellChoice(of: request.type, registration, group, session) }
         try session.print("\(outcome.account.id)\t\(ForeignText.shown(outcome.account.shownName))\n")
         if arguments.flag("show-claims") || request.type.showClaims, let idToken = result.tokens.grant.idToken {
             for line in ClaimsPresentation.lines(of: try CompactToken(idToken.reveal()).claims) {
                 session.notices.say(line)
             }
         }
+    }
+
+    /// Where one account was enough to go by its type, a new one ends that: it is told before a script finds out.
+    private func tellChoice(
+        of type: AccountType, _ registration: Registration, _ group: KeychainGroup, _ session: Session
+    ) throws(CredentialError) {
+        let registry = try session.context.registry.read(group)
+        let accounts = registry.accounts(of: registration)
+        guard accounts.count > 1, !accounts.contains(where: { $0.id == registry.defaults[type.name] }) else {
+            return
+        }
+        session.notices.note(
+            "account type \(type.name) has \(accounts.count) accounts and no default: "
+                + "credmgr use ACCOUNT --type \(type.name) makes one")
     }
 
     private func tell(

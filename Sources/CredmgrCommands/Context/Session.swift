@@ -55,6 +55,13 @@ package struct Session: Sendable {
             folders: context.typeFolders, files: context.typeFiles, readSettings: context.settings.readDefinition)
     }
 
+    /// The command that signs in where no type is named, for hints.
+    var loginHint: String {
+        let names = ((try? catalog.entries()) ?? []).map(\.name)
+        guard let only = names.first else { return "define an account type first: credmgr types add --help" }
+        return "credmgr login --type \(names.count == 1 ? only : "TYPE, one of those that credmgr types lists")"
+    }
+
     /// Whether a person can be asked.
     package var mayAsk: Bool { !options.noInput && context.console.hasPerson }
 

@@ -71,14 +71,14 @@ struct SignInDriver: Sendable {
             if opensBrowser { openBrowser(address) }
             guard let receiver else {
                 noteHandler(type)
-                return .redirect(try paste())
+                return .redirect(try paste(type))
             }
             return .redirect(
                 try wait(receiver, state, formOrigin: type.responseMode == .formPost ? address.origin : nil))
         case .showCode(_, _, _, let interval, let expires):
             let now = session.context.clock.now
             guard now < expires else {
-                throw CredentialError(.denied, "the code was not entered in time", hint: "credmgr login again")
+                throw CredentialError(.denied, "the code was not entered in time", hint: "run the command again")
             }
             // Another question to the provider would come too late.
             if let deadline, now.adding(Int64(interval)) > deadline {
@@ -125,7 +125,7 @@ struct SignInDriver: Sendable {
     // MARK: Paste
 
     /// For a redirect that no browser on Linux can follow to us: the user brings it.
-    private func paste() throws(CredentialError) -> String {
+    private func paste(_ type: AccountType) throws(CredentialError) -> String {
         if session.mayAsk {
             return try console.ask(
                 "Then paste the address the browser ended at, or the code: ", isSecret: false
@@ -136,7 +136,7 @@ struct SignInDriver: Sendable {
         guard let line = try console.readInputLine(), !line.isEmpty else {
             throw CredentialError(
                 .signInRequired, "no redirected address on standard input",
-                hint: "credmgr login --print-url, then credmgr login --complete URL")
+                hint: "credmgr login --type \(type.name) --print-url, then credmgr login --complete URL")
         }
         return line
     }

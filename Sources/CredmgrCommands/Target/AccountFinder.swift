@@ -24,7 +24,7 @@ struct AccountFinder: Sendable {
         for group in groups { found += try session.context.registry.read(group).accounts.map { (group, $0) } }
         let selection = try AccountSelection.choose(
             among: found.map(\.account), wish: .init(name, rule: .option), defaultID: nil,
-            place: session.options.group.map { "group \($0)" } ?? "any group", login: "credmgr login --type TYPE")
+            place: session.options.group.map { "group \($0)" } ?? "any group", login: session.loginHint)
         guard let match = found.first(where: { $0.account.id == selection.account.id }) else {
             throw CredentialError(.internalFault, "the chosen account is not among the candidates")
         }

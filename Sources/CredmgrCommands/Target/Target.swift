@@ -110,7 +110,7 @@ package struct TargetResolver: Sendable {
         }
         let selection = try AccountSelection.choose(
             among: candidates.map(\.account), wish: wish, defaultID: nil,
-            place: session.options.group.map { "group \($0)" } ?? "any type", login: "credmgr login --type TYPE")
+            place: session.options.group.map { "group \($0)" } ?? "any type", login: session.loginHint)
         guard let found = candidates.first(where: { $0.account.id == selection.account.id }) else {
             throw CredentialError(.internalFault, "the chosen account is not among the candidates")
         }

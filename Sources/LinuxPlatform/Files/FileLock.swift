@@ -78,7 +78,7 @@ package final class FileLock: HeldLock {
     /// The error for a lock that cannot be had for want of a working lock file.
     package static func unusable(_ cause: CredentialError) -> CredentialError {
         CredentialError(
-            .storeUnavailable, "locks do not work, so nothing is refreshed: \(cause.message)",
+            .storeUnavailable, "locks do not work: \(cause.message)",
             hint: cause.hint ?? "put XDG_DATA_HOME on a writable file system that supports flock",
             details: cause.details)
     }

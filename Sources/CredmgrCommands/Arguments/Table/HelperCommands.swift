@@ -11,7 +11,7 @@ extension CommandTable {
             goes with the command. Exit status and signals pass through.
             """,
         parameters: [
-            .required("command", .any("COMMAND", .file), "the command, behind '--'"),
+            .required("command", .any("COMMAND", .file), "the command"),
             .variadic("argument", .any("ARGUMENT", .file), "its arguments"),
         ],
         options: [
@@ -25,7 +25,7 @@ extension CommandTable {
             .init("a script that reads ACCESS_TOKEN", "credmgr exec --type ToDoList -- ./backup.sh"),
             .init("under another name", "credmgr exec --type GitHub --env GH_TOKEN -- gh pr list"),
         ],
-        exitStatuses: [3, 4, 5, 6, 7])
+        exitStatuses: [3, 4, 5, 6, 7], runsProgram: true)
 
     private static let git = CommandSpec(
         ["git-credential"], "give tokens to git",
@@ -35,7 +35,7 @@ extension CommandTable {
             the server refuses is renewed. Nothing is stored.
             """,
         parameters: [
-            .required("operation", .any("OPERATION", .words(["get", "store", "erase"])), "what git wants")
+            .required("operation", .any("OPERATION", .words(["get", "store", "erase"])), "get, store or erase")
         ],
         options: [SharedOption.type, SharedOption.account],
         examples: [
@@ -55,7 +55,8 @@ extension CommandTable {
             """,
         parameters: [
             .required(
-                "operation", .any("OPERATION", .words(["get", "store", "erase", "list"])), "what docker wants")
+                "operation", .any("OPERATION", .words(["get", "store", "erase", "list"])),
+                "get, store, erase or list")
         ],
         options: [SharedOption.type, SharedOption.account],
         examples: [

@@ -26,7 +26,9 @@ struct AccountsExportCommand: Command {
         let file = try session.context.programs.createFile(path)
         try file.write(JSONValue.object(document).bytes(.indented) + [UInt8(ascii: "\n")])
         try file.close()
-        session.notices.note("\(archive.accounts.count) sign-ins are in \(ForeignText.shown(path)), encrypted")
+        let count = archive.accounts.count
+        session.notices.note(
+            "\(count == 1 ? "1 sign-in is" : "\(count) sign-ins are") in \(ForeignText.shown(path)), encrypted")
         session.notices.note(
             "use each on one machine only: after the import there, sign out here with 'credmgr logout'")
     }

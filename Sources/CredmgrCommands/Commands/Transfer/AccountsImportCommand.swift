@@ -17,8 +17,10 @@ struct AccountsImportCommand: Command {
             let archive = try SealedArchive.open(
                 document, passphrase: try passphrase(session), session.context.cryptography)
             let choice = try StoreChoice(session, stores)
-            try ArchiveImport(session, stores, store: choice.kind).run(archive)
-            return choice.tell("what was imported", session)
+            if try ArchiveImport(session, stores, store: choice.kind).run(archive) {
+                choice.tell("what was imported", session)
+            }
+            return
         }
         let found = try ForeignFiles.signIns(in: file.bytes)
         let choice = try StoreChoice(session, stores)

@@ -12,7 +12,10 @@ struct ArchiveImport: Sendable {
         self.store = store
     }
 
-    func run(_ archive: AccountArchive) throws(CredentialError) {
+    /// Takes over what is not here yet.
+    ///
+    /// - Returns: whether an account was.
+    func run(_ archive: AccountArchive) throws(CredentialError) -> Bool {
         for (name, definition) in archive.types where try !session.catalog.isDefined(name) {
             let type = try AccountType(
                 name: name, json: definition, isPrivateFile: true, place: "the exported file")
@@ -24,10 +27,12 @@ struct ArchiveImport: Sendable {
             }
             session.notices.note("account type \(name) is defined in \(try session.catalog.add(type))")
         }
-        for entry in archive.accounts { try take(entry) }
+        var hasTaken = false
+        for entry in archive.accounts where try take(entry) { hasTaken = true }
+        return hasTaken
     }
 
-    private func take(_ entry: AccountArchive.Entry) throws(CredentialError) {
+    private func take(_ entry: AccountArchive.Entry) throws(CredentialError) -> Bool {
         let account = entry.tokenSet.account
         let group = session.options.group ?? entry.group
         let shown = "\(ForeignText.shown(account.shownName)) of account type \(account.type)"
@@ -36,13 +41,13 @@ struct ArchiveImport: Sendable {
         let registration = try resolver.registration(of: type)
         guard registration == account.registration else {
             session.notices.warning("\(shown) is left out: the type is another client here")
-            return
+            return false
         }
         let known = try session.context.registry.read(group).accounts(of: registration)
             .first { ConstantTime.equal($0.subject, account.subject) }
         if let known, known.status == .active {
             session.notices.note("\(shown) is signed in here already and stays as it is")
-            return
+            return false
         }
         var kept: SignInService.Outcome?
         for (policy, grant) in entry.tokenSet.grants.sorted(by: { $0.key < $1.key }) where grant.lostReason == nil {
@@ -54,7 +59,7 @@ struct ArchiveImport: Sendable {
                 SignInResult(identity: identity, tokens: IssuedTokens(accessToken: token, grant: grant)), of: type,
                 registration: registration, policy: policy, in: group, store: store, forceNew: false)
         }
-        guard let kept else { return }
+        guard let kept else { return false }
         for warning in kept.warnings { session.notices.warning(warning) }
         if let label = account.label {
             try session.context.registry.update(group) { (registry) throws(CredentialError) in
@@ -62,5 +67,6 @@ struct ArchiveImport: Sendable {
             }
         }
         try session.print("\(kept.account.id)\t\(ForeignText.shown(kept.account.shownName))\n")
+        return true
     }
 }
