@@ -52,6 +52,23 @@ import Testing
         #expect(token.object?["account"]?.object?["id"]?.string == alice)
     }
 
+    @Test func `A rule about one registration says nothing about the accounts of another`() throws {
+        let home = try Home(), tenant = try DemoTenant()
+        let alice = try tenant.signIn(at: home)
+        try tenant.define("Same", at: home)
+        var settings = AppSettings(base: tenant.base)
+        settings["keychain"] = .text("com.example.other")
+        try tenant.define("Other", at: home, settings: settings)
+        try tenant.signIn(DemoTenant.bob, at: home)
+        let bob = try tenant.signIn(DemoTenant.bob, at: home, type: "Other")
+        try home.write(
+            #"{"rules":[{"directory":"/**","type":"B2C_Acccount","account":"alice@example.com"}]}"#,
+            to: "config/credmgr/config.json")
+        #expect(try home.run(["which"]).line == "\(alice)\tB2C_Acccount\talice@example.com")
+        #expect(try home.run(["which", "--type", "Same"]).line == "\(alice)\tSame\talice@example.com")
+        #expect(try home.run(["which", "--type", "Other"]).line == "\(bob)\tOther\tbob@example.com")
+    }
+
     @Test func `A label is a name, and an empty one removes it`() throws {
         let home = try Home(), tenant = try DemoTenant()
         let alice = try tenant.signIn(at: home)
