@@ -25,6 +25,11 @@ import Testing
             try home.run(["token"], environment: environment, exits: 5)
             try home.run(["token", "--force-refresh"], environment: environment, exits: 5)
             try home.run(["logout", "--all", "--yes"], environment: environment, exits: 5)
+            // Before a person has signed in for nothing.
+            let words = ["login", "--type", DemoTenant.typeName]
+            let login = try home.run(words, environment: environment, exits: 5)
+            #expect(!login.standardError.contains("Open this address"))
+            try home.run(words + ["--print-url"], environment: environment, exits: 5)
         }
         #expect(home.files.filter { $0.key.contains("store.v1") } == before)
         #expect(try home.json(["accounts", "--json"]).array?.count == 1)
