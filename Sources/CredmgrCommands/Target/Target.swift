@@ -135,8 +135,10 @@ package struct TargetResolver: Sendable {
 
     /// The rules of `config.json` that fit the folder and the host, in their order.
     func rules(_ options: TargetOptions) -> [AccountRule] {
-        session.configuration.rules.filter {
-            $0.fits(workingDirectory: session.context.workingDirectory, host: options.host, home: home)
+        session.configuration.rules.filter { rule in
+            session.context.workingDirectories.contains {
+                rule.fits(workingDirectory: $0, host: options.host, home: home)
+            }
         }
     }
 
