@@ -38,4 +38,24 @@ import Testing
         try track.run(["token", "--force-refresh"])
         #expect(track.provider.counters.reusesDetected == 0)
     }
+
+    /// The caller's own connection is the old one: it renews while its token lives, and then asks the keyring itself.
+    @Test func `a token is kept fresh after the bus was started anew`() throws {
+        let keyring = try PrivateKeyring(.gnomeKeyring)
+        defer { keyring.stop() }
+        let track = try Track(keyring: keyring)
+        track.provider.change { $0.accessTokenLifetime = 10 }
+        try track.signIn()
+        let script = #"""
+            first=$(cat "$CREDMGR_TOKEN_FILE"); tries=0; echo ready
+            while [ "$(cat "$CREDMGR_TOKEN_FILE")" = "$first" ]; do
+                tries=$((tries + 1)); [ $tries -lt 600 ] || exit 1; sleep 0.05
+            done
+            """#
+        let call = try track.start(["exec", "--", "/bin/sh", "-c", script])
+        #expect(call.line() == "ready")
+        try keyring.restartBus()
+        let result = call.result()
+        #expect(result.exitStatus == 0, "\(result.errors)")
+    }
 }
