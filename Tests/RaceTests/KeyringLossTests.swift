@@ -39,11 +39,8 @@ import Testing
         #expect(track.provider.counters.reusesDetected == 0)
     }
 
-    /// The caller's own connection is the old one: it renews while its token lives, and then asks the keyring itself.
-    @Test func `a token is kept fresh after the bus was started anew`() throws {
-        let keyring = try PrivateKeyring(.gnomeKeyring)
-        defer { keyring.stop() }
-        let track = try Track(keyring: keyring)
+    /// A caller that stays, and its own connection to the bus.
+    private func keepToken(_ track: Track) throws -> Call {
         track.provider.change { $0.accessTokenLifetime = 10 }
         try track.signIn()
         let script = #"""
@@ -54,8 +51,29 @@ import Testing
             """#
         let call = try track.start(["exec", "--", "/bin/sh", "-c", script])
         #expect(call.line() == "ready")
+        return call
+    }
+
+    @Test func `a token is kept fresh after the bus was started anew`() throws {
+        let keyring = try PrivateKeyring(.gnomeKeyring)
+        defer { keyring.stop() }
+        let track = try Track(keyring: keyring)
+        let call = try keepToken(track)
         try keyring.restartBus()
-        let result = call.result()
+        let result = withExtendedLifetime(track) { call.result() }
+        #expect(result.exitStatus == 0, "\(result.errors)")
+        #expect(result.errors.isEmpty, "\(result.errors)")
+    }
+
+    @Test func `a token is kept fresh again when its keyring is back`() throws {
+        let keyring = try PrivateKeyring(.gnomeKeyring)
+        defer { keyring.stop() }
+        let track = try Track(keyring: keyring)
+        let call = try keepToken(track)
+        keyring.stopService()
+        try track.wait(for: "a warning") { call.errors.contains("the token is not renewed") }
+        try keyring.startService()
+        let result = withExtendedLifetime(track) { call.result() }
         #expect(result.exitStatus == 0, "\(result.errors)")
     }
 }

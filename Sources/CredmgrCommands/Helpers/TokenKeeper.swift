@@ -9,6 +9,8 @@ final class TokenKeeper: Sendable {
 
     /// How long to sleep at most between two looks at the clock, in seconds: a suspended machine counts no sleep.
     private static let longestPause: Int64 = 30
+    /// The exit statuses of what may be over the next time: no network; a keyring that is locked with the screen.
+    private static let passing = [ErrorCode.temporary, .storeLocked].map(\.exitStatus)
 
     private let session: Session
     private let query: TokenQuery
@@ -37,8 +39,8 @@ final class TokenKeeper: Sendable {
         return text
     }
 
-    /// Renews the token whenever it is about to end, till ``end()``. What goes wrong is told once; network trouble
-    /// is tried again, a lost sign-in is not.
+    /// Renews the token whenever it is about to end, till ``end()``. What goes wrong is told once; network trouble and a
+    /// store that does not open are tried again, a lost sign-in is not.
     func keep() {
         var told: String?
         while let token = state.withLock({ $0.hasEnded ? nil : $0.token }) {
@@ -52,7 +54,7 @@ final class TokenKeeper: Sendable {
             } catch {
                 if error.message != told { session.notices.warning("the token is not renewed: \(error.message)") }
                 told = error.message
-                if error.code.exitStatus != ErrorCode.temporary.exitStatus { return }
+                guard Self.passing.contains(error.code.exitStatus) else { return }
             }
         }
     }
