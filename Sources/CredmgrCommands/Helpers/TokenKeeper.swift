@@ -40,21 +40,24 @@ final class TokenKeeper: Sendable {
     }
 
     /// Renews the token whenever it is about to end, till ``end()``. What goes wrong is told once; network trouble and a
-    /// store that does not open are tried again, a lost sign-in is not.
+    /// store that does not open are tried again, less and less often; a lost sign-in is not.
     func keep() {
         var told: String?
+        var pause: Int64 = 1
         while let token = state.withLock({ $0.hasEnded ? nil : $0.token }) {
             let left = token.expiresAt.seconds(since: session.context.clock.now) - margin(of: token)
-            session.context.programs.pause(seconds: Int(min(max(left, 1), Self.longestPause)))
+            session.context.programs.pause(seconds: Int(min(max(left, pause), Self.longestPause)))
             guard !query.freshness.allows(token, now: session.context.clock.now) else { continue }
             do throws(CredentialError) {
                 let (next, text) = try fetch()
                 try put(next, text)
                 told = nil
+                pause = 1
             } catch {
                 if error.message != told { session.notices.warning("the token is not renewed: \(error.message)") }
                 told = error.message
                 guard Self.passing.contains(error.code.exitStatus) else { return }
+                pause = min(2 * pause, Self.longestPause)
             }
         }
     }
