@@ -43,7 +43,7 @@ let package = Package(
     ],
     targets: [
         // C boundaries
-        .target(name: "CArguments"),
+        .target(name: "CStartup"),
         header("CLinux"),
         header("CLibSecret"),
         header("CLibCurl"),
@@ -96,7 +96,7 @@ let package = Package(
         .executableTarget(
             name: "credmgr",
             dependencies: [
-                "CArguments", "CredmgrCommands", "CredentialCore", "GenericOAuth2Adapter", "AzureB2CAdapter",
+                "CStartup", "CredmgrCommands", "CredentialCore", "GenericOAuth2Adapter", "AzureB2CAdapter",
                 "LinuxPlatform", "LocalFiles", "SecretServiceStore", "EncryptedFileStore", "KernelKeyringCache",
                 "CurlTransport",
                 "CryptoSupport", "LoopbackHTTP", "QRCodes", "DemoProvider", "ProviderHost", "StrictJSON",

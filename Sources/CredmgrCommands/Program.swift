@@ -20,8 +20,11 @@ package struct Program: Sendable {
     ///
     /// - Parameter arguments: all words, the program's name first.
     package static func words(of arguments: [String]) -> [String] {
-        let name = arguments.first?.split(separator: "/").last ?? ""
-        let words = Array(arguments.dropFirst())
+        // Not `split`, which costs a cached token 2 % of its instructions.
+        let path = arguments.first ?? ""
+        let name = path.utf8.lastIndex(of: UInt8(ascii: "/")).map { path[path.utf8.index(after: $0)...] } ?? path[...]
+        var words = arguments
+        if !words.isEmpty { words.removeFirst() }
         return switch name {
         case "git-credential-credmgr": ["git-credential"] + words
         case "docker-credential-credmgr": ["docker-credential"] + words

@@ -1,4 +1,4 @@
-#include "arguments.h"
+#include "startup.h"
 
 static char **process_arguments;
 static int process_count;
