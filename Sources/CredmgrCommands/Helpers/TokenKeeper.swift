@@ -48,16 +48,17 @@ final class TokenKeeper: Sendable {
             let left = token.expiresAt.seconds(since: session.context.clock.now) - margin(of: token)
             session.context.programs.pause(seconds: Int(min(max(left, pause), Self.longestPause)))
             guard !query.freshness.allows(token, now: session.context.clock.now) else { continue }
+            pause = min(2 * pause, Self.longestPause)
             do throws(CredentialError) {
                 let (next, text) = try fetch()
                 try put(next, text)
                 told = nil
-                pause = 1
+                // Where a renewal fails, the old token is given again as long as it lives.
+                if query.freshness.allows(next, now: session.context.clock.now) { pause = 1 }
             } catch {
                 if error.message != told { session.notices.warning("the token is not renewed: \(error.message)") }
                 told = error.message
-                guard Self.passing.contains(error.code.exitStatus) else { return }
-                pause = min(2 * pause, Self.longestPause)
+                if !Self.passing.contains(error.code.exitStatus) { return }
             }
         }
     }
