@@ -22,7 +22,8 @@ package struct Program: Sendable {
     package static func words(of arguments: [String]) -> [String] {
         // Not `split`, which costs a cached token 2 % of its instructions.
         let path = arguments.first ?? ""
-        let name = path.utf8.lastIndex(of: UInt8(ascii: "/")).map { path[path.utf8.index(after: $0)...] } ?? path[...]
+        let name =
+            path.utf8.lastIndex(of: UInt8(ascii: "/")).map { path[path.utf8.index(after: $0)...] } ?? path[...]
         var words = arguments
         if !words.isEmpty { words.removeFirst() }
         return switch name {

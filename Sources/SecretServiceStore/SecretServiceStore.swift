@@ -92,7 +92,7 @@ package final class SecretServiceStore: SecretStore {
         guard isStored else {
             throw CredentialError(
                 .storeUnavailable, "the Secret Service said it stored the secret, but does not give it back",
-                hint: "look into the keyring with its own program, or sign in with --store file")
+                hint: "look into the keyring with its own program, or sign in with --new --store file")
         }
     }
 

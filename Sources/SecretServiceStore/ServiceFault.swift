@@ -64,7 +64,8 @@ struct ServiceFault: Error {
         switch kind {
         case .noLibrary:
             return CredentialError(
-                .storeUnavailable, message, hint: "apt-get install libsecret-1-0, or sign in with --store file")
+                .storeUnavailable, message,
+                hint: "apt-get install libsecret-1-0, or sign in with --new --store file")
         case .noBus:
             return CredentialError(
                 .storeUnavailable, "the session bus does not answer, and so no Secret Service",
@@ -73,7 +74,7 @@ struct ServiceFault: Error {
         case .noService:
             return CredentialError(
                 .storeUnavailable, "no program provides the Secret Service on the session bus",
-                hint: "start gnome-keyring, KeePassXC or another keyring, or sign in with --store file",
+                hint: "start gnome-keyring, KeePassXC or another keyring, or sign in with --new --store file",
                 details: details)
         case .disconnected:
             return CredentialError(
@@ -111,12 +112,12 @@ struct ServiceFault: Error {
     /// No keyring is the default one.
     static let noDefaultCollection = CredentialError(
         .storeUnavailable, "the Secret Service has no default keyring yet",
-        hint: "create one in the keyring's own program, or sign in with --store file")
+        hint: "create one in the keyring's own program, or sign in with --new --store file")
 
     /// There is no bus to look on.
     static let noBusAddress = CredentialError(
         .storeUnavailable, "there is no session bus, and so no Secret Service",
-        hint: "run this in a desktop session, or sign in with --store file")
+        hint: "run this in a desktop session, or sign in with --new --store file")
 
-    private static let otherStore = "run credmgr doctor, or sign in with --store file"
+    private static let otherStore = "run credmgr doctor, or sign in with --new --store file"
 }

@@ -39,6 +39,25 @@ import Testing
         #expect(try !Self.configuration(#"{"cache":false}"#).usesCache)
     }
 
+    @Test(arguments: [
+        ("~/work", "/home/ada/work", true), ("~/work", "/home/ada/work/a", false), ("~", "/home/ada", true),
+        ("~/work/", "/home/ada/work", true), ("~/work/**", "/home/ada/work", true), ("/**", "/", true),
+        ("~/work/**", "/home/ada/work/a/b", true), ("~/work/**", "/home/ada/workshop", false),
+        ("~/work/*", "/home/ada/work/a", true), ("~/work/*", "/home/ada/work", false),
+        ("~/work/*", "/home/ada/work/a/b", false), ("~/w*k-*/x", "/home/ada/work-1/x", true),
+        ("~/**/src", "/home/ada/a/b/src", true), ("~/**/src", "/home/ada/src", true),
+        ("~/**/src", "/home/ada/src/a", false), ("/srv/**/a/**", "/srv/b/a/c/d", true),
+    ])
+    func `a folder of a rule may have wildcards`(_ directory: String, _ folder: String, _ fits: Bool) throws {
+        let rule = try Self.configuration(#"{"rules":[{"directory":"\#(directory)","type":"A"}]}"#).rules[0]
+        #expect(rule.fits(workingDirectory: folder, host: nil, home: "/home/ada") == fits)
+    }
+
+    @Test func `the nearest word shares a letter at least`() {
+        #expect(NearestWord.to("S", among: ["A"]) == nil)
+        #expect(NearestWord.to("tpye", among: ["type", "scope"]) == "type")
+    }
+
     private static let faults: [(json: String, words: String)] = [
         (#"{"stores":"file"}"#, "unknown key 'stores' in config.json"),
         (#"{"store":"keyring"}"#, "key 'store' must be one of auto, secret-service, file in config.json"),

@@ -2,6 +2,7 @@ import CredentialCore
 import DemoProvider
 import Foundation
 import StrictJSON
+import TestSupport
 import Testing
 
 @Suite struct `Choosing the account` {
@@ -50,6 +51,44 @@ import Testing
             try home.run(which, environment: ["CREDMGR_ACCOUNT": alice]).line.hasSuffix("\tby CREDMGR_ACCOUNT"))
         let token = try home.json(["token", "--format", "json", "--account", DemoTenant.alice.objectID])
         #expect(token.object?["account"]?.object?["id"]?.string == alice)
+    }
+
+    @Test func `A rule about one registration says nothing about the accounts of another`() throws {
+        let home = try Home(), tenant = try DemoTenant()
+        let alice = try tenant.signIn(at: home)
+        try tenant.define("Same", at: home)
+        var settings = AppSettings(base: tenant.base)
+        settings["keychain"] = .text("com.example.other")
+        try tenant.define("Other", at: home, settings: settings)
+        try tenant.signIn(DemoTenant.bob, at: home)
+        let bob = try tenant.signIn(DemoTenant.bob, at: home, type: "Other")
+        try home.write(
+            #"{"rules":[{"directory":"/**","type":"B2C_Acccount","account":"alice@example.com"}]}"#,
+            to: "config/credmgr/config.json")
+        #expect(try home.run(["which"]).line == "\(alice)\tB2C_Acccount\talice@example.com")
+        #expect(try home.run(["which", "--type", "Same"]).line == "\(alice)\tSame\talice@example.com")
+        #expect(try home.run(["which", "--type", "Other"]).line == "\(bob)\tOther\tbob@example.com")
+    }
+
+    @Test func `A rule fits a folder by the name that the shell has for it`() throws {
+        let home = try Home(), tenant = try DemoTenant()
+        try tenant.signIn(at: home)
+        try tenant.signIn(DemoTenant.bob, at: home)
+        try home.write(
+            #"{"rules":[{"directory":"~/work/**","account":"bob@example.com"}]}"#, to: "config/credmgr/config.json")
+        let link = home.path + "/link", folder = home.path + "/work/a"
+        try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: home.path)
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        var environment = home.environment
+        environment["HOME"] = link
+        func which(_ folder: String, then words: String = "") throws -> ChildProcess.Outcome {
+            let script = #"cd "$1" && \#(words) exec "$2" which"#
+            return try ChildProcess("sh", ["-c", script, "sh", folder, Home.program], environment: environment)
+                .run()
+        }
+        #expect(try which(link + "/work/a").standardOutput.contains("bob@example.com"))
+        // What the variable says counts only where it is true.
+        #expect(try which("/", then: "PWD='\(link)/work/a'").exitStatus == 3)
     }
 
     @Test func `A label is a name, and an empty one removes it`() throws {

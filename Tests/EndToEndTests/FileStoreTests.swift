@@ -25,6 +25,11 @@ import Testing
             try home.run(["token"], environment: environment, exits: 5)
             try home.run(["token", "--force-refresh"], environment: environment, exits: 5)
             try home.run(["logout", "--all", "--yes"], environment: environment, exits: 5)
+            // Before a person has signed in for nothing.
+            let words = ["login", "--type", DemoTenant.typeName]
+            let login = try home.run(words, environment: environment, exits: 5)
+            #expect(!login.standardError.contains("Open this address"))
+            try home.run(words + ["--print-url"], environment: environment, exits: 5)
         }
         #expect(home.files.filter { $0.key.contains("store.v1") } == before)
         #expect(try home.json(["accounts", "--json"]).array?.count == 1)
@@ -94,6 +99,20 @@ import Testing
         let accounts = try JSONValue.parse(Array(outcome.standardOutput.utf8)).array
         #expect(accounts?.first?.object?["id"]?.string == id)
         try home.run(["token", "--type", DemoTenant.typeName])
+    }
+
+    @Test func `A registry that waits for a locked file says so, and not that there is no keyring`() throws {
+        let home = try Home(), tenant = try DemoTenant()
+        let keyed = ["CREDMGR_PASSPHRASE_FILE": try home.write("correct horse\n", to: "outside/passphrase")]
+        try tenant.define(at: home)
+        let url = try home.run(["login", "--type", DemoTenant.typeName, "--print-url"], environment: keyed).line
+        try home.run(["login", "--complete", try tenant.redirect(from: url)], environment: keyed)
+        try home.run(["store", "lock"])
+        try home.write("{", to: "data/credmgr/groups/\(DemoTenant.group)/accounts.json")
+        for words in [["accounts"], ["token"]] {
+            #expect(try home.run(words, exits: 5).standardError.contains("hint: run: credmgr store unlock"))
+        }
+        try home.run(["token"], environment: keyed)
     }
 
     @Test func `A damaged store is exit 5 or its last good generation, never no account`() throws {

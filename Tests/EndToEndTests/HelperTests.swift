@@ -97,6 +97,25 @@ import Testing
         try home.run(["git-credential", "get"], input: "no equals sign\n\n", exits: 2)
     }
 
+    @Test func `a rule for the folder does not hide the rule for the host`() throws {
+        let folder = #"{"directory": "/**", "type": "Elsewhere"}"#
+        let host = #"{"host": "git.example.com", "type": "\#(DemoTenant.typeName)", "username": "x"}"#
+        let (home, tenant, token) = try wellSetUp()
+        try tenant.define("Elsewhere", at: home)
+        try home.write(#"{"rules": [\#(folder), \#(host)]}"#, to: "config/credmgr/config.json")
+        let given = try home.run(["git-credential", "get"], input: "protocol=https\nhost=git.example.com\n\n")
+        #expect(given.standardOutput.hasPrefix("username=x\npassword=\(token)\n"))
+        let other = try home.run(["git-credential", "get"], input: "protocol=https\nhost=other.example.com\n\n")
+        #expect(other.standardOutput.isEmpty)
+        // A host's rule for an account does not open the host to the type of the folder.
+        let account = #"{"host": "git.example.com", "account": "alice@example.com"}"#
+        try home.write(#"{"rules": [\#(folder), \#(account)]}"#, to: "config/credmgr/config.json")
+        let asked = "protocol=https\nhost=git.example.com\n\n"
+        #expect(try home.run(["git-credential", "get"], input: asked).standardOutput.contains("password=\(token)"))
+        let typed = try home.run(["git-credential", "get", "--type", "Elsewhere"], input: asked)
+        #expect(typed.standardOutput.isEmpty)
+    }
+
     // MARK: docker
 
     @Test func `docker's protocol is answered word for word`() throws {

@@ -136,4 +136,13 @@ import Testing
         try home.run(["types", "remove", "Tool"])
         #expect(try home.json(["types", "--json"]).array?.isEmpty == true)
     }
+
+    @Test func `A fault in a definition in JSON is told as one`() throws {
+        let home = try Home()
+        let slip = try home.write(#"{"client_ID":"tool","issuer":"https://id.example.com"}"#, to: "slip.json")
+        let error = try home.run(["types", "import", slip], exits: 2).standardError
+        #expect(error.contains("unknown key 'client_ID' in \(slip)") && error.contains("'client_id'"))
+        let torn = try home.write(#"{"client_id":"#, to: "torn.json")
+        #expect(try home.run(["types", "import", torn], exits: 2).standardError.contains("is not JSON"))
+    }
 }

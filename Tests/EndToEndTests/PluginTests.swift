@@ -91,6 +91,7 @@ import Testing
             "site=forge.example",
         ])
         try home.run(["login", "--type", "Forge"], exits: 4)
+        try home.run(["login", "--type", "Forge", "--print-url"], exits: 2)
         try home.run(["login", "--type", "Forge"], input: "not a token\n", exits: 7)
         #expect(try home.json(["accounts", "--json"]) == [])
         let done = try home.run(["login", "--type", "Forge", "--login-hint", "ada"], input: "\(Self.canary)\n")

@@ -93,6 +93,22 @@ struct `With a real keyring` {
         #expect(tenant.provider.counters.refreshes == 0)
     }
 
+    @Test func `An account whose store is gone keeps no other signed in, and the hint helps`() throws {
+        let (home, keyring) = try desktop(), tenant = try DemoTenant()
+        let alice = try tenant.signIn(at: home)
+        try tenant.signIn(DemoTenant.bob, at: home, more: ["--store", "file"])
+        let bob = try #require(
+            try home.json(["accounts", "--json"]).array?.first { $0.object?["store"]?.string == "file" }?.object)
+        keyring.stopBus()
+        #expect(try home.run(["token", "--account", alice], exits: 5).standardError.contains("--new --store file"))
+        let error = try home.run(["logout", "--all", "--yes"], exits: 5).standardError
+        #expect(error.contains("error: \(alice) (alice@example.com) was not forgotten"))
+        #expect(error.contains("note: forgot \(bob["id"]?.string ?? "")"))
+        try tenant.signIn(at: home, more: ["--new", "--store", "file"])
+        let accounts = try home.json(["accounts", "--json"]).array
+        #expect(accounts?.compactMap { $0.object?["store"]?.string } == ["secret-service", "file"])
+    }
+
     @Test func `A service that is gone for a while loses nothing`() throws {
         let (home, keyring) = try desktop(), tenant = try DemoTenant()
         try tenant.signIn(at: home)

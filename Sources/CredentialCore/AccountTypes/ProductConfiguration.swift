@@ -64,7 +64,7 @@ public struct ProductConfiguration: Sendable, Hashable {
 
 /// One rule of `config.json`: in this folder, or for this host, take this type and account.
 public struct AccountRule: Sendable, Hashable {
-    /// A folder, absolute or beginning with `~/`; `/**` at its end takes what is below it too.
+    /// A folder, absolute or beginning with `~/`; see ``FolderPattern``.
     public var directory: String?
     /// A host name, for the helper protocols.
     public var host: String?
@@ -85,15 +85,8 @@ public struct AccountRule: Sendable, Hashable {
     package func fits(workingDirectory: String, host wantedHost: String?, home: String) -> Bool {
         if let host, host.lowercased() != wantedHost?.lowercased() { return false }
         guard let directory else { return true }
-        var folder = directory == "~" || directory.hasPrefix("~/") ? home + directory.dropFirst() : directory
-        var includesBelow = false
-        if folder.hasSuffix("/**") {
-            folder.removeLast(3)
-            includesBelow = true
-        }
-        while folder.count > 1, folder.hasSuffix("/") { folder.removeLast() }
-        return workingDirectory == folder
-            || includesBelow && workingDirectory.hasPrefix(folder.hasSuffix("/") ? folder : folder + "/")
+        let folder = directory == "~" || directory.hasPrefix("~/") ? home + directory.dropFirst() : directory
+        return FolderPattern(folder).fits(workingDirectory)
     }
 
     init(_ reader: DefinitionReader) throws(CredentialError) {

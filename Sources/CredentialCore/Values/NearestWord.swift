@@ -5,7 +5,8 @@ public enum NearestWord {
     public static func to(_ word: String, among known: [String]) -> String? {
         let scored = known.map { (word: $0, distance: distance(word.lowercased(), $0.lowercased())) }
         guard let best = scored.min(by: { $0.distance < $1.distance }) else { return nil }
-        return best.distance <= max(1, max(word.count, best.word.count) / 3) ? best.word : nil
+        let longest = max(word.count, best.word.count)
+        return best.distance < longest && best.distance <= max(1, longest / 3) ? best.word : nil
     }
 
     /// Levenshtein's distance with a swap of neighbours counted once.

@@ -47,7 +47,9 @@ struct LoginCommand: Command {
         }
         let step = try plan.adapter.begin(plan.request, in: session.adapterContext(stores))
         guard case .interaction(.openURL(let address, let state), let pending) = step else {
-            throw CredentialError(.internalFault, "the adapter gave no URL to open")
+            throw CredentialError(
+                .unsupported, "this sign-in does not begin with a page to open",
+                hint: "credmgr login --type \(plan.request.type.name)")
         }
         let shelf = PendingSignIn.Shelf(store: try stores.store(plan.store.kind), context: session.context)
         try shelf.keep(
@@ -163,7 +165,10 @@ struct LoginCommand: Command {
         if request.loginHint == nil { request.loginHint = try knownUser(of: type, group, resolver, session) }
         if flow == .jwtBearer { request.username = arguments.string("username") }
         if flow == .password { try addPassword(to: &request, session) }
-        return Plan(adapter: adapter, request: request, group: group, store: try StoreChoice(session, stores))
+        let store = try StoreChoice(session, stores)
+        // One that stays locked is found out before a person signs in for nothing.
+        _ = try stores.store(store.kind).items(of: group, kind: .tokenSet)
+        return Plan(adapter: adapter, request: request, group: group, store: store)
     }
 
     private func type(_ session: Session, _ resolver: TargetResolver) throws(CredentialError) -> AccountType {

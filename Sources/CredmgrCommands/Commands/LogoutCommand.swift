@@ -8,34 +8,54 @@ struct LogoutCommand: Command {
     func run(_ session: Session) throws(CredentialError) {
         let targets = try targets(session)
         let stores = session.stores()
-        let service = session.signOutService(stores)
-        let context = session.adapterContext(stores)
+        var failures: [CredentialError] = []
         for (group, account) in targets {
-            let type = try definition(of: account, session)
-            let policy = try type.flatMap { (type) throws(CredentialError) -> String? in
-                guard let name = arguments.string("policy") else { return nil }
-                return try session.context.adapters.adapter(of: type).policy(name, of: type)
+            do throws(CredentialError) {
+                try forget(account, in: group, session, stores)
+            } catch {
+                // Whoever dismissed a question is not asked the next one.
+                if targets.count == 1 || error.code == .cancelled || error.code == .interrupted { throw error }
+                failures.append(
+                    CredentialError(
+                        error.code,
+                        "\(account.id) (\(ForeignText.shown(account.shownName))) was not forgotten: \(error.message)",
+                        hint: error.hint, details: error.details))
             }
-            if let policy, arguments.flag("all"), !account.policies.contains(policy) { continue }
-            var endSession: [WebAddress] = []
-            try service.forget(account, policy: policy, in: group) { (grants) throws(CredentialError) in
-                for (policy, grant) in grants.sorted(by: { $0.key < $1.key }) {
-                    guard let type else { continue }
-                    if arguments.flag("revoke") { try revoke(grant, type, account, context, session) }
-                    guard arguments.flag("browser") else { continue }
-                    let adapter = try session.context.adapters.adapter(of: type)
-                    if let address = try adapter.endSessionAddress(grant, policy: policy, of: type, in: context) {
-                        endSession.append(address)
-                    } else {
-                        session.notices.warning("the provider of \(type.name) has no sign-out page")
-                    }
+        }
+        guard let last = failures.popLast() else { return }
+        for failure in failures { session.notices.warning(failure.message) }
+        throw last
+    }
+
+    private func forget(
+        _ account: Account, in group: KeychainGroup, _ session: Session, _ stores: any SecretStores
+    ) throws(CredentialError) {
+        let context = session.adapterContext(stores)
+        let type = try definition(of: account, session)
+        let policy = try type.flatMap { (type) throws(CredentialError) -> String? in
+            guard let name = arguments.string("policy") else { return nil }
+            return try session.context.adapters.adapter(of: type).policy(name, of: type)
+        }
+        if let policy, arguments.flag("all"), !account.policies.contains(policy) { return }
+        var endSession: [WebAddress] = []
+        try session.signOutService(stores).forget(account, policy: policy, in: group) {
+            (grants) throws(CredentialError) in
+            for (policy, grant) in grants.sorted(by: { $0.key < $1.key }) {
+                guard let type else { continue }
+                if arguments.flag("revoke") { try revoke(grant, type, account, context, session) }
+                guard arguments.flag("browser") else { continue }
+                let adapter = try session.context.adapters.adapter(of: type)
+                if let address = try adapter.endSessionAddress(grant, policy: policy, of: type, in: context) {
+                    endSession.append(address)
+                } else {
+                    session.notices.warning("the provider of \(type.name) has no sign-out page")
                 }
             }
-            session.notices.note(
-                "forgot \(account.id) (\(ForeignText.shown(account.shownName)))"
-                    + (policy.map { ", policy \($0)" } ?? ""))
-            for address in endSession { openInBrowser(address, session) }
         }
+        session.notices.note(
+            "forgot \(account.id) (\(ForeignText.shown(account.shownName)))"
+                + (policy.map { ", policy \($0)" } ?? ""))
+        for address in endSession { openInBrowser(address, session) }
     }
 
     private func targets(_ session: Session) throws(CredentialError) -> [(KeychainGroup, Account)] {

@@ -35,7 +35,7 @@ struct TypesCommand: Command {
         object["adapter"] = JSONValue(type?.adapter)
         object["group"] = JSONValue(type?.keychainGroup.name)
         object["client_id"] = JSONValue(type?.clientID)
-        if case .failure(let error) = entry.type { object["error"] = .string(error.message) }
+        object["error"] = if case .failure(let error) = entry.type { .string(error.message) } else { .null }
         return .object(object)
     }
 }
@@ -97,7 +97,7 @@ struct TypesImportCommand: Command {
         }
         let type: AccountType
         let report: [String]
-        if Self.isDefinition(file) {
+        if Self.isDefinition(file, path) {
             let stem = path.split(separator: "/").last.map { $0.hasSuffix(".json") ? $0.dropLast(5) : $0 } ?? ""
             type = try session.catalog.type(
                 try Name.checked(name ?? String(stem), kind: "account type"), in: file, at: path)
@@ -114,9 +114,11 @@ struct TypesImportCommand: Command {
         session.notices.note("account type \(type.name) is defined in \(written)")
     }
 
-    /// Whether a file is a JSON definition: settings of an app in JSON have none of its keys.
-    private static func isDefinition(_ file: TypeFile) -> Bool {
-        guard let keys = try? JSONValue.parse(file.bytes, dialect: .commented).object?.keys else { return false }
-        return keys.contains("client_id") || keys.contains("adapter") || keys.contains("issuer")
+    /// Whether a file is a JSON definition, be it a broken one: settings of an app in JSON have keys of their own.
+    private static func isDefinition(_ file: TypeFile, _ path: String) -> Bool {
+        guard let keys = try? JSONValue.parse(file.bytes, dialect: .commented).object?.keys else {
+            return path.hasSuffix(".json")
+        }
+        return !keys.contains { ["authURL", "clientID", "clientId"].contains($0) }
     }
 }

@@ -5,8 +5,8 @@ package import ProviderHost
 package struct CommandContext: Sendable {
     /// The environment variables.
     package var environment: [String: String]
-    /// The folder the command was called in.
-    package var workingDirectory: String
+    /// The folder the command was called in, by each of its names.
+    package var workingDirectories: [String]
     /// The folder that accounts and locks are kept under.
     package var dataHome: String
     /// The folders that type definitions are looked up in, the user's own first.
@@ -61,7 +61,7 @@ package struct CommandContext: Sendable {
 
     /// Makes a context.
     package init(
-        environment: [String: String], workingDirectory: String, dataHome: String, typeFolders: [String],
+        environment: [String: String], workingDirectories: [String], dataHome: String, typeFolders: [String],
         configurationFile: String, console: any Console, clock: any WallClock, random: any RandomSource,
         cryptography: any Cryptography, transport: any HTTPTransport, registry: any RegistryStore,
         locks: any AccountLocks, journal: any GenerationJournal, events: any EventLog,
@@ -73,7 +73,7 @@ package struct CommandContext: Sendable {
         redirects: any RedirectReceivers, qrCodes: any QRCodes
     ) {
         self.environment = environment
-        self.workingDirectory = workingDirectory
+        self.workingDirectories = workingDirectories
         self.dataHome = dataHome
         self.typeFolders = typeFolders
         self.configurationFile = configurationFile

@@ -49,7 +49,9 @@ struct RebuildingRegistry: RegistryStore {
         if !outcome.added.isEmpty {
             warn("\(outcome.added.count) accounts of group \(group) were taken up from the stores again")
         }
-        guard let unread = outcome.unread.first else { return }
+        // The one that a person can open, before one that this machine may never have.
+        let locked = outcome.unread.first { $0.error.code == .storeLocked }
+        guard let unread = locked ?? outcome.unread.first else { return }
         tried.note(unread.error, of: group)
         // Once a day: a machine without a keyring may never be able to ask one.
         if let told = try base.read(group).rebuildToldAt, (0..<86_400).contains(clock.now.seconds(since: told)) {

@@ -24,12 +24,9 @@ struct HostTarget: Sendable {
         }
         var options = options
         options.host = address.host
-        let rule = try resolver.rule(options)
-        if let name = try resolver.typeName(options) {
+        if let name = try resolver.namedType(options) {
             let type = try resolver.type(named: name)
-            let isRuled = rule?.host != nil && (rule?.type ?? name) == name
-            let isAPI = try RequestOrigins(of: type).allows(address)
-            guard isRuled || isAPI else {
+            guard try isFor(type, address, options) else {
                 session.notices.detail(
                     "account type \(name) is not for \(address.origin): api_base, api_origins and rules do not name it"
                 )
@@ -37,12 +34,36 @@ struct HostTarget: Sendable {
             }
             return try resolver.target(ofType: type, options)
         }
-        if rule?.host != nil { return try resolver.target(options) }
+        for rule in resolver.rules(options) {
+            if let name = rule.type {
+                let type = try resolver.type(named: name)
+                // A rule for the folder alone may be about another server.
+                if try isFor(type, address, options) { return try resolver.target(ofType: type, options) }
+            } else if rule.host != nil {
+                return try resolver.target(options, rule)
+            }
+        }
         guard let type = try typeWithAPI(at: address) else {
             session.notices.detail("no account type names \(address.origin) in its api_base or api_origins")
             return nil
         }
         return try resolver.target(ofType: type, options)
+    }
+
+    /// The user name that a rule gives for the server beside a token of `type`.
+    func username(_ address: WebAddress, _ type: AccountType) -> String? {
+        resolver.rules(TargetOptions(host: address.host)).lazy
+            .filter { $0.host != nil && ($0.type ?? type.name) == type.name }.compactMap(\.username).first
+    }
+
+    /// Whether a token of `type` may go to the server. A rule for the host without a type says so only of the account
+    /// that it chooses.
+    private func isFor(
+        _ type: AccountType, _ address: WebAddress, _ options: TargetOptions
+    ) throws(CredentialError) -> Bool {
+        if resolver.rules(options).contains(where: { $0.host != nil && $0.type == type.name }) { return true }
+        if let rule = try resolver.rule(options, for: type), rule.host != nil, rule.type == nil { return true }
+        return try RequestOrigins(of: type).allows(address)
     }
 
     /// The one type whose API is there.

@@ -44,8 +44,13 @@ package struct TargetResolver: Sendable {
 
     /// The type named by option, environment or rule; `nil` when none is.
     package func typeName(_ options: TargetOptions) throws(CredentialError) -> String? {
-        let named = options.type ?? GlobalOptions.set("CREDMGR_TYPE", session.context.environment)
-        let name = if let named { named } else { try rule(options)?.type }
+        if let name = try namedType(options) { return name }
+        return rules(options).first?.type
+    }
+
+    /// The type named by option or environment; `nil` when none is.
+    func namedType(_ options: TargetOptions) throws(CredentialError) -> String? {
+        let name = options.type ?? GlobalOptions.set("CREDMGR_TYPE", session.context.environment)
         return try name.map { (name) throws(CredentialError) in try Name.checked(name, kind: "account type") }
     }
 
@@ -71,12 +76,12 @@ package struct TargetResolver: Sendable {
     ///   ``ErrorCode/configuration``.
     package func target(_ options: TargetOptions) throws(CredentialError) -> Target {
         if let name = try typeName(options) { return try target(ofType: try type(named: name), options) }
-        return try targetWithoutType(options)
+        return try target(options, rules(options).first)
     }
 
     /// The account of `type` that is meant.
     package func target(ofType type: AccountType, _ options: TargetOptions) throws(CredentialError) -> Target {
-        try target(ofType: type, in: group(of: type), wish: wish(options))
+        try target(ofType: type, in: group(of: type), wish: wish(options, rule(options, for: type)))
     }
 
     private func target(
@@ -96,12 +101,13 @@ package struct TargetResolver: Sendable {
         return try session.context.registry.groups()
     }
 
-    private func targetWithoutType(_ options: TargetOptions) throws(CredentialError) -> Target {
+    /// The account that is meant where no type is named, by `rule` if there is one.
+    func target(_ options: TargetOptions, _ rule: AccountRule?) throws(CredentialError) -> Target {
         var candidates: [(group: KeychainGroup, account: Account)] = []
         for group in try groups() {
             candidates += try session.context.registry.read(group).accounts.map { (group, $0) }
         }
-        let wish = try wish(options)
+        let wish = wish(options, rule)
         if wish == nil, let first = candidates.first,
             candidates.allSatisfy({ $0.group == first.group && $0.account.type == first.account.type })
         {
@@ -119,18 +125,30 @@ package struct TargetResolver: Sendable {
             rule: selection.rule)
     }
 
-    private func wish(_ options: TargetOptions) throws(CredentialError) -> AccountSelection.Wish? {
+    private func wish(_ options: TargetOptions, _ rule: AccountRule?) -> AccountSelection.Wish? {
         if let name = options.account { return AccountSelection.Wish(name, rule: .option) }
         if let name = GlobalOptions.set("CREDMGR_ACCOUNT", session.context.environment) {
             return AccountSelection.Wish(name, rule: .environment)
         }
-        return try rule(options)?.account.map { AccountSelection.Wish($0, rule: .configuration) }
+        return rule?.account.map { AccountSelection.Wish($0, rule: .configuration) }
     }
 
-    /// The first rule of `config.json` that fits the folder and the host.
-    func rule(_ options: TargetOptions) throws(CredentialError) -> AccountRule? {
-        session.configuration.rules.first {
-            $0.fits(workingDirectory: session.context.workingDirectory, host: options.host, home: home)
+    /// The rules of `config.json` that fit the folder and the host, in their order.
+    func rules(_ options: TargetOptions) -> [AccountRule] {
+        session.configuration.rules.filter { rule in
+            session.context.workingDirectories.contains {
+                rule.fits(workingDirectory: $0, host: options.host, home: home)
+            }
+        }
+    }
+
+    /// The first rule that fits and is about accounts that `type` sees: that of another registration says nothing here.
+    func rule(_ options: TargetOptions, for type: AccountType) throws(CredentialError) -> AccountRule? {
+        let registration = try registration(of: type)
+        return rules(options).first { rule in
+            guard let name = rule.type, name != type.name else { return true }
+            guard let other = try? self.type(named: name), group(of: other) == group(of: type) else { return false }
+            return (try? self.registration(of: other)) == registration
         }
     }
 

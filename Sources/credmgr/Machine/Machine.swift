@@ -55,8 +55,8 @@ struct Machine: Sendable {
         let searchPath = directories.configSearchPath + directories.dataSearchPath
         let warn: @Sendable (String) -> Void = { text in console.writeNotice(ErrorRenderer().warning(text)) }
         return CommandContext(
-            environment: environment, workingDirectory: WorkingDirectory.path, dataHome: directories.dataFolder,
-            typeFolders: directories.typeFolders,
+            environment: environment, workingDirectories: WorkingDirectory.paths(environment),
+            dataHome: directories.dataFolder, typeFolders: directories.typeFolders,
             configurationFile: directories.configurationFile, console: console, clock: clock,
             random: random, cryptography: cryptography,
             transport: CurlTransport(

@@ -39,9 +39,9 @@ struct DockerCredentialCommand: Command {
             let target = try HostTarget(session).find(address, TargetOptions(arguments))
         else { throw CredentialError(.noSuchAccount, Self.notFound) }
         let answer = try TokenAccess(session).token(TokenQuery(), target)
-        let rule = try TargetResolver(session).rule(TargetOptions(host: address.host))
         let credentials: JSONValue = [
-            "ServerURL": .string(server), "Username": .string(rule?.username ?? Self.usualUsername),
+            "ServerURL": .string(server),
+            "Username": .string(HostTarget(session).username(address, target.type) ?? Self.usualUsername),
             "Secret": .string(try TokenPresentation(answer, target).checkedToken()),
         ]
         try session.print(credentials.text() + "\n")

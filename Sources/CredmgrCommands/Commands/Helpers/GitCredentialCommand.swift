@@ -31,10 +31,8 @@ struct GitCredentialCommand: Command {
         if takesBearer(message) {
             lines = ["capability[]=authtype", "authtype=Bearer", "credential=\(token)", "ephemeral=1"]
         } else {
-            let rule = try TargetResolver(session).rule(TargetOptions(host: message.address?.host))
-            lines = [
-                "username=\(message["username"] ?? rule?.username ?? Self.usualUsername)", "password=\(token)",
-            ]
+            let username = message.address.flatMap { HostTarget(session).username($0, target.type) }
+            lines = ["username=\(message["username"] ?? username ?? Self.usualUsername)", "password=\(token)"]
         }
         lines.append("password_expiry_utc=\(answer.token.expiresAt.epochSeconds)")
         try session.print(lines.joined(separator: "\n") + "\n")

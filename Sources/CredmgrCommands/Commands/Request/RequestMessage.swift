@@ -81,9 +81,13 @@ struct RequestMessage: Sendable {
         return parts
     }
 
+    private static let inputLimit = 64 << 20
+
     private static func json(_ text: String, _ session: Session) throws(CredentialError) -> [UInt8] {
         var bytes = Array(text.utf8)
-        if text.hasPrefix("@") {
+        if text == "@-" {
+            bytes = try session.context.console.readInput(limit: inputLimit)
+        } else if text.hasPrefix("@") {
             let path = String(text.dropFirst())
             guard let file = try session.context.typeFiles.read(path) else {
                 throw CredentialError(.usage, "there is no file \(ForeignText.shown(path))")
@@ -100,7 +104,7 @@ struct RequestMessage: Sendable {
 
     private static func data(_ text: String, _ session: Session) throws(CredentialError) -> HTTPBody {
         guard text.hasPrefix("@"), text.count > 1 else { return .bytes(Array(text.utf8)) }
-        if text == "@-" { return .bytes(try session.context.console.readInput(limit: 64 << 20)) }
+        if text == "@-" { return .bytes(try session.context.console.readInput(limit: inputLimit)) }
         return .file(path: String(text.dropFirst()))
     }
 }
