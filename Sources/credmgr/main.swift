@@ -21,7 +21,6 @@ do throws(CredentialError) {
     if words == [RefreshWorker.command] {
         WorkerProcess.detach()
         status = RefreshWorker.run(machine.context, lock: try FileLock(inherited: DetachedWorker.lockDescriptor))
-        WorkerProcess.hangUp()
     } else {
         status = Program(context: machine.context, demo: DemoWalkthrough(machine: machine)).run(words)
     }

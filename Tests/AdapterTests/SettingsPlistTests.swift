@@ -233,12 +233,4 @@ import Testing
             try Self.fixture(name), name: "Mine", isPrivate: true, place: "/etc/Mine.plist")
         #expect(type.name == "Mine")
     }
-
-    @Test func `settings are told from definitions`() throws {
-        #expect(SettingsPlist.recognises(try Self.fixture("form-a")))
-        #expect(SettingsPlist.recognises(try Self.fixture("form-b-placeholders")))
-        #expect(SettingsPlist.recognises(try Self.fixture("form-a-binary")))
-        #expect(SettingsPlist.recognises(try Self.fixture("form-a-json")))
-        #expect(!SettingsPlist.recognises(Array(#"{"authority":"https://x","client_id":"c"}"#.utf8)))
-    }
 }

@@ -124,13 +124,16 @@ import Testing
         let folder = try TemporaryFolder()
         let path = folder.path + "/tool"
         try "#!/bin/sh\n".write(toFile: path, atomically: false, encoding: .utf8)
-        #expect(ProgramLaunch.locate("tool", searchPath: folder.path) == nil)
+        func find(_ word: String, _ searchPath: String) -> String? {
+            ExecutablePath.find(word, environment: ["PATH": searchPath])
+        }
+        #expect(find("tool", folder.path) == nil)
+        #expect(find(path, "") == nil)
         chmod(path, 0o700)
-        #expect(ProgramLaunch.locate("tool", searchPath: "/none:.:\(folder.path)") == path)
-        #expect(ProgramLaunch.locate("sh", searchPath: "usr/bin:.:") == nil)
-        #expect(ProgramLaunch.locate("tool", searchPath: nil) == nil)
-        #expect(ProgramLaunch.locate("./tool", searchPath: nil) == "./tool")
-        #expect(ProgramLaunch.locate("..", searchPath: "/usr/bin") == nil)
+        #expect(find("tool", "/none:.:\(folder.path)") == path)
+        #expect(find("sh", "usr/bin:.:") == nil)
+        #expect(find(path, "") == path)
+        #expect(find("..", "/usr/bin") == nil)
     }
 
     @Test func `a program that is not there is named with the reason`() throws {

@@ -40,7 +40,7 @@ import Testing
         track.provider.change { $0.replyMilliseconds = 0 }
         try track.waitForFreeLock(of: account)
         // The test is worth something only if some calls died before and some after their request.
-        #expect(begun > 0)
+        #expect(begun > 0 && begun < Self.kills)
         #expect(track.provider.counters.reusesDetected == 0)
         try track.run(["token", "--force-refresh"])
         #expect(track.provider.counters.reusesDetected == 0)

@@ -82,11 +82,15 @@ public final class PrivateKeyring: @unchecked Sendable {
         <policy context="default"><allow send_destination="*" eavesdrop="true"/><allow eavesdrop="true"/>
         <allow own="*"/></policy></busconfig>
         """.write(toFile: configuration, atomically: true, encoding: .utf8)
+        try startBus()
+        try startService()
+    }
+
+    private func startBus() throws {
         let (bus, address) = try start(
-            "/usr/bin/dbus-daemon", ["--config-file=" + configuration, "--nofork", "--print-address=1"])
+            "/usr/bin/dbus-daemon", ["--config-file=\(folder.path)/bus.conf", "--nofork", "--print-address=1"])
         self.bus = bus
         guard try Self.line(of: address) != nil else { throw Failure("the bus did not start") }
-        try startService()
     }
 
     deinit { stop() }
@@ -148,6 +152,14 @@ public final class PrivateKeyring: @unchecked Sendable {
     public func stopBus() {
         Self.end(bus)
         bus = nil
+    }
+
+    /// Ends the service and the bus and starts them again, at the same address.
+    public func restartBus() throws {
+        stop()
+        try FileManager.default.removeItem(atPath: folder.path + "/run/bus")
+        try startBus()
+        try startService()
     }
 
     /// Keeps the service from answering until ``resumeService()``.

@@ -1,5 +1,4 @@
 package import CredentialCore
-internal import StrictJSON
 
 /// Reads the `settings.plist` of the iOS sample apps for Azure AD B2C as the definition of an account type.
 ///
@@ -63,14 +62,6 @@ package enum SettingsPlist {
                 hint: "chmod 600 the file")
         }
         return type
-    }
-
-    /// Whether `bytes` are settings of an app rather than a definition in JSON: anything but a JSON object, and an
-    /// object with keys that only settings have.
-    package static func recognises(_ bytes: [UInt8]) -> Bool {
-        guard let value = try? JSONValue.parse(bytes, dialect: .commented) else { return true }
-        guard let object = value.object else { return false }
-        return ["authURL", "clientID", "clientId"].contains { object[$0] != nil }
     }
 
     /// How to import.

@@ -90,37 +90,8 @@ package struct SignInService: Sendable {
         account.updatedAt = now
         set.account = account
 
-        var warnings: [String] = []
-        switch try repository.save(&set, in: group) {
-        case .stored: break
-        case .journaled(let failure):
-            // A first sign-in has no older item that could open the journal. The store may have taken it all the
-            // same: where it cannot be removed now, the journal leads the next sign-in there.
-            if isNew {
-                try? repository.remove(account, in: group)
-                throw failure
-            }
-            warnings.append("the \(account.store.shownName) did not take the new tokens: \(failure.message)")
-        case .overtaken:
-            throw CredentialError(
-                .temporary, "another process has changed \(account.id) meanwhile", hint: "sign in again")
-        }
-        let kept = account
-        do throws(CredentialError) {
-            try registry.update(group) { (registry) throws(CredentialError) in
-                var entry = kept
-                entry.label = registry[id: kept.id]?.label
-                entry.leftover = registry[id: kept.id]?.leftover
-                registry[id: kept.id] = entry
-            }
-        } catch {
-            // Only the journal leads to the secrets of an account that is not listed. It may be listed all the same,
-            // where only making it durable failed.
-            if isNew, let listed = try? registry.read(group), listed[id: kept.id] == nil {
-                try? repository.remove(kept, in: group)
-            }
-            throw error
-        }
+        let warnings = try save(&set, isNew: isNew, in: group)
+        try list(account, isNew: isNew, in: group)
         if isNew, account.store == .file { try? repository.forgetJournal(account, in: group) }
         cache.drop(account.id, in: group)
         events.append(
@@ -128,6 +99,48 @@ package struct SignInService: Sendable {
                 kind: isNew ? .accountAdded : .accountUpdated, time: now, group: group, type: type.name,
                 account: account.id, policy: policy.isEmpty ? nil : policy))
         return Outcome(account: account, isNew: isNew, warnings: warnings)
+    }
+
+    /// Puts the token set into its store.
+    ///
+    /// - Returns: what the user should know.
+    private func save(
+        _ set: inout TokenSet, isNew: Bool, in group: KeychainGroup
+    ) throws(CredentialError) -> [String] {
+        let account = set.account
+        switch try repository.save(&set, in: group) {
+        case .stored: return []
+        case .journaled(let failure):
+            // A first sign-in has no older item that could open the journal. The store may have taken it all the
+            // same: where it cannot be removed now, the journal leads the next sign-in there.
+            if isNew {
+                try? repository.remove(account, in: group)
+                throw failure
+            }
+            return ["the \(account.store.shownName) did not take the new tokens: \(failure.message)"]
+        case .overtaken:
+            throw CredentialError(
+                .temporary, "another process has changed \(account.id) meanwhile", hint: "sign in again")
+        }
+    }
+
+    /// Puts the account into the registry.
+    private func list(_ account: Account, isNew: Bool, in group: KeychainGroup) throws(CredentialError) {
+        do throws(CredentialError) {
+            try registry.update(group) { (registry) throws(CredentialError) in
+                var entry = account
+                entry.label = registry[id: account.id]?.label
+                entry.leftover = registry[id: account.id]?.leftover
+                registry[id: account.id] = entry
+            }
+        } catch {
+            // Only the journal leads to the secrets of an account that is not listed. It may be listed all the same,
+            // where only making it durable failed.
+            if isNew, let listed = try? registry.read(group), listed[id: account.id] == nil {
+                try? repository.remove(account, in: group)
+            }
+            throw error
+        }
     }
 
     /// The account of the person who has signed in.

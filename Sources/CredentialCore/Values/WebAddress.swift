@@ -92,15 +92,14 @@ public struct WebAddress: Sendable, Hashable, CustomStringConvertible {
     }
 
     /// The port written, else the scheme's own.
-    public var effectivePort: UInt16? {
-        port ?? (scheme == "https" ? 443 : scheme == "http" ? 80 : nil)
-    }
+    public var effectivePort: UInt16? { port ?? standardPort }
+
+    private var standardPort: UInt16? { scheme == "https" ? 443 : scheme == "http" ? 80 : nil }
 
     /// Scheme, host and port, as browsers compare origins: `https://example.com`, `http://localhost:3000`.
     public var origin: String {
         let shownHost = host.contains(":") ? "[\(host)]" : host
-        let standard: UInt16? = scheme == "https" ? 443 : scheme == "http" ? 80 : nil
-        guard let port, port != standard else { return "\(scheme)://\(shownHost)" }
+        guard let port, port != standardPort else { return "\(scheme)://\(shownHost)" }
         return "\(scheme)://\(shownHost):\(port)"
     }
 

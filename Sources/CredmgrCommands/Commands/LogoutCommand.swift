@@ -125,12 +125,6 @@ struct LogoutCommand: Command {
         let shown = address.replacing(path: address.path, query: FormCoding.encode(fields))
         session.notices.say("Open this address to end the session in the browser:")
         session.notices.say("  \(shown)")
-        let command =
-            GlobalOptions.set("BROWSER", session.context.environment) ?? session.configuration.browser ?? "xdg-open"
-        do throws(CredentialError) {
-            try session.context.programs.launch(Browser.words(of: command, opening: address.description))
-        } catch {
-            session.notices.note("the browser did not start (\(error.message)); open the address by hand")
-        }
+        Browser.open(address, session)
     }
 }

@@ -9,6 +9,8 @@ final class TokenKeeper: Sendable {
 
     /// How long to sleep at most between two looks at the clock, in seconds: a suspended machine counts no sleep.
     private static let longestPause: Int64 = 30
+    /// The exit statuses of what may be over the next time: no network; a keyring that is locked with the screen.
+    private static let passing = [ErrorCode.temporary, .storeLocked].map(\.exitStatus)
 
     private let session: Session
     private let query: TokenQuery
@@ -37,22 +39,26 @@ final class TokenKeeper: Sendable {
         return text
     }
 
-    /// Renews the token whenever it is about to end, till ``end()``. What goes wrong is told once; network trouble
-    /// is tried again, a lost sign-in is not.
+    /// Renews the token whenever it is about to end, till ``end()``. What goes wrong is told once; network trouble and a
+    /// store that does not open are tried again, less and less often; a lost sign-in is not.
     func keep() {
         var told: String?
+        var pause: Int64 = 1
         while let token = state.withLock({ $0.hasEnded ? nil : $0.token }) {
             let left = token.expiresAt.seconds(since: session.context.clock.now) - margin(of: token)
-            session.context.programs.pause(seconds: Int(min(max(left, 1), Self.longestPause)))
+            session.context.programs.pause(seconds: Int(min(max(left, pause), Self.longestPause)))
             guard !query.freshness.allows(token, now: session.context.clock.now) else { continue }
+            pause = min(2 * pause, Self.longestPause)
             do throws(CredentialError) {
                 let (next, text) = try fetch()
                 try put(next, text)
                 told = nil
+                // Where a renewal fails, the old token is given again as long as it lives.
+                if query.freshness.allows(next, now: session.context.clock.now) { pause = 1 }
             } catch {
                 if error.message != told { session.notices.warning("the token is not renewed: \(error.message)") }
                 told = error.message
-                if error.code.exitStatus != ErrorCode.temporary.exitStatus { return }
+                if !Self.passing.contains(error.code.exitStatus) { return }
             }
         }
     }

@@ -68,7 +68,7 @@ struct SignInDriver: Sendable {
             session.notices.say(
                 isFirst ? "Open this address to sign in:" : "The sign-in has a further page. Open this address:")
             session.notices.say("  \(address)")
-            if opensBrowser { openBrowser(address) }
+            if opensBrowser { Browser.open(address, session) }
             guard let receiver else {
                 noteHandler(type)
                 return .redirect(try paste(type))
@@ -101,16 +101,6 @@ struct SignInDriver: Sendable {
         try receiver.wait(
             seconds: session.options.timeout ?? Self.patience, formOrigin: formOrigin
         ) { url in RedirectState.isPresent(state, in: url) }
-    }
-
-    private func openBrowser(_ address: WebAddress) {
-        let command =
-            GlobalOptions.set("BROWSER", session.context.environment) ?? session.configuration.browser ?? "xdg-open"
-        do throws(CredentialError) {
-            try session.context.programs.launch(Browser.words(of: command, opening: address.description))
-        } catch {
-            session.notices.note("the browser did not start (\(error.message)); open the address by hand")
-        }
     }
 
     /// A private scheme (RFC 8252 §7.1) needs no pasting where the desktop brings it back.
@@ -153,21 +143,5 @@ struct SignInDriver: Sendable {
                 hint: "run it in a terminal without --no-input, or give the answer as a line of standard input")
         }
         return Secret(line)
-    }
-}
-
-/// Splits the value of `BROWSER`.
-enum Browser {
-    /// The words of the first command in a `BROWSER` value; `%s` stands for the address, else it comes last.
-    static func words(of command: String, opening address: String) -> [String] {
-        let first = command.split(separator: ":").first.map(String.init) ?? command
-        var words = first.split(separator: " ").map(String.init)
-        if let place = words.firstIndex(where: { $0.contains("%s") }) {
-            words[place] = words[place].split(separator: "%s", omittingEmptySubsequences: false).joined(
-                separator: address)
-        } else {
-            words.append(address)
-        }
-        return words
     }
 }

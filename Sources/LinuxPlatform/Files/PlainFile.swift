@@ -46,14 +46,6 @@ package struct PlainFile: Sendable {
         if status.st_mode & S_IFMT != S_IFREG {
             throw CredentialError(.configuration, "\(shown) is not a regular file")
         }
-        if status.st_uid != geteuid() && status.st_uid != 0 {
-            throw CredentialError(
-                .inputOutput, "\(shown) belongs to another user (uid \(status.st_uid))",
-                hint: "make a copy of your own")
-        }
-        let writers: mode_t = status.st_gid == status.st_uid ? 0o002 : 0o022
-        if status.st_mode & writers != 0 {
-            throw CredentialError(.inputOutput, "others can write \(shown)", hint: "chmod go-w '\(shown)'")
-        }
+        try TrustedHands.check(status, path, otherwise: "make a copy of your own")
     }
 }

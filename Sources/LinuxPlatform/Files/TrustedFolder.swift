@@ -126,18 +126,8 @@ package struct TrustedFolder: ~Copyable, Sendable {
         try checkHands(status, path)
     }
 
-    /// The group may write where it has the number of the owner: the user's private group.
     private static func checkHands(_ status: stat, _ path: String) throws(CredentialError) {
-        let shown = CredentialError.shownPath(path)
-        if status.st_uid != geteuid() && status.st_uid != 0 {
-            throw CredentialError(
-                .inputOutput, "\(shown) belongs to another user (uid \(status.st_uid))",
-                hint: "install it again as yourself or as root")
-        }
-        let writers: mode_t = status.st_gid == status.st_uid ? 0o002 : 0o022
-        if status.st_mode & writers != 0 {
-            throw CredentialError(.inputOutput, "others can write \(shown)", hint: "chmod go-w '\(shown)'")
-        }
+        try TrustedHands.check(status, path, otherwise: "install it again as yourself or as root")
     }
 
     private static func link(_ path: String) -> CredentialError {

@@ -42,6 +42,7 @@ package struct DetachedWorker: Sendable {
             let ready = left > 0 ? unsafe poll(&polled, 1, Int32(clamping: left)) : 0
             if ready < 0, errno == EINTR { continue }
             if ready <= 0 {
+                program.waitAside()
                 throw CredentialError(
                     .temporary, "the refresh takes longer than \(seconds) s; it goes on without this command",
                     hint: "try again in a moment")
@@ -52,8 +53,8 @@ package struct DetachedWorker: Sendable {
             if count <= 0 || answer.count > Self.answerLimit { break }
             answer += piece[..<count]
         }
-        // The worker has hung up, and goes now.
-        program.waitAside()
+        // Not aside: a caller that ended first would leave it to the first process of a container, which may collect none.
+        _ = program.wait()
         return answer
     }
 }

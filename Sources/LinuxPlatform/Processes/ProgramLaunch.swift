@@ -49,25 +49,6 @@ package struct ProgramLaunch: Sendable {
         self.environment = environment
     }
 
-    /// Finds a program as a shell does.
-    ///
-    /// - Parameters:
-    ///   - name: a path, which is given back as it is, or a name to look for.
-    ///   - searchPath: the value of `PATH`. Entries that are not absolute are passed over: what is run must not
-    ///     depend on the current folder.
-    /// - Returns: `nil` when there is no such program.
-    package static func locate(_ name: String, searchPath: String?) -> String? {
-        if name.utf8.contains(UInt8(ascii: "/")) { return name }
-        if !FileNames.isComponent(name) { return nil }
-        return (searchPath ?? "").split(separator: ":").lazy
-            .filter { $0.utf8.first == UInt8(ascii: "/") }.map { "\($0)/\(name)" }
-            .first { path in
-                var status = stat()
-                return unsafe stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
-                    && access(path, X_OK) == 0
-            }
-    }
-
     /// Starts the program.
     ///
     /// - Throws: ``ErrorCode/inputOutput`` when it cannot be started.

@@ -12,10 +12,4 @@ package enum WorkerProcess {
         }
         alarm(lifetime)
     }
-
-    /// Says that the answer is complete. Whoever reads it then need not wait until the kernel has cleared this process
-    /// away, which takes more than a millisecond where many libraries are loaded.
-    package static func hangUp() {
-        for stream in [STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO] { close(stream) }
-    }
 }

@@ -74,10 +74,6 @@ package struct AuthorizationRequest: Sendable {
         add("login_hint", loginHint)
         add("resource", resource)
         add("audience", audience)
-        for (name, value) in extra.sorted(by: { $0.key < $1.key })
-        where !fields.contains(where: { $0.name == name }) {
-            fields.append((name, value))
-        }
-        return fields
+        return fields.completed(by: extra)
     }
 }

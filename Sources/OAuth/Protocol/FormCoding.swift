@@ -70,3 +70,11 @@ package enum FormCoding {
         Character(Unicode.Scalar(byte)).hexDigitValue.map(UInt8.init)
     }
 }
+
+extension [FormCoding.Field] {
+    /// These and, in the order of their names, the parameters of a type that none of these is called like.
+    func completed(by extra: [String: String]) -> [FormCoding.Field] {
+        let names = Set(map(\.name))
+        return self + extra.filter { !names.contains($0.key) }.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
+    }
+}

@@ -11,7 +11,6 @@ import LinuxPlatform
     let glib: credmgr_libsecret
 
     /// Opens the library and silences GLib's own messages: standard error is ours.
-    ///
     init() throws(ServiceFault) {
         var functions = credmgr_libsecret()
         do throws(CredentialError) {

@@ -23,8 +23,6 @@ final class StoreShelf: SecretStores {
         secretService = SecretServiceStore(
             busAddress: SessionBus.address(environment: machine.environment), canPrompt: options.mayPrompt,
             promptSeconds: options.promptSeconds, whileWaiting: options.whileWaiting, warn: options.warn)
-        // Never closed: the end of the process does that in less time. All it keeps is the key of its session.
-        _ = unsafe Unmanaged.passRetained(secretService)
     }
 
     func store(_ kind: StoreKind) throws(CredentialError) -> any SecretStore {

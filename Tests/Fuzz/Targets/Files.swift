@@ -13,7 +13,6 @@ extension FuzzTarget {
 
     /// The settings of the apps.
     static let settings = FuzzTarget("settings") { bytes in
-        guard SettingsPlist.recognises(bytes) else { return }
         let fix = bytes.count.isMultiple(of: 2)
         guard let type = try? SettingsPlist.import(bytes, name: "Tasks", fix: fix, place: "settings.plist").type
         else { return }

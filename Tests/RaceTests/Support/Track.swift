@@ -151,7 +151,7 @@ final class Track: Sendable {
         try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path(name))
     }
 
-    /// Waits until nobody holds an account's lock: then no worker is left either.
+    /// Waits until nobody holds an account's lock: then no worker is at work either.
     func waitForFreeLock(of account: String) throws {
         let file = open(groupFile("locks/\(account).lock"), O_RDWR | O_CLOEXEC)
         defer { close(file) }

@@ -77,8 +77,8 @@ extension CommandTable {
             SharedOption.account,
             SharedOption.policy,
             SharedOption.scope,
-            .value("resource", .any("URI"), "the resource the token is for (RFC 8707)"),
-            .value("audience", .any("AUDIENCE"), "the audience the token is for"),
+            SharedOption.resource,
+            SharedOption.audience,
             .flag("id-token", "give the id token"),
         ],
         examples: [

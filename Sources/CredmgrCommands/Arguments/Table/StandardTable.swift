@@ -25,4 +25,6 @@ enum SharedOption {
     static let account = OptionSpec.value("account", .account, "the account, by id, username, subject or label")
     static let policy = OptionSpec.value("policy", .policy, "the policy, by alias or name")
     static let scope = OptionSpec.list("scope", .any("SCOPES"), "the scopes wanted, parted by spaces")
+    static let resource = OptionSpec.value("resource", .any("URI"), "the resource the token is for (RFC 8707)")
+    static let audience = OptionSpec.value("audience", .any("AUDIENCE"), "the audience the token is for")
 }
