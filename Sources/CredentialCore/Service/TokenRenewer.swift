@@ -62,7 +62,12 @@ package struct TokenRenewal: TokenRenewer {
         do throws(CredentialError) {
             return try refresh(set, request)
         } catch {
-            throw error.code == .signInRequired ? error.withHint(request.loginCommand) : error
+            var error = error
+            // An adapter's hint knows neither the group nor what was asked for.
+            if error.code == .signInRequired, request.loginCommand.hasPrefix(error.hint ?? "") {
+                error.hint = request.loginCommand
+            }
+            throw error
         }
     }
 

@@ -11,6 +11,9 @@ extension TokenService {
         package var key: TokenRequestKey
         /// The scopes in the order written.
         package var scope: [String]
+        /// What a sign-in has to ask for, so that it covers this token: the type's scopes and those wanted beside them;
+        /// empty where the type's own will do.
+        package var loginScope: [String] = []
         /// What the token to exchange for it is (RFC 8693); `nil` to have it by a refresh.
         package var subject: (key: TokenRequestKey, scope: [String])?
         /// How long it must still be valid.
@@ -103,6 +106,10 @@ extension TokenService.Request {
     var loginCommand: String {
         let policy = key.policy.isEmpty ? "" : " --policy \(key.policy)"
         let group = self.group == type.keychainGroup ? "" : " --group \(self.group)"
-        return "credmgr login --type \(type.name)\(policy)\(group)"
+        // A scope may have a quote in it (RFC 6749 §3.3).
+        let quoted = loginScope.joined(separator: " ").split(separator: "'", omittingEmptySubsequences: false)
+            .joined(separator: "'\\''")
+        let scope = loginScope.isEmpty ? "" : " --scope '\(quoted)'"
+        return "credmgr login --type \(type.name)\(policy)\(scope)\(group)"
     }
 }

@@ -59,6 +59,8 @@ struct TokenQuery: Sendable {
         var request = TokenService.Request(
             group: target.group, account: target.account, type: type, key: key, scope: effective,
             freshness: freshness, forceRefresh: forceRefresh)
+        let further = exchanges ? [] : scope.filter { !type.scope.contains($0) }
+        if !further.isEmpty { request.loginScope = type.scope + further }
         if exchanges {
             let own = adapter.effectiveScope(type.scope, of: type)
             request.subject = (

@@ -13,6 +13,7 @@ enum RefreshWire {
         object["type"] = .object(request.type.json)
         object["key"] = .object(request.key.json)
         object["scope"] = JSONValue(request.scope)
+        object["login_scope"] = JSONValue(request.loginScope)
         object["subject_key"] = (request.subject?.key.json).map(JSONValue.object)
         object["subject_scope"] = (request.subject?.scope).map { JSONValue($0) }
         object["min_valid"] = request.freshness.minimumValidity.map(JSONValue.integer)
@@ -33,6 +34,7 @@ enum RefreshWire {
             type: try AccountType(name: name, json: type, isPrivateFile: true, place: "the refresh job"), key: key,
             scope: scope, freshness: Freshness(minimumValidity: object["min_valid"]?.integer),
             forceRefresh: forceRefresh)
+        request.loginScope = strings(object["login_scope"]) ?? []
         if let key = object["subject_key"]?.object.flatMap(TokenRequestKey.init(json:)),
             let scope = strings(object["subject_scope"])
         {

@@ -93,6 +93,21 @@ import Testing
         #expect(unknown.standardError.contains("did you mean 'edit'?"))
     }
 
+    @Test func `A lost sign-in is made again with the scopes that were asked for`() throws {
+        let home = try Home(), tenant = try DemoTenant()
+        let read = "https://exampleb2c.onmicrosoft.com/tasks/read"
+        let write = "https://exampleb2c.onmicrosoft.com/tasks/write"
+        try tenant.definePolicies(at: home, ["scope": ["offline_access", .string(read)]])
+        try tenant.signIn(at: home, policy: "sign-in")
+        tenant.provider.revokeRefreshTokens()
+        let login = "hint: credmgr login --type Tasks --policy b2c_1_sign_in"
+        let wider = try home.run(["token", "--scope", write], exits: 4).standardError
+        #expect(wider.contains("\(login) --scope 'offline_access \(read) \(write)'\n"), "\(wider)")
+        // The type's own scopes need no words.
+        let own = try home.run(["token", "--force-refresh", "--scope", read], exits: 4).standardError
+        #expect(own.contains("\(login)\n"), "\(own)")
+    }
+
     @Test func `One policy is signed out and the others stay`() throws {
         let home = try Home(), tenant = try DemoTenant()
         try tenant.definePolicies(at: home)
