@@ -57,6 +57,19 @@ struct `With a real keyring` {
         attributes.first { $0.hasPrefix("kind = ") }.map { String($0.dropFirst("kind = ".count)) } ?? ""
     }
 
+    @Test func `An account stays where it is, which a sign-in that names the other store says`() throws {
+        let (home, keyring) = try desktop(), tenant = try DemoTenant()
+        try tenant.signIn(at: home)
+        let file = ["--store", "file"]
+        let url = try home.run(["login", "--type", DemoTenant.typeName, "--print-url"] + file).line
+        let done = try home.run(["login", "--complete", try tenant.redirect(from: url)] + file)
+        #expect(
+            done.standardError.contains(
+                "note: the account stays in the Secret Service; to move it: credmgr store migrate --to file\n"))
+        #expect(try home.json(["accounts", "--json"]).array?.first?.object?["store"] == "secret-service")
+        keyring.stop()
+    }
+
     @Test func `A locked keyring is exit 5, and never no account`() throws {
         let (home, keyring) = try desktop(), tenant = try DemoTenant()
         let id = try tenant.signIn(at: home)

@@ -168,8 +168,9 @@ struct LoginCommand: Command {
         if flow == .jwtBearer { request.username = arguments.string("username") }
         if flow == .password { try addPassword(to: &request, session) }
         let store = try StoreChoice(session, stores)
-        // One that stays locked is found out before a person signs in for nothing.
-        _ = try stores.store(store.kind).items(of: group, kind: .tokenSet)
+        // One that stays locked is found out before a person signs in for nothing. Any item will do; to ask for all would
+        // take long where there are thousands.
+        _ = try stores.store(store.kind).read(SecretItem(group: group, owner: type.name, kind: .clientSecret))
         return Plan(adapter: adapter, request: request, group: group, store: store)
     }
 
@@ -233,7 +234,13 @@ struct LoginCommand: Command {
         let outcome = try session.signInService(stores).keep(
             result, of: request.type, registration: registration, policy: request.policy, in: group,
             store: store.kind, forceNew: forceNew)
-        if outcome.account.store == store.kind { store.tell("the sign-in", session) }
+        if outcome.account.store == store.kind {
+            store.tell("the sign-in", session)
+        } else if session.options.store == store.kind {
+            session.notices.note(
+                "the account stays in the \(outcome.account.store.shownName); to move it: "
+                    + "credmgr store migrate --to \(store.kind.rawValue)")
+        }
         for warning in outcome.warnings { session.notices.warning(warning) }
         if outcome.isNew { try tellChoice(of: request.type, registration, group, session) }
         try session.print("\(outcome.account.id)\t\(ForeignText.shown(outcome.account.shownName))\n")
