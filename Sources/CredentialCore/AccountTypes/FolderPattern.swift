@@ -1,5 +1,5 @@
 /// An absolute folder in which `*` stands for any part of a name, and `**` for any number of names, also none: so that
-/// `/work/**` is `/work` and everything below it.
+/// `/srv/**` is `/srv` and everything below it.
 struct FolderPattern {
     private let names: ArraySlice<Substring>
 
