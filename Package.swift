@@ -18,183 +18,285 @@ let testing: [SwiftSetting] = [
     .treatAllWarnings(as: .error),
 ]
 
-func source(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
-    .target(name: name, dependencies: dependencies, swiftSettings: strict)
+func source(_ name: String, _ dependencies: [Target.Dependency] = [], in folder: String? = nil) -> Target {
+    .target(
+        name: name, dependencies: dependencies, path: folder.map { "Sources/\($0)/\(name)" }, swiftSettings: strict)
+}
+
+/// A target that alone sees a C library: the header stands in its folder. The library is opened at first use, unless it
+/// has an archive that is linked.
+func boundary(
+    _ name: String, header: String, _ dependencies: [Target.Dependency], in folder: String? = nil,
+    archive: String? = nil
+) -> [Target] {
+    let path = (folder.map { "Sources/\($0)/" } ?? "Sources/") + name
+    return [
+        .systemLibrary(name: header, path: "\(path)/\(header)"),
+        .target(
+            name: name, dependencies: [.target(name: header)] + dependencies, path: path, exclude: [header],
+            swiftSettings: strict, linkerSettings: archive.map { [.linkedLibrary(":\($0)")] }),
+    ]
 }
 
 func plugin(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
     .target(name: name, dependencies: dependencies, path: "Plugins/\(name)", swiftSettings: strict)
 }
 
-/// A header-only C module: no code of its own, nothing linked; its library, if any, is opened at first use.
-func header(_ name: String) -> Target {
-    .systemLibrary(name: name)
-}
-
 func tests(_ name: String, _ dependencies: [Target.Dependency], exclude: [String] = []) -> Target {
     .testTarget(name: name, dependencies: dependencies, exclude: exclude, swiftSettings: testing)
 }
 
-let package = Package(
-    name: "credmgr",
-    products: [
-        .library(name: "Credentials", targets: ["Credentials", "CredentialCore"]),
-        .executable(name: "credmgr", targets: ["credmgr"]),
-    ],
-    targets: [
-        // C boundaries
+/// The program, from its formats to its command line; an arrow points down this list only.
+let sources: [Target] =
+    [
+        // Parts of the Swift runtime that the command replaces
         .target(name: "CStartup"),
-        header("CLinux"),
-        header("CLibSecret"),
-        header("CLibCurl"),
-        header("CLibCrypto"),
-        header("CMicroHTTPD"),
-        header("CQRencode"),
+
+        // `credmgr __confine`, which runs plugins: C, entered before the Swift runtime
+        .target(name: "Confine"),
+
+        // Formats. Reading decimals needs libm, which nothing else brings in.
+        .target(name: "StrictJSON", swiftSettings: strict, linkerSettings: [.linkedLibrary("m")]),
 
         // The domain and the protocol: no C, no input or output
-        // Reading decimals needs libm, which nothing else brings in.
-        .target(name: "StrictJSON", swiftSettings: strict, linkerSettings: [.linkedLibrary("m")]),
         source("CredentialCore", ["StrictJSON"]),
+        source("PropertyLists", ["CredentialCore", "StrictJSON"]),
         source("OAuth", ["CredentialCore", "StrictJSON"]),
+
+        // A token from the cache, and how a token is printed
+        source("FastToken", ["CredentialCore", "StrictJSON"]),
+
+        // Groups that several hosts share: the protocol, over a port
+        source("SharedGroups", ["CredentialCore", "StrictJSON"]),
 
         // Adapters of providers
         plugin("GenericOAuth2Adapter", ["CredentialCore", "OAuth", "StrictJSON"]),
-        plugin("AzureB2CAdapter", ["CredentialCore", "OAuth", "StrictJSON"]),
+        plugin("AzureB2CAdapter", ["CredentialCore", "OAuth", "PropertyLists", "StrictJSON"]),
+    ]
+    // Adapters of the machine
+    + boundary("Platform", header: "CLinux", ["CredentialCore"])
+    + [
+        source("LocalFiles", ["Platform", "CredentialCore", "StrictJSON"], in: "Stores"),
+        source("EncryptedFileStore", ["Platform", "LocalFiles", "CredentialCore", "StrictJSON"], in: "Stores"),
+        source("EtcdCluster", ["SharedGroups", "Platform", "CredentialCore"], in: "Stores"),
+        source("SealedCache", ["Sodium", "Platform", "CredentialCore"], in: "Stores"),
+    ]
+    + boundary("Sodium", header: "CSodium", ["Platform"], in: "Libraries", archive: "libsodium.a")
+    + boundary("SecretServiceStore", header: "CLibSecret", ["Platform", "CredentialCore"], in: "Stores")
+    + boundary("CurlTransport", header: "CLibCurl", ["Platform", "CredentialCore"], in: "Libraries")
+    + boundary(
+        "CryptoSupport", header: "CLibCrypto", ["Platform", "CredentialCore", "StrictJSON"], in: "Libraries")
+    + boundary("LoopbackHTTP", header: "CMicroHTTPD", ["Platform", "CredentialCore"], in: "Libraries")
+    + boundary("QRCodes", header: "CQRencode", ["Platform", "CredentialCore"], in: "Libraries")
+    + [
+        source("DemoProvider", ["LoopbackHTTP", "CryptoSupport", "CredentialCore", "StrictJSON"], in: "Demo"),
 
-        // Adapters of the machine
-        source("LinuxPlatform", ["CLinux", "CredentialCore"]),
-        source("LocalFiles", ["LinuxPlatform", "CredentialCore", "StrictJSON"]),
-        source("SecretServiceStore", ["CLibSecret", "LinuxPlatform", "CredentialCore"]),
-        source("EncryptedFileStore", ["LinuxPlatform", "LocalFiles", "CredentialCore", "StrictJSON"]),
-        source("KernelKeyringCache", ["CLinux", "CredentialCore", "StrictJSON"]),
-        source("CurlTransport", ["CLibCurl", "LinuxPlatform", "CredentialCore"]),
-        source("CryptoSupport", ["CLibCrypto", "LinuxPlatform", "CredentialCore", "StrictJSON"]),
-        source("LoopbackHTTP", ["CMicroHTTPD", "LinuxPlatform", "CredentialCore"]),
-        source("QRCodes", ["CQRencode", "LinuxPlatform", "CredentialCore"]),
-        source("DemoProvider", ["LoopbackHTTP", "CryptoSupport", "CredentialCore", "StrictJSON"]),
+        // Adapters that others bring
+        source("PluginHost", ["CredentialCore", "OAuth", "StrictJSON", "Platform"]),
+
+        // This machine, put together once for the command and the library
+        source(
+            "LocalMachine",
+            [
+                "CredentialCore", "GenericOAuth2Adapter", "AzureB2CAdapter", "Platform", "LocalFiles",
+                "SecretServiceStore", "EncryptedFileStore", "SealedCache", "CurlTransport", "CryptoSupport",
+                "LoopbackHTTP", "PluginHost",
+            ]),
 
         // For Swift programs: the account store, and an example of its use
         source(
             "Credentials",
             [
-                "CredentialCore", "OAuth", "StrictJSON", "GenericOAuth2Adapter", "AzureB2CAdapter", "LinuxPlatform",
-                "LocalFiles", "SecretServiceStore", "EncryptedFileStore", "KernelKeyringCache", "CurlTransport",
-                "CryptoSupport", "ProviderHost",
+                "CredentialCore", "OAuth", "StrictJSON", "LocalMachine", "Platform", "PluginHost",
             ]),
         .executableTarget(
-            name: "example-task-list", dependencies: ["Credentials", "CredentialCore"],
+            name: "example-task-list", dependencies: ["Credentials", "CredentialCore", "StrictJSON"],
             path: "Sources/ExampleTaskList",
             swiftSettings: [.swiftLanguageMode(.v6), .treatAllWarnings(as: .error)]),
 
-        // Adapters that others bring
-        source("ProviderHost", ["CredentialCore", "OAuth", "StrictJSON", "LinuxPlatform"]),
-
         // The command line
+        source("CommandLine", ["CredentialCore"]),
         source(
-            "CredmgrCommands",
-            ["CredentialCore", "OAuth", "StrictJSON", "LinuxPlatform", "ProviderHost"]),
+            "Commands",
+            ["CommandLine", "FastToken", "CredentialCore", "OAuth", "StrictJSON", "Platform", "PluginHost"]),
         .executableTarget(
             name: "credmgr",
             dependencies: [
-                "CStartup", "CredmgrCommands", "CredentialCore", "GenericOAuth2Adapter", "AzureB2CAdapter",
-                "LinuxPlatform", "LocalFiles", "SecretServiceStore", "EncryptedFileStore", "KernelKeyringCache",
-                "CurlTransport",
-                "CryptoSupport", "LoopbackHTTP", "QRCodes", "DemoProvider", "ProviderHost", "StrictJSON",
+                "CStartup", "Confine", "FastToken", "Commands", "CredentialCore", "AzureB2CAdapter", "Platform",
+                "LocalMachine",
+                "SealedCache", "LoopbackHTTP", "QRCodes", "DemoProvider", "StrictJSON",
             ],
             swiftSettings: strict),
-
-        // Tests. TestSupport starts the real keyrings and servers; Tests/Fixtures holds the corpora.
-        .target(
-            name: "TestSupport", dependencies: ["CredentialCore", "StrictJSON"], path: "Tests/TestSupport",
-            swiftSettings: testing),
-        // What scripts/fuzz runs for hours and FuzzTests for a moment.
-        .target(
-            name: "FuzzTargets",
-            dependencies: [
-                "AzureB2CAdapter", "CredentialCore", "CredmgrCommands", "CryptoSupport", "CurlTransport",
-                "EncryptedFileStore", "GenericOAuth2Adapter", "LinuxPlatform", "LoopbackHTTP", "OAuth",
-                "ProviderHost",
-                "StrictJSON",
-            ],
-            path: "Tests/Fuzz", exclude: ["Corpus"], swiftSettings: testing),
-        tests("FuzzTests", ["FuzzTargets"]),
-        tests("StrictJSONTests", ["StrictJSON"]),
-        tests("CredentialCoreTests", ["CredentialCore", "StrictJSON", "CryptoSupport", "TestSupport"]),
-        tests("OAuthTests", ["OAuth", "CredentialCore", "StrictJSON", "CryptoSupport", "TestSupport"]),
-        tests(
-            "AdapterTests",
-            [
-                "GenericOAuth2Adapter", "AzureB2CAdapter", "OAuth", "CredentialCore", "StrictJSON", "CryptoSupport",
-                "CurlTransport", "LinuxPlatform", "DemoProvider", "TestSupport",
-            ]),
-        tests(
-            "PlatformTests",
-            [
-                "CLinux", "LinuxPlatform", "LocalFiles", "KernelKeyringCache", "CredentialCore", "StrictJSON",
-                "TestSupport",
-            ]),
-        tests("CryptoSupportTests", ["CryptoSupport", "CredentialCore", "StrictJSON", "TestSupport"]),
-        tests(
-            "StoreTests",
-            [
-                "SecretServiceStore", "EncryptedFileStore", "LocalFiles", "LinuxPlatform", "CryptoSupport",
-                "CredentialCore", "StrictJSON", "TestSupport",
-            ]),
-        tests(
-            "HTTPTests",
-            [
-                "CurlTransport", "LoopbackHTTP", "DemoProvider", "CryptoSupport", "CredentialCore", "StrictJSON",
-                "LinuxPlatform", "TestSupport",
-            ]),
-        tests(
-            "CommandTests",
-            [
-                "CredmgrCommands", "GenericOAuth2Adapter", "AzureB2CAdapter", "CredentialCore", "QRCodes",
-                "StrictJSON",
-                "TestSupport",
-            ],
-            exclude: ["Snapshots"]),
-        tests(
-            "ProviderHostTests",
-            [
-                "ProviderHost", "GenericOAuth2Adapter", "AzureB2CAdapter", "DemoProvider", "CryptoSupport",
-                "LinuxPlatform", "CurlTransport", "LoopbackHTTP", "CredentialCore", "StrictJSON", "credmgr",
-                "TestSupport",
-            ]),
-        tests(
-            "SecretServiceFaultTests",
-            [
-                "credmgr", "DemoProvider", "CryptoSupport", "LinuxPlatform", "CredentialCore", "StrictJSON",
-                "TestSupport",
-            ]),
-        tests(
-            "StoreCommandTests",
-            [
-                "credmgr", "EncryptedFileStore", "SecretServiceStore", "LocalFiles", "KernelKeyringCache",
-                "CryptoSupport", "LinuxPlatform", "CredmgrCommands", "CredentialCore", "StrictJSON", "TestSupport",
-            ]),
-        tests(
-            "EndToEndTests",
-            [
-                "credmgr", "DemoProvider", "OAuth", "CryptoSupport", "LinuxPlatform", "LoopbackHTTP",
-                "CredentialCore",
-                "StrictJSON", "TestSupport",
-            ]),
-        tests(
-            "LibraryTests",
-            [
-                "Credentials", "example-task-list", "DemoProvider", "CryptoSupport", "LinuxPlatform",
-                "CredentialCore",
-                "StrictJSON", "TestSupport",
-            ]),
-        tests(
-            "RaceTests",
-            [
-                "credmgr", "DemoProvider", "CryptoSupport", "KernelKeyringCache", "LinuxPlatform", "CredentialCore",
-                "StrictJSON", "TestSupport",
-            ],
-            exclude: ["Support/faults.c"]),
     ]
+
+/// The tests, each target named for what it tests.
+let testTargets: [Target] = [
+    // Tests. TestSupport starts the real keyrings and servers; Tests/Fixtures holds the corpora.
+    .target(
+        name: "TestSupport", dependencies: ["CredentialCore", "StrictJSON"], path: "Tests/TestSupport",
+        swiftSettings: testing),
+    // A machine in memory: a double of every port.
+    .target(
+        name: "TestPorts", dependencies: ["CredentialCore", "StrictJSON"], path: "Tests/TestPorts",
+        swiftSettings: testing),
+    // The command on that machine: a double of each port that only commands have.
+    .target(
+        name: "TestCommands",
+        dependencies: ["Commands", "CommandLine", "PluginHost", "Platform", "CredentialCore", "TestPorts"],
+        path: "Tests/TestCommands", swiftSettings: testing),
+    // What an adapter is given, with a provider whose answers a test writes.
+    .target(
+        name: "TestAdapters",
+        dependencies: ["OAuth", "CryptoSupport", "CredentialCore", "StrictJSON", "TestPorts"],
+        path: "Tests/TestAdapters", swiftSettings: testing),
+    // What scripts/fuzz runs for hours and FuzzTests for a moment.
+    .target(
+        name: "FuzzTargets",
+        dependencies: [
+            "PropertyLists", "AzureB2CAdapter", "CredentialCore", "Commands", "CryptoSupport",
+            "CurlTransport", "FastToken",
+            "EncryptedFileStore", "GenericOAuth2Adapter", "Platform", "LoopbackHTTP", "OAuth",
+            "PluginHost",
+            "StrictJSON",
+        ],
+        path: "Tests/Fuzz", exclude: ["Corpus"], swiftSettings: testing),
+    tests("FuzzTests", ["FuzzTargets"]),
+    // The model of a protocol, by SPIN.
+    tests("ModelTests", []),
+    tests("StrictJSONTests", ["StrictJSON"]),
+    tests(
+        "CredentialCoreTests",
+        ["PropertyLists", "CredentialCore", "StrictJSON", "CryptoSupport", "TestPorts", "TestSupport"]),
+    tests(
+        "OAuthTests",
+        ["OAuth", "CredentialCore", "StrictJSON", "CryptoSupport", "TestAdapters", "TestPorts", "TestSupport"]),
+    tests(
+        "AzureB2CAdapterTests",
+        [
+            "AzureB2CAdapter", "CredentialCore", "CryptoSupport", "CurlTransport", "DemoProvider", "OAuth",
+            "Platform", "PropertyLists", "StrictJSON", "TestAdapters", "TestPorts", "TestSupport",
+        ]),
+    tests(
+        "GenericOAuth2AdapterTests",
+        [
+            "GenericOAuth2Adapter", "CredentialCore", "CryptoSupport", "CurlTransport", "DemoProvider", "OAuth",
+            "Platform", "PropertyLists", "StrictJSON", "TestAdapters", "TestPorts", "TestSupport",
+        ]),
+    tests(
+        "PropertyListsTests",
+        ["PropertyLists", "CredentialCore", "StrictJSON", "TestSupport"]),
+    tests(
+        "QRCodesTests",
+        ["QRCodes", "Commands", "CredentialCore", "TestSupport"]),
+    tests(
+        "PlatformTests",
+        ["CLinux", "Platform", "LocalFiles", "CredentialCore", "StrictJSON", "TestSupport"]),
+    tests(
+        "LocalFilesTests",
+        ["LocalFiles", "Platform", "CredentialCore", "StrictJSON", "CryptoSupport", "TestSupport"]),
+    tests(
+        "SharedGroupsTests",
+        [
+            "SharedGroups", "EtcdCluster", "CurlTransport", "CredentialCore", "StrictJSON", "CryptoSupport",
+            "Platform",
+            "TestSupport",
+        ]),
+    tests("CryptoSupportTests", ["CryptoSupport", "CredentialCore", "StrictJSON", "TestSupport"]),
+    tests(
+        "EncryptedFileStoreTests",
+        [
+            "EncryptedFileStore", "LocalFiles", "Platform", "CryptoSupport", "CredentialCore", "StrictJSON",
+            "TestSupport",
+        ]),
+    tests(
+        "SealedCacheTests",
+        ["SealedCache", "LocalFiles", "Platform", "CryptoSupport", "CredentialCore", "StrictJSON", "TestSupport"]),
+    tests(
+        "SecretServiceStoreTests",
+        [
+            "SecretServiceStore", "LocalFiles", "Platform", "CryptoSupport", "CredentialCore", "StrictJSON",
+            "TestSupport",
+        ]),
+    tests(
+        "CurlTransportTests",
+        [
+            "CurlTransport", "DemoProvider", "LoopbackHTTP", "CryptoSupport", "CredentialCore", "StrictJSON",
+            "Platform", "TestSupport",
+        ]),
+    tests(
+        "LoopbackHTTPTests",
+        [
+            "DemoProvider", "LoopbackHTTP", "CryptoSupport", "CredentialCore", "StrictJSON", "Platform",
+            "TestSupport",
+        ]),
+    tests(
+        "DemoProviderTests",
+        [
+            "DemoProvider", "LoopbackHTTP", "CryptoSupport", "CredentialCore", "StrictJSON", "Platform",
+            "TestSupport",
+        ]),
+    tests(
+        "FastTokenTests",
+        [
+            "FastToken", "Commands", "CommandLine", "CredentialCore", "StrictJSON", "TestPorts", "TestSupport",
+            "CryptoSupport",
+        ]),
+    tests(
+        "CommandTests",
+        [
+            "Commands", "CommandLine", "GenericOAuth2Adapter", "AzureB2CAdapter", "CredentialCore", "CryptoSupport",
+            "FastToken", "Platform", "QRCodes", "StrictJSON", "TestCommands", "TestPorts", "TestSupport",
+        ],
+        exclude: ["Snapshots"]),
+    tests(
+        "PluginHostTests",
+        [
+            "CLinux", "PluginHost", "GenericOAuth2Adapter", "AzureB2CAdapter", "DemoProvider", "CryptoSupport",
+            "Platform", "CurlTransport", "LoopbackHTTP", "CredentialCore", "StrictJSON", "credmgr",
+            "TestSupport",
+        ]),
+    tests(
+        "SecretServiceFaultTests",
+        [
+            "credmgr", "DemoProvider", "CryptoSupport", "Platform", "CredentialCore", "StrictJSON",
+            "TestSupport",
+        ]),
+    tests(
+        "StoreCommandTests",
+        [
+            "credmgr", "EncryptedFileStore", "SecretServiceStore", "LocalFiles", "SealedCache",
+            "CryptoSupport", "Platform", "Commands", "CredentialCore", "StrictJSON", "TestSupport",
+        ]),
+    tests(
+        "EndToEndTests",
+        [
+            "credmgr", "DemoProvider", "OAuth", "CryptoSupport", "Platform", "LoopbackHTTP",
+            "CredentialCore",
+            "StrictJSON", "TestSupport",
+        ]),
+    tests(
+        "LibraryTests",
+        [
+            "Credentials", "credmgr", "example-task-list", "DemoProvider", "CryptoSupport", "LoopbackHTTP",
+            "Platform", "CredentialCore",
+            "StrictJSON", "TestSupport",
+        ]),
+    tests(
+        "RaceTests",
+        [
+            "credmgr", "DemoProvider", "CryptoSupport", "Platform", "CredentialCore",
+            "StrictJSON", "TestSupport",
+        ],
+        exclude: ["Support/faults.c"]),
+]
+
+let package = Package(
+    name: "credmgr",
+    products: [
+        .library(name: "Credentials", targets: ["Credentials", "CredentialCore", "OAuth", "StrictJSON"]),
+        .executable(name: "credmgr", targets: ["credmgr"]),
+    ],
+    targets: sources + testTargets
 )
 
 // libFuzzer needs flags that only its own build has: scripts/fuzz.

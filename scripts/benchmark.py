@@ -141,7 +141,7 @@ class Benchmark:
                                    "--password-file", self.script("password")).split("\t")[0]
             if name == "Many":
                 self.one_of_many = account
-                self.multiply(home + "/.local/share/credmgr/groups/many/accounts.json")
+                self.multiply(home + "/.local/share/credmgr/groups/many/accounts", account)
                 self.credmgr("token", "--type", name, "--account", account)
             else:
                 self.credmgr("token", "--type", name)
@@ -180,16 +180,21 @@ PersistedTokenCache(FilePersistence({self.script('msal.json')!r})).add({{
 """)
         subprocess.run([self.options.peers, self.script("peer_fill.py"), token], check=True)
 
-    def multiply(self, registry):
+    def multiply(self, folder, account):
         """Makes a thousand accounts of one; only one of them has secrets, which is all that listing needs."""
-        with open(registry, encoding="utf-8") as file:
-            document = json.load(file)
-        model = document["accounts"][0]
+        with open(f"{folder}/{account}", "rb") as file:
+            record = json.loads(file.readline())
+        record.pop("token_set")
+        record["account"].pop("chosen_at", None)
         for number in range(999):
-            document["accounts"].append(
-                {**model, "id": f"{number:016x}", "subject": f"subject-{number}", "username": f"u{number}@example.com"})
-        with open(registry, "w", encoding="utf-8") as file:
-            json.dump(document, file)
+            identity = f"{number:016x}"
+            record["account"].update(
+                id=identity, subject=f"subject-{number}", username=f"u{number}@example.com")
+            with open(f"{folder}/{identity}", "w", opener=lambda path, flags: os.open(path, flags, 0o600),
+                      encoding="utf-8") as file:
+                file.write(json.dumps(record, separators=(",", ":")) + "\n")
+        # Lists them all: from then on the index has them.
+        self.credmgr("accounts", "--group", "many", "--json")
 
     def credmgr(self, *words):
         return subprocess.run([self.options.binary, *words], check=True, stdout=subprocess.PIPE, text=True).stdout

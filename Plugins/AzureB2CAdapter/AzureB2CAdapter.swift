@@ -91,7 +91,7 @@ package struct AzureB2CAdapter: CredentialAdapter {
     }
 
     /// After the policy that resets passwords the sign-in begins anew. The code of the reset is left unused: it
-    /// would give a grant that cannot be renewed.
+    /// would give a grant that cannot be refreshed.
     private func returnFromReset(
         _ request: SignInRequest, pending: JSONObject, answer: String, in context: AdapterContext
     ) throws(CredentialError) -> SignInStep {
@@ -155,7 +155,8 @@ package struct AzureB2CAdapter: CredentialAdapter {
         }
         let dialect = B2CDialect(
             type: type, policy: provider.policy, tenantID: tenantID,
-            requestID: B2CDialect.newRequestID(context.random))
+            requestID: try B2CDialect.requestID(in: context))
+        for fact in dialect.requestFacts { context.note(fact) }
         return OAuthClient(type: type, metadata: metadata, dialect: dialect, source: source, context: context)
     }
 }

@@ -10,7 +10,7 @@ enum B2CConfiguration {
         guard !type.clientID.isEmpty else { throw fault(type, "client_id is missing") }
         let authority = try B2CAuthority(of: type)
         guard type.adapterSettings.isEmpty else {
-            throw fault(type, "adapter_settings belongs to external adapters")
+            throw fault(type, "adapter_settings belongs to plugins")
         }
         if let issuer = type.issuer {
             guard let tenant = B2CProvider.tenantID(issuer),

@@ -25,6 +25,19 @@ struct B2CDialect: ProviderDialect {
         [("client-request-id", requestID), ("return-client-request-id", "true")]
     }
 
+    /// The id that the caller has chosen, else a new one.
+    ///
+    /// - Throws: ``ErrorCode/usage`` for one that is no UUID: B2C would leave it out of its logs.
+    static func requestID(in context: AdapterContext) throws(CredentialError) -> String {
+        guard let chosen = context.correlationID else { return newRequestID(context.random) }
+        guard B2CAuthority.isGUID(chosen) else {
+            throw CredentialError(
+                .usage, "CREDMGR_CORRELATION_ID '\(ForeignText.shown(chosen, limit: 60))' is not a UUID",
+                hint: "CREDMGR_CORRELATION_ID=\(newRequestID(context.random))")
+        }
+        return chosen.lowercased()
+    }
+
     /// A random UUID (RFC 9562 §5.4).
     static func newRequestID(_ random: any RandomSource) -> String {
         var bytes = random.bytes(16)
@@ -40,7 +53,7 @@ struct B2CDialect: ProviderDialect {
 
     func error(for refusal: ProviderError, in operation: ProviderOperation) -> CredentialError {
         B2CRefusal(refusal).map { $0.error(for: refusal, in: operation, type: type, policy: policy) }
-            ?? RefusalMapping.error(refusal, in: operation, type: type.name)
+            ?? RefusalMapping.error(refusal, in: operation, type: type.name, clientKeys: type.clientKeys)
     }
 
     /// The policy (`tfp`, in older tokens `acr`), the tenant where the token names it, and on a refresh that tenant

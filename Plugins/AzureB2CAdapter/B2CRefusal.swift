@@ -37,13 +37,13 @@ struct B2CRefusal: Equatable {
     func error(
         for refusal: ProviderError, in operation: ProviderOperation, type: AccountType, policy: B2CPolicy
     ) -> CredentialError {
-        let login = "credmgr login --type \(type.name) --policy \(policy)"
+        let login = LoginCommandLine(type: type.name, policy: policy.description).description
         var (code, sentence, hint): (ErrorCode, String, String?)
         switch number {
         case Self.forgottenPassword:
             (code, sentence) = (.denied, "the user has forgotten the password")
             hint =
-                type.passwordResetPolicy.map { "credmgr login --type \(type.name) --policy \($0)" }
+                type.passwordResetPolicy.map { LoginCommandLine(type: type.name, policy: $0).description }
                 ?? "set password_reset_policy in account type '\(type.name)' to the policy that resets passwords"
         case "90091": (code, sentence, hint) = (.cancelled, "the sign-in was cancelled", nil)
         case "90077":
@@ -59,11 +59,17 @@ struct B2CRefusal: Equatable {
         case "90225": (code, sentence, hint) = (.denied, "the username or the password is wrong", nil)
         case "90035", "90037", "90111", "90114", "90244", "90273":
             (code, sentence, hint) = (.temporary, "the provider has trouble", "try again later")
+        case "90079", "90081", "90084":
+            // The number says whether the provider wants a secret, another one, or none.
+            (code, sentence) = (.configuration, "the client's secret was refused")
+            let change = number == "90084" ? "--unset client_secret" : "--client-secret-file -"
+            hint = "credmgr types set \(ShellQuote.word(type.name)) \(change)"
         case "90182", "90183", "90184", "99059":
             (code, sentence, hint) = (.denied, "the provider refused the proof of the code (PKCE)", login)
         default:
             guard let kind = Self.configurationFaults.first(where: { $0.numbers.contains(number) }) else {
-                var error = RefusalMapping.error(refusal, in: operation, type: type.name)
+                var error = RefusalMapping.error(
+                    refusal, in: operation, type: type.name, clientKeys: type.clientKeys)
                 error.details = details(refusal)
                 return error
             }
@@ -85,10 +91,6 @@ struct B2CRefusal: Equatable {
 
     private static let configurationFaults: [(numbers: Set<String>, sentence: String, keys: String)] = [
         (["90055", "90010", "90012", "90117", "90146", "99068"], "the scope was refused", "scope"),
-        (
-            ["90079", "90081", "90084"], "the client's secret was refused",
-            "client_secret: a public client has none"
-        ),
         (["90006", "90287"], "the redirect URI is not registered", "redirect_uri"),
         (["90224", "90057", "90058"], "the policy or the client does not allow this flow", "flow and policies"),
         (["90279"], "the sign-in was made by another client", "client_id"),

@@ -20,7 +20,7 @@ struct GenericConfiguration {
         ] where isSet {
             throw fault("\(key) belongs to the adapter azure-b2c", hint: "\"adapter\": \"azure-b2c\"")
         }
-        guard type.adapterSettings.isEmpty else { throw fault("adapter_settings belongs to external adapters") }
+        guard type.adapterSettings.isEmpty else { throw fault("adapter_settings belongs to plugins") }
         let explicit = try explicitEndpoints()
         if try issuer() == nil {
             guard explicit[.token] != nil else {
@@ -38,6 +38,11 @@ struct GenericConfiguration {
             throw fault(
                 "token_endpoint_auth_method '\(ForeignText.shown(word, limit: 40))' is not known",
                 hint: "one of " + ClientAuthentication.Method.allCases.map(\.rawValue).joined(separator: ", "))
+        }
+        if type.identityToken != nil || type.identityProvider != nil, type.flow ?? .jwtBearer != .jwtBearer {
+            throw fault(
+                "identity_token and identity_provider go with the flow jwt_bearer", hint: "\"flow\": \"jwt_bearer\""
+            )
         }
         try checkCertificate()
         try checkAuthorizeParameters()
@@ -90,7 +95,7 @@ struct GenericConfiguration {
             metadata.endpoints.merge(explicit) { $1 }
             if isEnough() { return metadata }
         }
-        metadata = try source.metadata(of: name, issuer, in: context)
+        metadata = try source.metadata(of: name, issuer, needs: needs.filter { explicit[$0] == nil }, in: context)
         metadata.endpoints.merge(explicit) { $1 }
         return metadata
     }

@@ -4,7 +4,7 @@ import StrictJSON
 
 /// OAuth as the RFCs have it.
 struct GenericDialect: ProviderDialect {
-    let typeName: String
+    let type: AccountType
     let authorizeParameters: [String: String] = [:]
     let tokenParameters: [String: String] = [:]
     let headers: [(name: String, value: String)] = []
@@ -13,7 +13,7 @@ struct GenericDialect: ProviderDialect {
     let requestFacts: [String] = []
 
     func error(for refusal: ProviderError, in operation: ProviderOperation) -> CredentialError {
-        RefusalMapping.error(refusal, in: operation, type: typeName)
+        RefusalMapping.error(refusal, in: operation, type: type.name, clientKeys: type.clientKeys)
     }
 
     func check(_ claims: IDTokenClaims, against state: JSONObject) throws(CredentialError) {}

@@ -63,10 +63,11 @@ package struct GenericOAuth2Adapter: CredentialAdapter {
             let client = try client(for: request, scope: scope, needs: [.token], in: context)
             return try DirectFlow(client).clientCredentials(request, scope: scope)
         case .jwtBearer:
-            guard request.type.privateKey != nil else {
+            let type = request.type
+            guard type.privateKey != nil || type.identityToken != nil || type.identityProvider != nil else {
                 throw CredentialError(
-                    .unsupported, "account type '\(request.type.name)' has no private key for the jwt_bearer flow",
-                    hint: "set private_key")
+                    .unsupported, "account type '\(type.name)' has no private key for the jwt_bearer flow",
+                    hint: "set private_key, identity_token or identity_provider")
             }
             let client = try client(for: request, scope: scope, needs: [.token], in: context)
             return try DirectFlow(client).jwtBearer(request, scope: scope)
@@ -118,16 +119,36 @@ package struct GenericOAuth2Adapter: CredentialAdapter {
         return try RefreshFlow(client).run(request, scope: scope)
     }
 
+    package func assertIdentity(
+        _ request: IdentityAssertionRequest, idToken: Secret, grant: Grant, of type: AccountType,
+        in context: AdapterContext
+    ) throws(CredentialError) -> Secret {
+        try ExchangeFlow(client(of: type, grant: grant, needs: [.token], in: context))
+            .identityAssertion(request, for: idToken)
+    }
+
     package func revoke(
         _ grant: Grant, of type: AccountType, in context: AdapterContext
     ) throws(CredentialError) {
-        try SignOut(client(of: type, grant: grant, needs: [.revocation], in: context)).revoke(grant)
+        try revoke(RevocableGrant(grant: grant, accessTokens: []), of: type, in: context)
+    }
+
+    package func revoke(
+        _ revocable: RevocableGrant, of type: AccountType, in context: AdapterContext
+    ) throws(CredentialError) {
+        try SignOut(client(of: type, grant: revocable.grant, needs: [.revocation], in: context)).revoke(revocable)
     }
 
     package func introspect(
         _ token: AccessToken, grant: Grant, of type: AccountType, in context: AdapterContext
     ) throws(CredentialError) -> JSONObject {
         try Introspection(client(of: type, grant: grant, needs: [.introspection], in: context)).members(of: token)
+    }
+
+    package func accessTokenClaims(
+        _ token: AccessToken, grant: Grant, of type: AccountType, in context: AdapterContext
+    ) throws(CredentialError) -> JSONObject {
+        try AccessTokenCheck(client(of: type, grant: grant, needs: [.jwks], in: context)).claims(of: token)
     }
 
     package func endSessionAddress(
@@ -158,7 +179,7 @@ package struct GenericOAuth2Adapter: CredentialAdapter {
         var prover = prover ?? grant.flatMap { DPoPProver.kept(in: $0.adapterState) }
         if prover == nil, type.bindsAccessTokens { prover = try DPoPProver.make(in: context) }
         return OAuthClient(
-            type: type, metadata: metadata, dialect: GenericDialect(typeName: type.name), source: source,
+            type: type, metadata: metadata, dialect: GenericDialect(type: type), source: source,
             context: context, prover: prover)
     }
 }

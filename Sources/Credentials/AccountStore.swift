@@ -1,47 +1,29 @@
 public import CredentialCore
-import LinuxPlatform
+import Platform
 import Synchronization
 
-/// The accounts of a keychain group, for a Swift program: what NXOAuth2's account store was for an app.
+/// The accounts of a keychain group, for a Swift program: what NXOAuth2's account store and ADAL's context were for an app.
 ///
 /// A program configures an account type, lets a person sign in, enumerates the accounts, gets valid tokens, makes
 /// authenticated requests and observes changes. It shares accounts, locks and stores with the `credmgr` command and
 /// with every other program of the user: whoever signed in first signed in for all of the group.
 ///
-/// Calls block until they are done; make them from a thread that may wait. ``changes`` is an `AsyncSequence`.
+/// What waits is `async`, runs on threads of its own and not on the cooperative pool, and ends at once when its task is
+/// cancelled, with ``CredentialCore/ErrorCode/cancelled``. A request that was sent then is not given up: what the provider
+/// answers is kept. The calls that are not `async` read and write small files of this machine; ``claims(of:ofType:policy:)``,
+/// ``userData(of:)`` and ``setUserData(_:of:)-(JSONObject,_)`` ask the account's store, which answers within 3 seconds or is
+/// given up on.
 ///
-/// A refresh is done in this process under the account's lock and persisted before the token is given out. A program
-/// that may be killed at any moment asks the `credmgr token` command instead, which hands the refresh to a process of
-/// its own.
+/// Refreshes are done by the installed `credmgr` of the same version, in a process of its own that lives on when this one
+/// is killed; where there is none, in this process (``Options/program``).
 public final class AccountStore: Sendable {
-    /// How a store is opened.
-    public struct Options: Sendable {
-        /// The keychain group, in place of each type's own.
-        public var group: KeychainGroup?
-        /// Where secrets of new accounts go; `nil` for the Secret Service if it answers, else the encrypted file.
-        public var store: StoreKind?
-        /// Whether the desktop may ask the user to unlock the keyring.
-        public var mayPrompt = true
-        /// How long to wait for another process's refresh, in seconds.
-        public var lockWait = 60
-        /// Adapters besides the built-in `azure-b2c` and `oauth2` and the external ones that are installed.
-        public var adapters: [any CredentialAdapter] = []
-        /// The passphrase of the encrypted file, where it has one.
-        public var passphrase: @Sendable () throws(CredentialError) -> Secret? = { () throws(CredentialError) in nil
-        }
-        /// Takes what the user should know.
-        public var warn: @Sendable (String) -> Void = { _ in }
-
-        /// Makes the standard options.
-        public init() {}
-    }
-
     let parts: StoreParts
     let options: Options
     private let configured = Mutex<[String: AccountType]>([:])
-    let pending = Mutex<[String: PendingAuthorization]>([:])
+    /// The sign-ins of this store that wait for ``handleRedirect(_:)``, by their state.
+    let waiting = Mutex<[String: Promise<SignInProgress>]>([:])
 
-    /// Opens the accounts of the user. Nothing is read yet.
+    /// Opens the accounts of the user. Nothing is read yet but the configuration.
     ///
     /// - Parameter environment: where things are (`HOME`, `XDG_*`, `DBUS_SESSION_BUS_ADDRESS`); the process's own
     ///   for `nil`.
@@ -55,11 +37,27 @@ public final class AccountStore: Sendable {
 
     /// Configures an account type for this program; it takes the place of one that a file defines.
     ///
-    /// - Throws: ``CredentialCore/ErrorCode/configuration`` for a definition that its adapter cannot use.
-    public func configure(_ type: AccountType) throws(CredentialError) {
+    /// - Parameter persisting: whether the definition is also written where the `credmgr` command and other tools look
+    ///   for it, in place of one that is there. Accounts of a type that only this program knows are seen by the command,
+    ///   which cannot refresh them.
+    /// - Throws: ``CredentialCore/ErrorCode/usage`` for a bad name; ``CredentialCore/ErrorCode/configuration`` for a
+    ///   definition that its adapter cannot use; ``CredentialCore/ErrorCode/inputOutput``.
+    public func configure(_ type: AccountType, persisting: Bool = false) throws(CredentialError) {
+        var type = type
+        // NXOAuth2's articles set it; here every token request is a form.
+        type.headers = type.headers.filter { name, value in
+            name.lowercased() != "content-type"
+                || !value.lowercased().hasPrefix("application/x-www-form-urlencoded")
+        }
         _ = try Name.checked(type.name, kind: "account type")
-        try parts.adapters.adapter(of: type).check(type)
+        // What a file could not say could neither be refreshed by a worker nor finished by the command.
+        _ = try AccountType(name: type.name, json: type.json, isPrivateFile: true, place: nil)
+        try parts.machine.adapters.adapter(of: type).check(type)
         configured.withLock { $0[type.name] = type }
+        guard persisting else { return }
+        if let group = options.group { type.keychainGroup = group }
+        let known = try? parts.machine.catalog.definition(of: type.name).type
+        if known != type { _ = try parts.machine.catalog.add(type, force: true) }
     }
 
     /// The definition of a type: configured here, else from the user's files.
@@ -67,75 +65,35 @@ public final class AccountStore: Sendable {
     /// - Throws: ``CredentialCore/ErrorCode/unknownType``, ``CredentialCore/ErrorCode/configuration``.
     public func type(named name: String) throws(CredentialError) -> AccountType {
         if let type = configured.withLock({ $0[name] }) { return type }
-        return try parts.catalog.definition(of: name).type
-    }
-
-    // MARK: Accounts
-
-    /// The accounts that a type sees.
-    ///
-    /// - Throws: as ``type(named:)``; ``CredentialCore/ErrorCode/inputOutput``.
-    public func accounts(ofType name: String) throws(CredentialError) -> [Account] {
-        let type = try type(named: name)
-        return try parts.registry.read(group(of: type)).accounts(of: try registration(of: type))
-    }
-
-    /// All accounts of the group, or of all groups.
-    ///
-    /// - Throws: ``CredentialCore/ErrorCode/inputOutput``.
-    public func accounts() throws(CredentialError) -> [Account] {
-        let groups = if let group = options.group { [group] } else { try parts.registry.groups() }
-        var accounts: [Account] = []
-        for group in groups { accounts += try parts.registry.read(group).accounts }
-        return accounts
-    }
-
-    /// The account with an id that a type sees.
-    ///
-    /// - Throws: ``CredentialCore/ErrorCode/noSuchAccount``.
-    public func account(withID id: String, ofType name: String) throws(CredentialError) -> Account {
-        guard let account = try accounts(ofType: name).first(where: { $0.id == id }) else {
-            throw CredentialError(.noSuchAccount, "no account '\(ForeignText.shown(id))' of account type \(name)")
-        }
-        return account
-    }
-
-    /// Gives an account a name of the user's own; an empty one removes it.
-    ///
-    /// - Throws: ``CredentialCore/ErrorCode/inputOutput``.
-    public func setLabel(_ label: String, of account: Account, ofType name: String) throws(CredentialError) {
-        let group = group(of: try type(named: name))
-        try parts.registry.update(group) { (registry) throws(CredentialError) in
-            registry[id: account.id]?.label = label.isEmpty ? nil : label
-        }
-        tell(.accountUpdated, account, group)
-    }
-
-    /// Forgets an account on this machine; a provider that can is asked to revoke its tokens first.
-    ///
-    /// - Parameter revoking: whether the provider is asked. Where it has no revocation that throws
-    ///   ``CredentialCore/ErrorCode/unsupported``, and nothing is forgotten.
-    /// - Throws: the errors of the store; then the account is as it was.
-    public func remove(_ account: Account, ofType name: String, revoking: Bool = false) throws(CredentialError) {
-        let type = try type(named: name)
-        let adapter = try parts.adapters.adapter(of: type)
-        let context = parts.adapterContext
-        try parts.signOut.forget(account, policy: nil, in: group(of: type)) { (grants) throws(CredentialError) in
-            guard revoking else { return }
-            for grant in grants.values { try adapter.revoke(grant, of: type, in: context) }
-        }
+        return try forPrograms { () throws(CredentialError) in try parts.machine.catalog.definition(of: name).type }
     }
 
     // MARK: Parts
 
-    func group(of type: AccountType) -> KeychainGroup { options.group ?? type.keychainGroup }
-
-    func registration(of type: AccountType) throws(CredentialError) -> Registration {
-        Registration(provider: try parts.adapters.adapter(of: type).provider(of: type), clientID: type.clientID)
+    /// The type that an account is asked for under: the one named, else the one it was signed in under.
+    func type(_ name: String?, of account: Account) throws(CredentialError) -> AccountType {
+        try type(named: name ?? account.type)
     }
 
-    private func tell(_ kind: AccountEvent.Kind, _ account: Account, _ group: KeychainGroup) {
-        parts.events.append(
-            AccountEvent(kind: kind, time: parts.clock.now, group: group, type: account.type, account: account.id))
+    func group(of type: AccountType) -> KeychainGroup { options.group ?? type.keychainGroup }
+
+    /// The group that keeps an account, which need not be the one of its type.
+    func group(of account: Account, under type: AccountType?) throws(CredentialError) -> KeychainGroup {
+        let records = parts.machine.records
+        if let own = options.group ?? type?.keychainGroup, try records.read(account.id, in: own) != nil {
+            return own
+        }
+        for group in try records.groups() where try records.read(account.id, in: group) != nil { return group }
+        throw CredentialError(.noSuchAccount, "account \(account.id) has been forgotten")
+    }
+
+    func registration(of type: AccountType) throws(CredentialError) -> Registration {
+        Registration(
+            provider: try parts.machine.adapters.adapter(of: type).provider(of: type), clientID: type.clientID)
+    }
+
+    /// Runs a call that does not wait, with its hint in words for programs.
+    func forPrograms<Value>(_ body: () throws(CredentialError) -> Value) throws(CredentialError) -> Value {
+        do throws(CredentialError) { return try body() } catch { throw error.forPrograms }
     }
 }

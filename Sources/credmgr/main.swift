@@ -1,7 +1,8 @@
+import Commands
 import CredentialCore
-import CredmgrCommands
+import FastToken
 import Glibc
-import LinuxPlatform
+import Platform
 
 // Before anything else: what a crash or another process could read.
 let caller = ProcessHygiene.harden()
@@ -17,16 +18,20 @@ do throws(CredentialError) {
         _exit(0)
     }
     ProcessMemory.shareOneArena()
-    let machine = try Machine(environment: ProcessEnvironment.variables(), caller: caller)
-    if words == [RefreshWorker.command] {
+    ProcessMemory.overwriteFreed()
+    let environment = ProcessEnvironment.variables()
+    LibrarySettings.drop()
+    let machine = try Machine(environment: environment, caller: caller)
+    if words == [RefreshWire.command] {
         WorkerProcess.detach()
         status = RefreshWorker.run(machine.context, lock: try FileLock(inherited: DetachedWorker.lockDescriptor))
     } else {
-        status = Program(context: machine.context, demo: DemoWalkthrough(machine: machine)).run(words)
+        status = Program(context: machine.context).run(words)
     }
 } catch {
     LinuxConsole().writeNotice(ErrorRenderer().error(error))
     status = error.code.exitStatus
 }
+ProcessMemory.overwriteKept()
 // Not `exit`: a library call that was given up on at its deadline may still hold locks that exit handlers want.
 _exit(status)

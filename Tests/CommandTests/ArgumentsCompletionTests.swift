@@ -1,4 +1,5 @@
-import CredmgrCommands
+import CommandLine
+import Commands
 import Foundation
 import TestSupport
 import Testing
@@ -20,7 +21,7 @@ import Testing
 
     @Test func `commands are completed with their summaries`() {
         #expect(words("lo") == ["login", "logout"])
-        #expect(words("types", "s") == ["show"])
+        #expect(words("types", "s") == ["show", "set"])
         #expect(words("store", "") == ["status", "migrate", "unlock", "lock", "rekey"])
         #expect(completer.answer(["dem"]) == "demo\ttry everything with a provider of its own\n")
         #expect(words("__").isEmpty)
@@ -35,7 +36,7 @@ import Testing
     @Test func `values are completed behind a space and behind an equals sign`() {
         #expect(words("token", "--type", "To") == ["ToDo", "Tools"])
         #expect(words("token", "--type=To") == ["--type=ToDo", "--type=Tools"])
-        #expect(words("token", "--format", "he") == ["header"])
+        #expect(words("token", "--format", "he") == ["header", "headers-json"])
         #expect(words("--store=s") == ["--store=secret-service"])
         #expect(words("login", "--password-file", "") == [":files"])
         #expect(words("login", "--username", "").isEmpty)

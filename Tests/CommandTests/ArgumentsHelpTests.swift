@@ -1,5 +1,6 @@
+import CommandLine
+import Commands
 import CredentialCore
-import CredmgrCommands
 import Foundation
 import TestSupport
 import Testing
@@ -12,6 +13,8 @@ import Testing
         try HelpText(.standard, width: width).about(topic.split(separator: " ").map(String.init))
     }
 
+    private let manual = ManualPage(.standard, version: "1.0.0", date: "2026-11-22")
+
     @Test(arguments: topics)
     func `help is as its snapshot says`(_ topic: String) throws {
         let name = (["help"] + topic.split(separator: " ")).joined(separator: "-")
@@ -19,7 +22,8 @@ import Testing
     }
 
     @Test func `the manual page is as its snapshot says`() throws {
-        try Snapshot.expect(ManualPage(.standard).source(version: "1.0.0"), named: "manual-page")
+        try Snapshot.expect(try manual.source(about: []), named: "manual-page")
+        try Snapshot.expect(try manual.source(about: ["accounts", "show"]), named: "manual-page-accounts-show")
     }
 
     @Test(arguments: Shell.allCases)
@@ -45,24 +49,28 @@ import Testing
     @Test func `no snapshot is of a page that is gone`() throws {
         let pages = Self.topics.map { (["help"] + $0.split(separator: " ")).joined(separator: "-") }
         let scripts = Shell.allCases.map { "completion-\($0.rawValue)" }
-        let expected = (pages + scripts + ["manual-page"]).map { $0 + ".txt" }
+        let expected = (pages + scripts + ["manual-page", "manual-page-accounts-show"]).map { $0 + ".txt" }
         #expect(
             try FileManager.default.contentsOfDirectory(atPath: Snapshot.folder.path).sorted() == expected.sorted())
     }
 
     @Test func `hidden commands are not shown`() throws {
         #expect(try !page("").contains("__complete"))
-        #expect(!ManualPage(.standard).source(version: "1").contains("__complete"))
+        #expect(try !manual.source(about: []).contains("__complete"))
+        #expect(throws: CredentialError.self) { try manual.source(about: ["__complete"]) }
     }
 
-    @Test(.enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/bin/groff")))
-    func `groff formats the manual page without complaint`() throws {
-        let outcome = try ChildProcess(
-            "groff", ["-man", "-Tascii", "-ww", "-z"], environment: ["PATH": "/usr/bin"]
-        )
-        .run(input: ManualPage(.standard).source(version: "1.0.0"))
-        #expect(outcome.exitStatus == 0)
-        #expect(outcome.standardError.isEmpty)
+    @Test func `every page is without fault to groff and to mandoc`() throws {
+        for (name, words) in manual.names {
+            let source = try manual.source(about: words)
+            let groff = try ChildProcess(
+                "groff", ["-man", "-Tascii", "-ww", "-z"], environment: ["PATH": "/usr/bin"]
+            ).run(input: source)
+            #expect(groff.exitStatus == 0 && groff.standardError.isEmpty, "\(name): \(groff.standardError)")
+            let mandoc = try ChildProcess("mandoc", ["-T", "lint"], environment: ["PATH": "/usr/bin"])
+                .run(input: source)
+            #expect(mandoc.exitStatus == 0 && mandoc.standardOutput.isEmpty, "\(name): \(mandoc.standardOutput)")
+        }
     }
 }
 

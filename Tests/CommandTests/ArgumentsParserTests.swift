@@ -1,16 +1,23 @@
+import CommandLine
 import CredentialCore
-import CredmgrCommands
 import Testing
+
+@testable import Commands
 
 @Suite struct ArgumentsParserTests {
     private let parser = ArgumentParser(.standard)
 
-    private func command(_ words: String...) throws -> ParsedArguments {
+    private func command(_ words: String...) throws -> Arguments {
         guard case .command(let arguments) = try parser.parse(words) else {
             throw CredentialError(.internalFault, "no command in \(words)")
         }
         return arguments
     }
+
+    // An option is read by its name, whoever declares it.
+    private func value(_ name: String) -> Option<String?> { .value(name, .any("VALUE"), "a value") }
+    private func list(_ name: String) -> Option<[String]> { .list(name, .any("VALUE"), "values") }
+    private func flag(_ name: String) -> Option<Bool> { .flag(name, "a flag") }
 
     private func fault(_ words: [String]) -> CredentialError? {
         #expect(throws: CredentialError.self) { _ = try parser.parse(words) }
@@ -24,6 +31,7 @@ import Testing
 
     @Test func `an alias names the same command`() throws {
         #expect(try command("accounts", "list", "--json").command.path == ["accounts"])
+        #expect(try command("types", "ls").command.path == ["types"])
     }
 
     @Test func `both spellings of a value are the same`() throws {
@@ -32,53 +40,53 @@ import Testing
                 Issue.record("no command in \(words)")
                 continue
             }
-            #expect(arguments.string("type") == "ToDo")
+            #expect(arguments[value("type")] == "ToDo")
         }
-        #expect(try command("token", "--type=").string("type") == "")
-        #expect(try command("request", "GET", "/", "--query=a=b=c").strings("query") == ["a=b=c"])
+        #expect(try command("token", "--type=")[value("type")] == "")
+        #expect(try command("request", "GET", "/", "--query=a=b=c")[list("query")] == ["a=b=c"])
     }
 
     @Test func `global options stand before and after the command`() throws {
-        #expect(try command("--group", "work", "token").string("group") == "work")
-        #expect(try command("token", "--group", "work").string("group") == "work")
-        #expect(try command("--no-input", "types", "show", "-q", "ToDo").flag("no-input"))
+        #expect(try command("--group", "work", "token")[value("group")] == "work")
+        #expect(try command("token", "--group", "work")[value("group")] == "work")
+        #expect(try command("--no-input", "types", "show", "-q", "ToDo")[flag("no-input")])
     }
 
     @Test func `an option may stand between the words of a command`() throws {
         let arguments = try command("types", "--json", "show", "ToDo")
         #expect(arguments.command.path == ["types", "show"])
-        #expect(arguments.flag("json"))
+        #expect(arguments[flag("json")])
         #expect(fault(["types", "--json", "remove", "ToDo"])?.message == "'types remove' has no option --json")
     }
 
     @Test func `letters cluster and take a value behind them`() throws {
         let arguments = try command("request", "GET", "/tasks", "-vqi", "-ofile", "-q")
-        #expect(arguments.flag("verbose") && arguments.flag("quiet") && arguments.flag("include"))
-        #expect(arguments.string("output") == "file")
-        #expect(try command("request", "GET", "/", "-io", "x").string("output") == "x")
+        #expect(arguments[flag("verbose")] && arguments[flag("quiet")] && arguments[flag("include")])
+        #expect(arguments[value("output")] == "file")
+        #expect(try command("request", "GET", "/", "-io", "x")[value("output")] == "x")
     }
 
     @Test func `two dashes end the options`() throws {
         let arguments = try command("label", "ann", "--", "--work")
-        #expect(arguments.string("text") == "--work")
-        #expect(try command("label", "--", "--", "-h").string("account") == "--")
+        #expect(arguments[value("text")] == "--work")
+        #expect(try command("label", "--", "--", "-h")[value("account")] == "--")
     }
 
     @Test func `a dash and negative numbers are values and positionals`() throws {
-        #expect(try command("login", "--complete", "-").string("complete") == "-")
-        #expect(try command("token", "--min-valid", "-5").string("min-valid") == "-5")
-        #expect(try command("label", "-", "-12").string("text") == "-12")
+        #expect(try command("login", "--complete", "-")[value("complete")] == "-")
+        #expect(try command("login", "--username", "-5")[value("username")] == "-5")
+        #expect(try command("label", "-", "-12")[value("text")] == "-12")
     }
 
     @Test func `a word with a dash is no value unless it is attached`() throws {
         #expect(fault(["token", "--type", "--json"])?.message == "option --type needs a value")
         #expect(fault(["token", "--type", "--json"])?.hint?.contains("--type=VALUE") == true)
-        #expect(try command("token", "--type=--json").string("type") == "--json")
+        #expect(try command("token", "--type=--json")[value("type")] == "--json")
     }
 
     @Test func `repeatable options keep their order and flags may repeat`() throws {
-        #expect(try command("token", "--scope", "a b", "--scope=c").strings("scope") == ["a b", "c"])
-        #expect(try command("token", "-v", "-v").flag("verbose"))
+        #expect(try command("token", "--scope", "a b", "--scope=c")[list("scope")] == ["a b", "c"])
+        #expect(try command("token", "-v", "-v")[flag("verbose")])
         #expect(fault(["token", "--type=A", "--type=B"])?.message == "option --type given twice")
         #expect(fault(["--group=A", "token", "--group=A"])?.message == "option --group given twice")
     }
@@ -143,31 +151,29 @@ import Testing
     }
 
     @Test func `numbers are read within their range`() throws {
-        let arguments = try command("token", "--min-valid", "90", "--timeout=0")
-        #expect(try arguments.integer("min-valid", in: 0...100) == 90)
-        let error = #expect(throws: CredentialError.self) { try arguments.integer("timeout", in: 1...600) }
-        #expect(error?.message == "--timeout takes a whole number from 1 to 600")
-        for text in ["1.5", "9999999999999999999", "0x10", "", " 1", "١"] {
-            let arguments = try command("token", "--timeout=\(text)")
-            #expect(throws: CredentialError.self) { try arguments.integer("timeout", in: 0...600) }
+        let arguments = try command("token", "--min-valid", "90", "--timeout=10m")
+        #expect(arguments[SharedOption.minValid] == 90)
+        #expect(arguments[GlobalOption.timeout] == 600)
+        for text in ["0", "366d", "m", "1w", "-5", "1.5", "9999999999999999999", "0x10", "", " 1", "١"] {
+            let error = fault(["--timeout=\(text)", "token"])
+            #expect(error?.message == "--timeout takes a time such as 90, 90s, 30m, 8h or 2d, from 1 s to a year")
+            #expect(error?.hint == "credmgr token --help")
         }
     }
 
     @Test func `pairs part at the first separator and are never quoted in errors`() throws {
         let arguments = try command(
-            "request", "GET", "/", "--query", "a=b=c", "--query", "k=", "--header", "hunter2", "--form",
-            "accent=\u{301}x")
-        let pairs = try arguments.pairs("query")
+            "request", "GET", "/", "--query", "a=b=c", "--query", "k=", "--form", "accent=\u{301}x")
+        let pairs = arguments[RequestCommand.query]
         #expect(pairs.map(\.name) == ["a", "k"])
         #expect(pairs.map(\.value) == ["b=c", ""])
-        #expect(try arguments.pairs("form").first?.name == "accent")
-        let error = #expect(throws: CredentialError.self) { try arguments.pairs("header", separator: ":") }
-        #expect(error?.message == "--header takes NAME:VALUE")
+        #expect(arguments[RequestCommand.form].first?.name == "accent")
+        #expect(fault(["request", "GET", "/", "--header", "hunter2"])?.message == "--header takes NAME:VALUE")
     }
 
     @Test func `choices come back as cases`() throws {
-        #expect(try command("login", "--flow", "client_credentials").choice("flow") == SignInFlow.clientCredentials)
-        #expect(try command("login").choice("flow", as: SignInFlow.self) == nil)
+        #expect(try command("token", "--format", "exec-credential")[TokenCommand.format] == .execCredential)
+        #expect(try command("token")[TokenCommand.format] == nil)
     }
 
     @Test func `JSON is wanted where a flag says so even on a faulty line`() throws {
@@ -181,9 +187,9 @@ import Testing
 
     @Test func `what a command runs is taken verbatim behind two dashes`() throws {
         let exec = CommandSpec(
-            ["exec"], "run a command", parameters: [.variadic("words", .any("WORD"), "the command")],
-            options: [.value("type", .type, "the type")])
-        let table = CommandTable(sections: [.init("All", [exec])], globalOptions: [])
+            ["exec"], "run a command", parameters: [Parameter.variadic("words", .any("WORD"), "the command")],
+            options: [Option.value("type", .type, "the type")])
+        let table = CommandTable(sections: [.init("All") { [exec] }], globalOptions: [])
         guard
             case .command(let arguments) = try ArgumentParser(table).parse(
                 ["exec", "--type", "T", "--", "curl", "-h", "--type", "x", "--", "-5"])
@@ -191,7 +197,7 @@ import Testing
             Issue.record("no command")
             return
         }
-        #expect(arguments.strings("words") == ["curl", "-h", "--type", "x", "--", "-5"])
-        #expect(arguments.string("type") == "T")
+        #expect(arguments[list("words")] == ["curl", "-h", "--type", "x", "--", "-5"])
+        #expect(arguments[value("type")] == "T")
     }
 }

@@ -1,5 +1,6 @@
+import CommandLine
+import Commands
 import CredentialCore
-import CredmgrCommands
 import Testing
 
 @Suite struct ArgumentsTableTests {
@@ -10,21 +11,26 @@ import Testing
     @Test func `faults of a table are found`() {
         let broken = CommandTable(
             sections: [
-                .init(
-                    "All",
+                .init("All") {
                     [
                         CommandSpec(["a"], "do a"),
-                        CommandSpec(["b"], alias: ["a"], "do b"),
+                        CommandSpec(["b"], aliases: [["a"]], "do b"),
                         CommandSpec(["c", "d"], "do d."),
                         CommandSpec(
                             ["e"], "do e",
-                            parameters: [.variadic("x", .any("X"), "x"), .required("type", .type, "the type")],
-                            options: [.value("type", .type, "the type"), .flag("help", short: "v", "help")],
+                            parameters: [
+                                Parameter.variadic("x", .any("X"), "x"),
+                                Parameter.required("type", .type, "the type"),
+                            ],
+                            options: [
+                                Option.value("type", .type, "the type"), Option.flag("help", short: "v", "help"),
+                            ],
                             exitStatuses: [99]),
                         CommandSpec(["f"], role: .namespace, "hold nothing"),
-                    ])
+                    ]
+                }
             ],
-            globalOptions: [.flag("verbose", short: "v", "say more")])
+            globalOptions: [Option.flag("verbose", short: "v", "say more")])
         let problems = broken.problems
         for part in [
             "'a' given twice", "'c' is not in the table", "'do d.'", "variadic", "follows an optional",

@@ -1,5 +1,6 @@
+import CommandLine
+import Commands
 import CredentialCore
-import CredmgrCommands
 import StrictJSON
 import Testing
 

@@ -6,7 +6,7 @@ import StrictJSON
 import TestSupport
 import Testing
 
-@testable import CredmgrCommands
+@testable import Commands
 
 @Suite struct PresetTests {
     private static let noFiles = PresetCatalog(folders: [], files: MemoryFiles([:]))
@@ -31,6 +31,20 @@ import Testing
         let adapter = try #require(adapters.first { $0.name == type.adapter })
         try adapter.check(type)
         #expect(!preset.notes.isEmpty && preset.documentation != nil)
+    }
+
+    @Test(arguments: [
+        ([:], "https://api.github.com"), (["host": "github.com"], "https://api.github.com"),
+        (["host": "GitHub.com"], "https://api.github.com"),
+        (["host": "ghe.example.com"], "https://ghe.example.com/api/v3"),
+        (["host": "ghe.example.com:8443"], "https://ghe.example.com:8443/api/v3"),
+        (["host": "acme.ghe.com"], "https://api.acme.ghe.com"),
+        (["host": "ghe.example.com", "api": "https://ghe.example.com/v3"], "https://ghe.example.com/v3"),
+    ])
+    func `the API of a GitHub Enterprise Server is its own`(_ values: [String: String], _ api: String) throws {
+        let type = try type(try Self.noFiles.preset(named: "github"), values)
+        #expect(type.apiBase == api + "/")
+        #expect(type.endpoints[.userInfo] == api + "/user")
     }
 
     @Test func `the providers of the contract are among them`() {

@@ -34,10 +34,12 @@ import Testing
           "token_endpoint_auth_method": "private_key_jwt",
           "token_endpoint_auth_signing_alg": "PS256",
           "private_key": {"file": "/keys/client.pem"},
+          "identity_token": {"file": "/run/secrets/token"},
           "tls_client_certificate": "/keys/client.crt",
           "tls_client_key": "/keys/client.key",
           "registration_client_uri": "https://a.example.com/register/client",
           "scope": "openid offline_access https://api.example.com/read",
+          "additional_scope": "https://api.example.com/consent",
           "redirect_uri": "http://localhost:8400/callback",
           "response_mode": "form_post",
           "require_pushed_authorization_requests": true,
@@ -64,10 +66,12 @@ import Testing
 
     @Test func `a definition with every key is read and written back the same`() throws {
         let source = try #require(try JSONValue.parse(Self.whole).object)
-        #expect(source.keys == AccountType.keys)
+        // One excludes the other.
+        let keys = AccountType.keys.filter { $0 != "identity_provider" }
+        #expect(source.keys == keys)
         let type = try Self.type(Self.whole)
         #expect(type.json == source)
-        #expect(type.json.keys == AccountType.keys)
+        #expect(type.json.keys == keys)
         #expect(
             try AccountType(name: "Work", json: type.json, isPrivateFile: false, place: "x") == type)
         #expect(type.scope == ["openid", "offline_access", "https://api.example.com/read"])

@@ -12,9 +12,25 @@ import Testing
 
     @Test(arguments: [
         (3_600, 3_540, true), (3_600, 3_541, false), (100, 80, true), (100, 81, false), (0, 0, false),
+        (4, 3, true), (4, 4, false), (1, 0, true), (1, 1, false),
     ])
     func `the default margin is a minute or a fifth of the lifetime`(lifetime: Int64, age: Int64, isFresh: Bool) {
         #expect(Freshness().allows(token(lifetime: lifetime), now: issued.adding(age)) == isFresh)
+    }
+
+    @Test(arguments: [Int64?.none, 0, 1])
+    func `a token is never given out at its end, however short its life`(minimum: Int64?) {
+        let rule = Freshness(minimumValidity: minimum)
+        #expect(rule.allows(token(lifetime: 4), now: issued.adding(3)))
+        #expect(!rule.allows(token(lifetime: 4), now: issued.adding(4)))
+        #expect(!rule.allows(token(lifetime: 4), now: issued.adding(5)))
+    }
+
+    @Test(arguments: [0, 1])
+    func `a token at its end is of no use, whatever is asked for`(_ asked: Int64) {
+        let rule = Freshness(demanded: asked, configured: nil)
+        #expect(rule.allows(token(lifetime: 3_600), now: issued.adding(3_599)))
+        #expect(!rule.allows(token(lifetime: 3_600), now: issued.adding(3_600)))
     }
 
     @Test func `a token from the future is not trusted`() {

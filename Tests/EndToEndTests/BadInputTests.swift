@@ -83,8 +83,11 @@ import Testing
     func `A mistake in config.json is named with its file`(text: String, key: String) throws {
         let home = try Home()
         let file = try home.write(text, to: "config/credmgr/config.json")
-        let error = try home.run(["accounts"], exits: 2).standardError
+        let error = try home.run(["which"], exits: 2).standardError
         #expect(error.contains(file) && error.contains(key))
+        // What needs no word of it only says so.
+        let warning = try home.run(["accounts"]).standardError
+        #expect(warning.contains(file) && warning.contains(key))
     }
 
     @Test(arguments: [

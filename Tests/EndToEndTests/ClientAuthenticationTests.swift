@@ -82,8 +82,8 @@ import Testing
         // Within one second Canaille issues the same token twice.
         let second = time(nil)
         while time(nil) == second { usleep(20_000) }
-        let renewed = try home.json(["token", "--force-refresh", "--format", "json"]).object
-        #expect(renewed?["refreshed"] == true && renewed?["access_token"]?.string != token)
+        let refreshed = try home.json(["token", "--force-refresh", "--format", "json"]).object
+        #expect(refreshed?["refreshed"] == true && refreshed?["access_token"]?.string != token)
         // Signed by another key, the same words are worth nothing.
         let other = try ChildProcess("openssl", ["genpkey", "-algorithm", "RSA"]).run().standardOutput
         try home.run(

@@ -33,6 +33,7 @@ import Testing
         try ScriptedProvider {
             $0.metadata = JSONObject([
                 "client_id_metadata_document_supported": .bool(takesDocuments),
+                "code_challenge_methods_supported": ["S256"],
                 "registration_endpoint": "http://127.0.0.1:9/register",
             ])
             $0.documents[Self.client] = JSONObject([

@@ -1,8 +1,97 @@
 import Foundation
 import StrictJSON
+import TestSupport
 import Testing
 
 @Suite struct `With the encrypted file` {
+    @Test func `A passphrase of fewer than eight characters takes a word of its own`() throws {
+        let home = try Home(), tenant = try DemoTenant()
+        let short = try home.write("seven77\n", to: "outside/short")
+        let keyed = ["CREDMGR_PASSPHRASE_FILE": short]
+        try tenant.define(at: home)
+        // Nothing is made with it at the first sign-in, and nobody is sent to a browser.
+        let words = ["login", "--type", DemoTenant.typeName, "--print-url"]
+        let refused = try home.run(words, environment: keyed, exits: 2)
+        #expect(refused.standardError.contains("has fewer than 8 characters"))
+        #expect(
+            refused.standardError.contains(
+                "hint: credmgr store rekey --group default --weak-passphrase\n"))
+        let rekey = ["store", "rekey", "--group", DemoTenant.group, "--passphrase-file", short]
+        let again = try home.run(rekey, exits: 2)
+        #expect(again.standardError.contains("--passphrase-file \(short) --weak-passphrase\n"))
+        #expect(!home.files.keys.contains { $0.contains("store.v1") })
+        try home.run(rekey + ["--weak-passphrase"])
+        // A sign-in that waits for its redirect is kept in the group default, whatever its type's.
+        try home.run(["store", "rekey", "--group", "default", "--passphrase-file", short, "--weak-passphrase"])
+        let url = try home.run(words, environment: keyed).line
+        try home.run(["login", "--complete", try tenant.redirect(from: url)], environment: keyed)
+        try home.run(["store", "lock"])
+        try home.run(["token"], exits: 5)
+        let token = try home.run(["token"], environment: keyed).line
+        // An archive leaves the machine: it is warned of.
+        let export = ["accounts", "export", home.path + "/outside/archive", "--passphrase-file", short]
+        let exported = try home.run(export, environment: keyed)
+        #expect(exported.standardError.contains("warning: the passphrase has fewer than 8 characters"))
+        // Eight are enough, by people's count.
+        let eight = try home.write("pässwört", to: "outside/eight")
+        try home.run(
+            ["store", "rekey", "--group", DemoTenant.group, "--passphrase-file", eight], environment: keyed)
+        #expect(try home.run(["token"], environment: ["CREDMGR_PASSPHRASE_FILE": eight]).line == token)
+    }
+
+    @Test func `A child of the command that prints the passphrase does not outlive it`() throws {
+        let home = try Home(), tenant = try DemoTenant()
+        let path = home.path + "/outside/child"
+        let command = try home.write(
+            "#!/bin/sh\nsleep 1000 &\necho $! > '\(path)'\necho correct horse\n", to: "outside/command", mode: 0o700
+        )
+        let keyed = ["CREDMGR_PASSPHRASE_COMMAND": command]
+        try tenant.define(at: home)
+        try home.run(["login", "--type", DemoTenant.typeName, "--print-url"], environment: keyed)
+        let child = try #require(home.text(of: "outside/child").flatMap { Int32($0.dropLast()) })
+        // Its end is sent; that it has arrived may take a moment.
+        for _ in 0..<1_000 where isAlive(child) { usleep(10_000) }
+        #expect(!isAlive(child))
+    }
+
+    /// Whether a process runs: a dead one whose parent does not look is none.
+    private func isAlive(_ process: Int32) -> Bool {
+        let status = try? String(contentsOfFile: "/proc/\(process)/stat", encoding: .utf8)
+        return status.map { !$0.contains(") Z ") } ?? false
+    }
+
+    @Test func `A command that prints the passphrase may ask on the terminal`() throws {
+        let home = try Home(), tenant = try DemoTenant()
+        let command = try home.write(
+            "#!/bin/sh\nprintf 'Which? ' >/dev/tty\nread -r line </dev/tty\necho \"$line\"\n",
+            to: "outside/command",
+            mode: 0o700)
+        try tenant.define(at: home)
+        let signIn = try home.onTerminal(
+            ["login", "--type", DemoTenant.typeName, "--print-url"], [("Which? ", "correct horse\n")],
+            environment: ["CREDMGR_PASSPHRASE_COMMAND": command])
+        #expect(signIn.status == 0 && signIn.output.hasPrefix("http"), "\(signIn.text)")
+        // Ctrl-C is the command's to take, and ends both.
+        let interrupted = try home.onTerminal(
+            ["login", "--type", DemoTenant.typeName, "--print-url"], [("Which? ", "\u{3}")],
+            environment: ["CREDMGR_PASSPHRASE_COMMAND": command])
+        #expect(interrupted.status == 130, "\(interrupted.text)")
+    }
+
+    @Test func `A data folder that others can replace is said to be one`() throws {
+        let home = try Home()
+        try home.run(["store", "rekey", "--key-file"])
+        let doctor = ["doctor", "--json"]
+        func said() throws -> String {
+            try ChildProcess(Home.program, doctor, environment: home.environment).run().standardOutput
+        }
+        #expect(!(try said().contains("others can put something else")))
+        chmod(home.path + "/data", 0o777)
+        #expect(try said().contains("others can put something else in the place of"))
+        chmod(home.path + "/data", 0o1777)
+        #expect(!(try said().contains("others can put something else")))
+    }
+
     @Test func `A wrong passphrase is exit 5 and loses nothing`() throws {
         let home = try Home(), tenant = try DemoTenant()
         let right = try home.write("correct horse\n", to: "outside/right")
@@ -18,8 +107,8 @@ import Testing
         try home.run(["store", "lock"])
         let before = home.files.filter { $0.key.contains("store.v1") }
         for environment in [
-            ["CREDMGR_PASSPHRASE_FILE": wrong], ["CREDMGR_PASSPHRASE_FILE": loose],
-            ["CREDMGR_PASSPHRASE_FILE": home.path + "/nowhere"], ["CREDMGR_PASSPHRASE_COMMAND": "false"], [:],
+            ["CREDMGR_PASSPHRASE_FILE": wrong], ["CREDMGR_PASSPHRASE_FILE": home.path + "/nowhere"],
+            ["CREDMGR_PASSPHRASE_COMMAND": "false"], [:],
             ["CREDMGR_PASSPHRASE_COMMAND": "/nowhere/program"], ["CREDMGR_PASSPHRASE_COMMAND": "printf battery"],
         ] {
             try home.run(["token"], environment: environment, exits: 5)
@@ -28,9 +117,13 @@ import Testing
             // Before a person has signed in for nothing.
             let words = ["login", "--type", DemoTenant.typeName]
             let login = try home.run(words, environment: environment, exits: 5)
-            #expect(!login.standardError.contains("Open this address"))
+            #expect(!login.standardError.lowercased().contains("open this address"))
             try home.run(words + ["--print-url"], environment: environment, exits: 5)
         }
+        // A secret that others can read is none, whoever names the file: a fault of the configuration.
+        let refused = try home.run(["token"], environment: ["CREDMGR_PASSPHRASE_FILE": loose], exits: 2)
+        #expect(refused.standardError.contains("CREDMGR_PASSPHRASE_FILE"))
+        #expect(refused.standardError.contains("hint: chmod 600 \(loose)"))
         #expect(home.files.filter { $0.key.contains("store.v1") } == before)
         #expect(try home.json(["accounts", "--json"]).array?.count == 1)
         #expect(try home.run(["token"], environment: ["CREDMGR_PASSPHRASE_COMMAND": "cat \(right)"]).line == token)
@@ -88,31 +181,52 @@ import Testing
         }
     }
 
-    @Test func `A damaged registry is set aside, reported, and rebuilt from the store`() throws {
+    @Test func `A damaged record is reported, and signing in again replaces it`() throws {
         let home = try Home(), tenant = try DemoTenant()
         let id = try tenant.signIn(at: home)
-        let registry = "data/credmgr/groups/\(DemoTenant.group)/accounts.json"
-        try home.write("{\"accounts\": [", to: registry)
-        let outcome = try home.run(["accounts", "--json"])
-        #expect(outcome.standardError.contains("corrupt"))
-        #expect(home.files.keys.contains { $0.contains("accounts.json.corrupt-") })
-        let accounts = try JSONValue.parse(Array(outcome.standardOutput.utf8)).array
-        #expect(accounts?.first?.object?["id"]?.string == id)
+        let record = "data/credmgr/groups/\(DemoTenant.group)/accounts/\(id)"
+        try home.write("{\"version\": [", to: record)
+        let listed = try home.run(["accounts", "--json"], exits: 5)
+        #expect(listed.standardError.contains("the record \(home.path)/\(record) is damaged"))
+        try home.run(["token", "--type", DemoTenant.typeName], exits: 5)
+        let again = try tenant.signIn(at: home)
+        #expect(try home.json(["accounts", "--json"]).array?.map { $0.object?["id"]?.string } == [again])
+        #expect(home.files.keys.contains { $0.contains("/.\(id).corrupt-") })
         try home.run(["token", "--type", DemoTenant.typeName])
     }
 
-    @Test func `A registry that waits for a locked file says so, and not that there is no keyring`() throws {
+    @Test func `An index that is lost, cut or behind costs no account`() throws {
         let home = try Home(), tenant = try DemoTenant()
-        let keyed = ["CREDMGR_PASSPHRASE_FILE": try home.write("correct horse\n", to: "outside/passphrase")]
-        try tenant.define(at: home)
-        let url = try home.run(["login", "--type", DemoTenant.typeName, "--print-url"], environment: keyed).line
-        try home.run(["login", "--complete", try tenant.redirect(from: url)], environment: keyed)
-        try home.run(["store", "lock"])
-        try home.write("{", to: "data/credmgr/groups/\(DemoTenant.group)/accounts.json")
-        for words in [["accounts"], ["token"]] {
-            #expect(try home.run(words, exits: 5).standardError.contains("hint: run: credmgr store unlock"))
+        let id = try tenant.signIn(at: home)
+        let index = "data/credmgr/groups/\(DemoTenant.group)/index"
+        let token = try home.run(["token", "--account", id]).line
+        let whole = try #require(home.text(of: index))
+        for text in ["", "not an index", String(whole.dropLast(3)), String(whole.prefix(30)), whole + "-\t\(id)\n"]
+        {
+            try home.write(text, to: index)
+            #expect(try home.run(["token", "--account", id]).line == token)
+            #expect(try home.json(["accounts", "--json"]).array?.first?.object?["id"]?.string == id)
+            #expect(try home.json(["accounts", "--json"]).array?.first?.object?["default"]?.bool == true)
         }
-        try home.run(["token"], environment: keyed)
+    }
+
+    @Test func `A record of another account or group gives no token`() throws {
+        let home = try Home(), tenant = try DemoTenant()
+        let id = try tenant.signIn(at: home)
+        let folder = "data/credmgr/groups/\(DemoTenant.group)/accounts/"
+        let record = try #require(home.files.first { $0.key.hasSuffix(folder + id) }?.value)
+        let other = "00000000000000ff"
+        try record.write(to: URL(fileURLWithPath: home.path + "/" + folder + other))
+        #expect(chmod(home.path + "/" + folder + other, 0o600) == 0)
+        #expect(try home.run(["accounts"]).standardError.contains("it is that of account \(id)"))
+        let refused = try home.run(["token", "--type", DemoTenant.typeName, "--account", other], exits: 5)
+        #expect(refused.standardError.contains("it is that of account \(id)"))
+        try home.run(["token", "--type", DemoTenant.typeName, "--account", id])
+        let foreign = home.path + "/data/credmgr/groups/other"
+        try FileManager.default.copyItem(
+            atPath: home.path + "/data/credmgr/groups/\(DemoTenant.group)", toPath: foreign)
+        let swapped = try home.run(["accounts", "--group", "other"], exits: 5)
+        #expect(swapped.standardError.contains("it is one of group \(DemoTenant.group)"))
     }
 
     @Test func `A damaged store is exit 5 or its last good generation, never no account`() throws {

@@ -45,7 +45,7 @@ import Testing
         #expect(explicit.standardError.contains("is not for https://git.example.com"))
     }
 
-    @Test func `git's refusal of a token renews it, and the sign-in stays`() throws {
+    @Test func `git's refusal of a token refreshes it, and the sign-in stays`() throws {
         let (home, tenant, token) = try wellSetUp()
         let place = "protocol=http\nhost=\(tenant.base.dropFirst("http://".count))\n"
         try home.run(["git-credential", "erase"], input: place + "username=oauth2\npassword=other\n\n")
@@ -69,8 +69,9 @@ import Testing
                 "capability[]=authtype\nauthtype=Bearer\ncredential=\(token)\nephemeral=1\npassword_expiry_utc="))
         let basic = try home.run(["git-credential", "get"], input: place + "wwwauth[]=Basic realm=\"x\"\n\n")
         #expect(basic.standardOutput.hasPrefix("username=oauth2\npassword=\(token)\n"))
-        let named = try home.run(["git-credential", "get"], input: place + "username=org\n\n")
-        #expect(named.standardOutput.hasPrefix("username=org\npassword=\(token)\n"))
+        // A name that stands for nobody, beside which any token will do.
+        let named = try home.run(["git-credential", "get"], input: place + "username=x-access-token\n\n")
+        #expect(named.standardOutput.hasPrefix("username=x-access-token\npassword=\(token)\n"))
     }
 
     @Test func `the user name that git says chooses among accounts`() throws {
@@ -81,6 +82,54 @@ import Testing
         let named = try home.run(
             ["git-credential", "get"], input: place + "username=\(DemoTenant.bob.email)\n\n")
         #expect(named.standardOutput.contains("\npassword=\(token)\n"))
+        // Somebody else's name gets nothing, whoever is asked for.
+        for name in ["nobody", "alice@example.org", "root"] {
+            let nobody = try home.run(["git-credential", "get", "-v"], input: place + "username=\(name)\n\n")
+            #expect(nobody.standardOutput.isEmpty)
+            #expect(nobody.standardError.contains("\(name), who is asked for, is no account"))
+        }
+        let another = try home.run(
+            ["git-credential", "get", "--account", "alice@example.com"],
+            input: place + "username=\(DemoTenant.bob.email)\n\n")
+        #expect(another.standardOutput.isEmpty)
+    }
+
+    @Test func `a rule is about its port and its path, and says so`() throws {
+        let rules = #"""
+            [{"host": "git.example.com", "type": "\#(DemoTenant.typeName)"},
+             {"host": "localhost", "type": "\#(DemoTenant.typeName)"},
+             {"host": "team.example.com:8443", "path": "/team", "type": "\#(DemoTenant.typeName)"}]
+            """#
+        let (home, _, token) = try wellSetUp(rules)
+        func ask(_ protocol_: String, _ host: String, _ more: String = "") throws -> ChildProcess.Outcome {
+            try home.run(["git-credential", "get"], input: "protocol=\(protocol_)\nhost=\(host)\n\(more)\n")
+        }
+        for (scheme, host, more) in [
+            ("https", "git.example.com", ""), ("https", "git.example.com:443", ""), ("http", "localhost", ""),
+            ("https", "team.example.com:8443", "path=team/project.git\n"), ("smtp", "git.example.com:587", ""),
+        ] {
+            #expect(try ask(scheme, host, more).standardOutput.contains("\npassword=\(token)\n"), "\(host)")
+        }
+        for (scheme, host, more) in [
+            ("https", "git.example.com:31337", ""), ("http", "localhost:31337", ""),
+            ("http", "git.example.com", ""),
+            ("https", "localhost:1/.evil.example", ""), ("https", "team.example.com", "path=team/x\n"),
+            ("https", "team.example.com:8443", "path=other/x\n"), ("https", "team.example.com:8443", ""),
+            ("https", "team.example.com:8443", "path=team/../other\n"),
+            ("https", "git.example.com@evil.example", ""),
+        ] {
+            #expect(try ask(scheme, host, more).standardOutput.isEmpty, "\(scheme) \(host) \(more)")
+        }
+        let told = try ask("https", "git.example.com:31337").standardError
+        #expect(
+            told.contains("credmgr: warning: the rule for git.example.com in config.json is not for port 31337"))
+        let list = try home.json(["docker-credential", "list"]).object
+        #expect(list?.keys == ["git.example.com", "localhost", "team.example.com:8443/team"])
+        for protocol_ in ["ssh", "ftp", "cert", "rsync"] {
+            let why = try home.run(
+                ["git-credential", "get", "-v"], input: "protocol=\(protocol_)\nhost=git.example.com\n\n")
+            #expect(why.standardOutput.isEmpty && why.standardError.contains("nothing is given"), "\(protocol_)")
+        }
     }
 
     @Test func `a rule for a host gives its type's token to that host`() throws {
@@ -150,11 +199,12 @@ import Testing
     // MARK: kubectl
 
     @Test func `kubectl gets a token, and the cluster may say for which account`() throws {
-        let (home, _, token) = try wellSetUp()
-        func info(_ config: String) -> [String: String] {
+        let (home, _, token) = try wellSetUp(
+            #"[{"host": "k.example:6443", "type": "\#(DemoTenant.typeName)", "username": "x"}]"#)
+        func info(_ config: String, server: String = "https://k.example:6443") -> [String: String] {
             [
                 "KUBERNETES_EXEC_INFO":
-                    #"{"apiVersion":"client.authentication.k8s.io/v1beta1","kind":"ExecCredential","spec":{"interactive":false,"cluster":{"server":"https://k","config":\#(config)}}}"#
+                    #"{"apiVersion":"client.authentication.k8s.io/v1beta1","kind":"ExecCredential","spec":{"interactive":false,"cluster":{"server":"\#(server)","config":\#(config)}}}"#
             ]
         }
         let given = try home.run(
@@ -163,6 +213,13 @@ import Testing
         #expect(object["apiVersion"]?.string == "client.authentication.k8s.io/v1beta1")
         #expect(object["kind"]?.string == "ExecCredential")
         #expect(object["status"]?.object?["token"]?.string == token)
+        // A kubeconfig names whatever server its author likes.
+        let chosen = #"{"type":"\#(DemoTenant.typeName)"}"#
+        for server in ["https://evil.example", "https://k.example", "https://k.example:6443@evil.example", "k", ""]
+        {
+            let refused = try home.run(["kubernetes"], environment: info(chosen, server: server), exits: 7)
+            #expect(refused.standardOutput.isEmpty)
+        }
         try home.run(["kubernetes"], environment: info(#"{"account":"nobody"}"#), exits: 3)
         try home.run(["kubernetes", "--account", "alice@example.com"], environment: info(#"{"account":"nobody"}"#))
         try home.run(["kubernetes"], environment: info(#"{"acount":"alice"}"#), exits: 2)

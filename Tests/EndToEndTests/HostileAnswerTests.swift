@@ -15,14 +15,14 @@ import Testing
             ["types", "add", "Work", "--issuer", provider.base, "--client-id", "app", "--scope", scope] + more)
     }
 
-    /// What the store and the registry hold, but for locks and the log of events.
+    /// What the records and the store hold, but for locks and the log of events.
     private var kept: [String: Data] {
-        home.files.filter { $0.key.hasSuffix("/accounts.json") || $0.key.hasSuffix("/store.v1") }
+        home.files.filter { $0.key.contains("/accounts/") || $0.key.hasSuffix("/store.v1") }
     }
 
     /// Whether nobody is signed in: the store itself has been made for the pending sign-in, which is gone.
     private func isNobodySignedIn() throws -> Bool {
-        #expect(!home.files.keys.contains { $0.hasSuffix("/accounts.json") })
+        #expect(!home.files.keys.contains { $0.contains("/accounts/") })
         return try home.json(["accounts", "--json"]) == []
     }
 

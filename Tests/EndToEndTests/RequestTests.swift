@@ -102,6 +102,51 @@ import Testing
         #expect(foreign.received.isEmpty)
     }
 
+    @Test func `What has a scheme is a URL or a mistake, never a path below the API`() throws {
+        let home = try Home(), tenant = try DemoTenant()
+        let service = try Service(redirectingTo: "https://u@evil.example/")
+        var settings = AppSettings(base: tenant.base)
+        settings["taskAPI"] = .text(service.base)
+        try tenant.define(at: home, settings: settings)
+        try tenant.signIn(at: home)
+        for url in [
+            "https://u@evil.example/", "https://u:p@evil.example/", "file:///etc/passwd", "https:x", "https:/x",
+            "https://evil.example:99999/", "https://evil.example:-1/", "HTTPS:evil", "//evil.example/",
+            "mailto:a@b",
+            "https://", "http://[::1/", "\\\\evil.example\\x", "javascript:alert(1)", "data:,x",
+            "https://evil.example:0/",
+        ] {
+            try home.run(["request", "POST", "--data", "body", "--", url], exits: 2)
+        }
+        #expect(service.received.isEmpty)
+        #expect(try home.run(["request", "GET", "/end?next=https://x/"]).standardOutput == "the end\n")
+        // A redirect to what is no URL is not one to a path, either.
+        try home.run(["request", "GET", "/"], exits: 1)
+        #expect(service.received.count == 2)
+    }
+
+    @Test func `A rule for a host lets its account's token go there`() throws {
+        let home = try Home(), tenant = try DemoTenant()
+        try tenant.signIn(at: home)
+        let service = try Service(redirectingTo: tenant.base + "/tasks")
+        try home.run(["request", "GET", service.base + "/end"], exits: 7)
+        let host = service.base.dropFirst("http://".count)
+        try home.write(
+            #"{"rules": [{"host": "localhost", "type": "\#(DemoTenant.typeName)"}]}"#,
+            to: "config/credmgr/config.json")
+        let told = try home.run(["request", "GET", service.base + "/end"], exits: 7).standardError
+        #expect(told.contains("is not for port \(host.drop { $0 != ":" }.dropFirst())"))
+        try home.write(
+            #"{"rules": [{"host": "\#(host)", "type": "\#(DemoTenant.typeName)"}]}"#,
+            to: "config/credmgr/config.json")
+        #expect(try home.run(["request", "GET", service.base + "/end"]).standardOutput == "the end\n")
+        #expect(service.received.count == 1)
+        // Never along a redirect to another origin, even one that may have the token.
+        let before = tenant.provider.counters.apiRequests
+        try home.run(["request", "GET", service.base + "/"], exits: 7)
+        #expect(tenant.provider.counters.apiRequests == before)
+    }
+
     @Test func `A redirect within the origin is followed`() throws {
         let home = try Home(), tenant = try DemoTenant()
         let service = try Service(redirectingTo: "/end", status: 303)

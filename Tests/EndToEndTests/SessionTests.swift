@@ -38,13 +38,13 @@ import Testing
         try tenant.signIn(at: home)
     }
 
-    @Test func `Nobody comes back from the browser: exit 4 after the time allowed`() throws {
+    @Test func `Nobody comes back from the browser: exit 6 after the time allowed`() throws {
         let home = try Home(), tenant = try DemoTenant()
         try tenant.define(at: home, settings: AppSettings(base: tenant.base, redirectURI: "http://localhost"))
         let login = ["login", "--type", DemoTenant.typeName, "--timeout", "1"]
-        try home.run(login, environment: ["BROWSER": "true"], exits: 4)
+        try home.run(login, environment: ["BROWSER": "true"], exits: 6)
         // A browser that does not start is said; the address is there to open by hand.
-        let outcome = try home.run(login, environment: ["BROWSER": "/nowhere/browser"], exits: 4)
+        let outcome = try home.run(login, environment: ["BROWSER": "/nowhere/browser"], exits: 6)
         #expect(outcome.standardError.contains("open the address by hand"))
     }
 
@@ -82,7 +82,7 @@ import Testing
 
             """, to: "outside/browser", mode: 0o700)
         let login = ["login", "--type", DemoTenant.typeName, "--timeout", "3"]
-        try home.run(login, environment: ["BROWSER": robot], exits: 4)
+        try home.run(login, environment: ["BROWSER": robot], exits: 6)
         #expect(home.text(of: "outside/statuses") == "400\n400\n400\n404\n")
         #expect(tenant.provider.counters.tokenRequests == 0)
     }

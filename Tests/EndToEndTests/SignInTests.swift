@@ -80,7 +80,7 @@ import Testing
         #expect(outcome.standardOutput.filter(\.isNewline).count == 1)
     }
 
-    @Test func `Signing in again renews the account, --new makes another`() throws {
+    @Test func `Signing in again refreshes the account, --new makes another`() throws {
         let home = try Home(), tenant = try DemoTenant()
         let first = try tenant.signIn(at: home)
         #expect(try tenant.signIn(at: home) == first)

@@ -22,4 +22,16 @@ import Testing
         }
         #expect(promises >= 20)
     }
+
+    @Test func `Each of the eight attackers has promises and what is not promised`() throws {
+        let document = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent().appendingPathComponent("docs/threat-model.md")
+        let sections = try String(contentsOf: document, encoding: .utf8).components(separatedBy: "\n## ")
+            .dropFirst()
+        for number in 1...8 {
+            let section = sections.filter { $0.hasPrefix("\(number). ") }
+            #expect(section.count == 1)
+            #expect(section.allSatisfy { $0.contains("\n| Promise | Test |") && $0.contains("\nNot promised:") })
+        }
+    }
 }

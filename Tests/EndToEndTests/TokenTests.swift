@@ -140,7 +140,7 @@ import Testing
     @Test func `Logging out forgets the account and its secrets, and says that B2C revokes nothing`() throws {
         let home = try Home(), tenant = try DemoTenant()
         let id = try tenant.signIn(at: home)
-        let outcome = try home.run(["logout", "--account", id, "--revoke"])
+        let outcome = try home.run(["logout", "--account", id, "--revoke", "--force"])
         #expect(outcome.standardOutput.isEmpty)
         #expect(outcome.standardError.contains("not revoked"))
         #expect(try home.json(["accounts", "--json"]).array?.isEmpty == true)

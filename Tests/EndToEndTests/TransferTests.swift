@@ -47,14 +47,14 @@ import Testing
         #expect(taken.standardError.contains("account type \(DemoTenant.typeName) is defined"))
         let token = try here.run(["token", "--account", "work"]).line
         #expect(try there.run(["token", "--account", "work"]).line == token)
-        let renewed = try there.run(["token", "--account", "work", "--force-refresh"]).line
-        #expect(renewed != token && tenant.provider.secrets.contains(renewed))
+        let refreshed = try there.run(["token", "--account", "work", "--force-refresh"]).line
+        #expect(refreshed != token && tenant.provider.secrets.contains(refreshed))
         #expect(try there.run(["token", "--account", DemoTenant.bob.email]).line.isEmpty == false)
 
         let again = try `import`(file, at: there)
         #expect(again.standardOutput.isEmpty)
         #expect(again.standardError.contains("signed in here already"))
-        #expect(try there.run(["token", "--account", "work"]).line == renewed)
+        #expect(try there.run(["token", "--account", "work"]).line == refreshed)
     }
 
     @Test func `a client's stored secret goes along`() throws {
@@ -151,6 +151,72 @@ import Testing
         let nothing = try home.write("github.example:\n    git_protocol: https\n", to: "nothing.yml")
         #expect(
             try home.run(["accounts", "import", nothing], exits: 2).standardError.contains("holds no sign-in"))
+    }
+
+    @Test(arguments: [
+        (
+            "application_default_credentials.json",
+            #"{"account":"","client_id":"app","client_secret":"x","refresh_token":"rt-gone","type":"authorized_user"}"#
+        ),
+        (
+            "rclone.conf",
+            """
+            [mine]
+            type = drive
+            client_id = app
+            token = {"access_token":"a","token_type":"Bearer","refresh_token":"rt-gone","expiry":"2026-01-01T00:00:00Z"}
+
+            [rclones]
+            type = drive
+            token = {"access_token":"a","refresh_token":"rt-other"}
+
+            """
+        ),
+        (
+            "mutt.json",
+            #"{"registration":"google","email":"ada@example.com","client_id":"app","refresh_token":"rt-gone"}"#
+        ),
+    ])
+    func `refresh tokens of other programs are shown to their provider alone`(
+        _ name: String, _ text: String
+    ) throws {
+        let home = try Home(), provider = try ScriptedProvider()
+        // A client of the same id at another provider must not see Google's token.
+        try home.run(["types", "add", "Work", "--issuer", provider.base, "--client-id", "app", "--scope", "api"])
+        let file = try home.write(text, to: name), before = provider.paths.count
+        let refused = try home.run(["accounts", "import", file], exits: 2)
+        #expect(refused.standardError.contains("no account type has the client id app"))
+        try home.run(["accounts", "import", file, "--type", "Work"], exits: 2)
+        #expect(provider.paths.count == before)
+        let microsoft = try home.write(
+            text.replacing("google", with: "microsoft").replacing("type = drive", with: "type = onedrive")
+                .replacing("authorized_user", with: "service_account"), to: "other-" + name)
+        let outcome = try ChildProcess(
+            Home.program, ["accounts", "import", microsoft, "--type", "Work"], environment: home.environment
+        ).run()
+        if name.hasPrefix("application") {
+            #expect(outcome.exitStatus == 2 && outcome.standardError.contains("holds no sign-in"))
+        } else {
+            #expect(outcome.exitStatus == 0, "\(outcome.standardError)")
+            #expect(provider.forms.last?["refresh_token"] == "rt-gone")
+        }
+    }
+
+    @Test func `the token of a GitHub Enterprise Server is shown to that server alone`() throws {
+        let home = try Home()
+        try home.run(
+            ["types", "add", "GHE", "--preset", "github", "--set", "host=ghe.example.com", "--client-id", "c"])
+        let type = try home.run(["types", "show", "GHE", "--json"]).standardOutput
+        #expect(type.contains("https://ghe.example.com/api/v3/user") && !type.contains("api.github.com"))
+        // A definition from before, or one written by hand.
+        try home.write(
+            #"""
+            {"adapter": "oauth2", "client_id": "c", "authorization_endpoint": "https://ghe.example.org/authorize",
+            "token_endpoint": "https://ghe.example.org/token", "userinfo_endpoint": "https://127.0.0.1:1/user"}
+            """#, to: "config/credmgr/types/Old.json")
+        let hosts = try home.write("ghe.example.org:\n    oauth_token: gho_1\n    user: eve\n", to: "hosts.yml")
+        let refused = try home.run(["accounts", "import", hosts], exits: 2)
+        #expect(refused.standardError.contains("would show its token to 127.0.0.1"))
     }
 
     @Test func `an account of oidc-agent is taken over`() throws {

@@ -176,28 +176,36 @@ def keyring_deaths(program, store, what, count):
     return scene.tally, scene.problems
 
 
-def large_registry(program, store):
-    """10,000 accounts in more than 10 MB: every command still ends in time."""
+def records(world):
+    """The folder of the accounts' records."""
+    return world.home + "/.local/share/credmgr/groups/g/accounts/"
+
+
+def many_accounts(program, store):
+    """10,000 accounts, of which 200 have signed in: every command still ends in time."""
     scene = Scene(program, store, "token")
     world = scene.world
     try:
-        path = world.home + "/.local/share/credmgr/groups/g/accounts.json"
-        with open(path) as file:
-            registry = json.load(file)
-        one = registry["accounts"][0]
-        for number in range(9_999):
-            other = dict(one, id=f"{number:016x}", subject=f"subject-{number}", username=f"user{number}@example.com",
-                         label=f"label {number} " + "x" * 400, status="needs-login", status_reason="a test")
-            registry["accounts"].append(other)
-        registry["defaults"]["Tasks"] = one["id"]
-        with open(path, "w") as file:
-            json.dump(registry, file)
+        folder = records(world)
+        own = os.listdir(folder)[0]
+        for _ in range(199):
+            world.must(world.password_login + ["--new"])
+        with open(folder + own, "rb") as file:
+            one = json.loads(file.readline())
+        one.pop("token_set", None)
+        for number in range(9_800):
+            identity = f"{number:016x}"
+            one["account"].update(
+                id=identity, subject=f"subject-{number}", username=f"user{number}@example.com",
+                label=f"label {number} " + "x" * 400, status="needs-login", status_reason="a test")
+            one["account"].pop("chosen_at", None)
+            with open(folder + identity, "w", opener=private) as file:
+                file.write(json.dumps(one, separators=(",", ":")) + "\n")
         tally, problems = {"faults": 0, "done": 0, "refused": 0, "aborted": 0, "ended": 0}, []
-        if os.path.getsize(path) < 10_000_000:
-            problems.append(f"the registry has {os.path.getsize(path)} bytes only")
-        for words in [TOKEN, REFRESH, ["accounts", "--json"], ["accounts"], ["which", "--type", "Tasks"], ["doctor"],
-                      ["use", one["id"], "--type", "Tasks"], ["label", one["id"], "mine"], world.password_login,
-                      ["logout", "--account", one["id"]]]:
+        # The index knows nothing of them yet: the first command that lists them makes it again.
+        for words in [["accounts", "--json"], TOKEN, REFRESH, ["accounts"], ["which", "--type", "Tasks"], ["doctor"],
+                      ["use", own, "--type", "Tasks"], ["label", own, "mine"], world.password_login,
+                      ["logout", "--account", own]]:
             result = world.run(words)
             tally["faults"] += 1
             allowed = (0, 1) if words == ["doctor"] else (0,)
@@ -210,10 +218,14 @@ def large_registry(program, store):
         scene.stop()
 
 
-def damaged_registry(program, store):
-    """The registry is cut, emptied and overwritten: it is rebuilt from the store."""
+def private(path, flags):
+    return os.open(path, flags, 0o600)
+
+
+def damaged_index(program, store):
+    """The index of the names is cut, emptied and overwritten: it is made again from the records."""
     scene = Scene(program, store, "token")
-    path = scene.world.home + "/.local/share/credmgr/groups/g/accounts.json"
+    path = scene.world.home + "/.local/share/credmgr/groups/g/index"
     try:
         for number in range(40):
             with open(path, "rb") as file:
@@ -222,7 +234,32 @@ def damaged_registry(program, store):
             damaged = whole[:place] if number % 2 else whole[:place] + b"\0\xff{" + whole[place + 3:]
             with open(path, "wb") as file:
                 file.write(damaged)
-            scene.judge(scene.run(), f"a registry damaged at byte {place}")
+            scene.judge(scene.run(), f"an index damaged at byte {place}")
+    finally:
+        scene.stop()
+    return scene.tally, scene.problems
+
+
+def damaged_record(program, store):
+    """A record is cut, emptied and overwritten: its account gives nothing, says so, and is as before once it is back."""
+    scene = Scene(program, store, "token")
+    folder = records(scene.world)
+    path = folder + os.listdir(folder)[0]
+    try:
+        with open(path, "rb") as file:
+            whole = file.read()
+        for number in range(40):
+            place = len(whole) * number // 40
+            with open(path, "wb") as file:
+                file.write(whole[:place] if number % 2 else whole[:place] + b"\0\xff{" + whole[place + 3:])
+            result = scene.world.run(TOKEN)
+            scene.tally["faults"] += 1
+            scene.tally["refused"] += 1
+            if result.status not in (5, 3) or result.output:
+                scene.problem(f"a record damaged at byte {place}", result, "it is not refused")
+            with open(path, "wb") as file:
+                file.write(whole)
+            scene.world.must(["token", "--type", "Tasks"])
     finally:
         scene.stop()
     return scene.tally, scene.problems
@@ -236,5 +273,5 @@ TASKS = {
     "keyring": [("keyring dies", "secret-service", keyring_deaths, ("keyring", 60)),
                 ("bus dies", "secret-service", keyring_deaths, ("bus", 40))],
     "size": [(name, store, function, ()) for store in STORES
-             for name, function in [("10,000 accounts", large_registry), ("damaged", damaged_registry)]],
+             for name, function in [("10,000 accounts", many_accounts), ("index", damaged_index), ("record", damaged_record)]],
 }

@@ -85,10 +85,10 @@ class Scene:
     def after_refresh(self, result, fault, revocable):
         reuses = self.world.provider.reuses
         self.after_token(result, fault, revocable)
-        renewed = self.world.must(["token", "--type", "Tasks", "--force-refresh"], 0, 4)
-        if renewed.status == 4:
+        refreshed = self.world.must(["token", "--type", "Tasks", "--force-refresh"], 0, 4)
+        if refreshed.status == 4:
             if not (revocable and self.world.provider.reuses > reuses):
-                self.problem(fault, renewed, "the sign-in is lost")
+                self.problem(fault, refreshed, "the sign-in is lost")
             self.tally["ended"] += 1
             self.recover()
 

@@ -20,7 +20,7 @@ package struct FuzzTarget: Sendable {
         .compactToken,
         .redirect, .challenge, .form, .webAddress, .foreignText, .times, .base64, .propertyList, .settings,
         .typeFile,
-        .configuration, .registry, .tokenSet, .eventLine, .fileStore, .storeItems,
+        .configuration, .record, .index, .tokenSet, .eventLine, .fileStore, .storeItems,
         .pluginManifest, .pluginReply, .resourceDiscovery, .registrationReply, .signInReply, .clientReply,
         .proofNonce, .cachedToken, .refreshAnswer, .refreshRequest, .preset, .replyHead, .formFields,
         .gitCredential, .foreignFile,

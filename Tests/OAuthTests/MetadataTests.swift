@@ -22,6 +22,21 @@ import Testing
         return try ServerMetadata(document, issuerRule: ServerMetadata.exactIssuer(issuer))
     }
 
+    @Test(arguments: [
+        "token_endpoint", "registration_endpoint", "authorization_endpoint", "jwks_uri", "revocation_endpoint",
+    ]) func `a provider elsewhere names no endpoint on this machine`(name: String) throws {
+        for place in ["http://127.0.0.1:9200/_bulk", "https://localhost/x", "http://[::1]:1/"] {
+            let text = #"{"issuer":"ISSUER","\#(name)":"\#(place)"}"#
+            let error = #expect(throws: CredentialError.self) {
+                try read(text.replacing("ISSUER", with: "https://server.example.com"))
+            }
+            #expect(error?.message.contains("has a \(name) on this machine") == true)
+            // A provider on this machine may.
+            _ = try read(
+                text.replacing("ISSUER", with: "http://127.0.0.1:8080"), issuer: "http://127.0.0.1:8080")
+        }
+    }
+
     @Test func `reads the example of RFC 8414`() throws {
         let metadata = try read(Self.example)
         #expect(metadata.endpoints[.token]?.description == "https://server.example.com/token")
@@ -73,21 +88,33 @@ import Testing
     }
 
     @Test(arguments: [
-        (
-            "https://example.com", "https://example.com/.well-known/openid-configuration",
-            "https://example.com/.well-known/oauth-authorization-server"
-        ),
-        (
-            "https://example.com/", "https://example.com/.well-known/openid-configuration",
-            "https://example.com/.well-known/oauth-authorization-server"
-        ),
-        (
-            "https://example.com/issuer1", "https://example.com/issuer1/.well-known/openid-configuration",
-            "https://example.com/.well-known/oauth-authorization-server/issuer1"
-        ),
-    ]) func `knows where metadata is`(issuer: String, openID: String, oauth: String) throws {
-        let locations = ServerMetadata.locations(of: try #require(WebAddress(issuer)))
-        #expect(locations.map(\.description) == [openID, oauth])
+        ("", ["openid-configuration", "oauth-authorization-server"]),
+        ("/", ["openid-configuration", "oauth-authorization-server"]),
+    ]) func `knows where metadata is`(root: String, names: [String]) throws {
+        let locations = ServerMetadata.locations(of: try #require(WebAddress("https://example.com" + root)))
+        #expect(locations.map(\.description) == names.map { "https://example.com/.well-known/" + $0 })
+    }
+
+    @Test func `knows the three places of an issuer with a path`() throws {
+        let locations = ServerMetadata.locations(of: try #require(WebAddress("https://example.com/issuer1")))
+        #expect(
+            locations.map(\.path) == [
+                "/issuer1/.well-known/openid-configuration", "/.well-known/oauth-authorization-server/issuer1",
+                "/.well-known/openid-configuration/issuer1",
+            ])
+    }
+
+    @Test(arguments: [
+        ("https://as.example", "https://as.example/", true), ("https://as.example/", "https://as.example", true),
+        ("https://as.example/a", "https://as.example/a/", false),
+        ("https://as.example", "https://AS.example", false),
+        ("https://as.example", "https://as.example:443", false),
+        ("https://as.example", "https://as.example//", false),
+        ("https://as.example?", "https://as.example/?", false),
+    ]) func `forgives the slash of a bare origin and nothing else`(named: String, told: String, isSame: Bool) {
+        #expect(ServerMetadata.isSameIssuer(named, told) == isSame)
+        #expect(ServerMetadata.isSameIssuer(told, named) == isSame)
+        #expect(((try? ServerMetadata.namedIssuer(named)(told)) != nil) == isSame)
     }
 
     // MARK: Device authorization

@@ -25,7 +25,7 @@ import Testing
         ("consent_required", .authorize, 0, .signInRequired),
         ("unsupported_response_type", .authorize, 0, .configuration),
         ("redirect_uri_mismatch", .authorize, 0, .configuration), ("server_error", .authorize, 0, .temporary),
-        ("expired_token", .devicePoll, 400, .denied), ("something_new", .authorize, 0, .denied),
+        ("expired_token", .devicePoll, 400, .temporary), ("something_new", .authorize, 0, .denied),
     ]) func `maps a refusal`(code: String, operation: ProviderOperation, status: Int, expected: ErrorCode) {
         let refusal = ProviderError(code: code, status: status == 0 ? nil : status)
         #expect(RefusalMapping.error(refusal, in: operation, type: "T").code == expected)

@@ -1,6 +1,6 @@
 import CredentialCore
 import Foundation
-import LinuxPlatform
+import Platform
 import Testing
 
 @Suite struct DeadlineThreadTests {

@@ -1,7 +1,7 @@
 import CredentialCore
 import Foundation
-import LinuxPlatform
 import LocalFiles
+import Platform
 import TestSupport
 import Testing
 

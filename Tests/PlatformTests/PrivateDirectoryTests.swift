@@ -1,6 +1,6 @@
 import CredentialCore
 import Foundation
-import LinuxPlatform
+import Platform
 import TestSupport
 import Testing
 
@@ -40,15 +40,37 @@ import Testing
         #expect(!FileManager.default.fileExists(atPath: base))
     }
 
-    @Test func `the base may be a link and what is below it may not`() throws {
+    @Test func `links of the user's own are followed, others' are not`() throws {
         let real = temporary.path + "/real", link = temporary.path + "/link"
         _ = try PrivateDirectory.create(["inside"], below: real)
         try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: real)
         _ = try PrivateDirectory.create(["inside"], below: link)
         try FileManager.default.createSymbolicLink(atPath: real + "/a", withDestinationPath: real + "/inside")
+        try PrivateDirectory.create(["a"], below: real).write([1], to: "file")
+        #expect(FileManager.default.fileExists(atPath: real + "/inside/file"))
+        // Only root can make a link of another user's.
+        guard geteuid() == 0 else { return }
+        #expect(lchown(real + "/a", 65_534, 65_534) == 0)
         let refused = error { _ = try PrivateDirectory.create(["a"], below: real) }
         #expect(refused?.code == .inputOutput)
-        #expect(refused?.message == "\(real)/a is not a folder, or is a symbolic link")
+        #expect(refused?.message == "\(real)/a is not a folder, or is another user's symbolic link")
+    }
+
+    @Test(.enabled(if: geteuid() == 0, "needs another user")) func `root makes nothing in a user's folder`() throws
+    {
+        let home = temporary.path + "/home"
+        try FileManager.default.createDirectory(atPath: home, withIntermediateDirectories: true)
+        #expect(chown(home, 65_534, 65_534) == 0)
+        let refused = error { _ = try PrivateDirectory.create(["credmgr"], below: home + "/.local/share") }
+        #expect(refused?.message == "the folder \(home) belongs to another user (uid 65534)")
+        #expect(!FileManager.default.fileExists(atPath: home + "/.local"))
+    }
+
+    @Test func `nothing is made in a folder that everybody can write in`() throws {
+        let open = temporary.path + "/open"
+        try FileManager.default.createDirectory(atPath: open, withIntermediateDirectories: true)
+        #expect(chmod(open, 0o777) == 0)
+        #expect(error { _ = try PrivateDirectory.create(["credmgr"], below: open) }?.hint == "chmod o-w '\(open)'")
     }
 
     @Test(arguments: [0o770, 0o707, 0o777, 0o722])

@@ -1,7 +1,7 @@
 import CLinux
 import CredentialCore
 import Foundation
-import LinuxPlatform
+import Platform
 import Testing
 
 @Suite struct ProcessHygieneTests {

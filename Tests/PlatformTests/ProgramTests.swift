@@ -1,6 +1,6 @@
 import CredentialCore
 import Foundation
-import LinuxPlatform
+import Platform
 import TestSupport
 import Testing
 
@@ -21,6 +21,31 @@ import Testing
         #expect(outcome.output == Array("out\n".utf8))
         #expect(outcome.errorOutput == Array("err\n".utf8))
         #expect(outcome.ending == .ended(.exited(7)))
+    }
+
+    /// Waits until nobody has the other end of a pipe any more.
+    private func isClosed(_ reading: Int32) -> Bool {
+        var polled = pollfd(fd: reading, events: 0, revents: 0)
+        return poll(&polled, 1, 30_000) == 1 && polled.revents & Int16(POLLHUP) != 0
+    }
+
+    @Test(arguments: [("echo secret", 30), ("echo secret; exec sleep 1000", 1)])
+    func `a program that leads a group takes its children along, by itself or by its time`(
+        script: String, seconds: Int
+    ) throws {
+        var ends: [Int32] = [0, 0]
+        pipe(&ends)
+        let outcome = try shell(
+            "sleep 1000 & " + script, environment: ["PATH": "/bin:/usr/bin"], seconds: seconds
+        ) {
+            $0.endsItsGroup = true
+            $0.inherited = [ends[1]]
+        }
+        close(ends[1])
+        defer { close(ends[0]) }
+        #expect(outcome.output == Array("secret\n".utf8))
+        // The child had that end, too.
+        #expect(isClosed(ends[0]))
     }
 
     @Test func `input and output beyond the size of a pipe pass at the same time`() throws {

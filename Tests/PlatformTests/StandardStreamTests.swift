@@ -2,7 +2,7 @@ import CredentialCore
 import Foundation
 import Testing
 
-@testable import LinuxPlatform
+@testable import Platform
 
 @Suite struct StandardStreamTests {
     @Test func `what cannot be written is an error`() async {

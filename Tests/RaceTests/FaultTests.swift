@@ -34,7 +34,7 @@ import Testing
         let account = try track.signIn()
         let minimum = track.outliveTokens()
         track.provider.revokeRefreshTokens()
-        track.provider.change { $0.replyMilliseconds = 1_500 }
+        track.provider.change { $0.replyMilliseconds = 6_000 }
         let before = track.provider.counters
         let refused = try track.start(["token", "--min-valid", minimum])
         try track.waitForRequest(after: before.tokenRequests)
@@ -67,9 +67,9 @@ import Testing
 
     @Test func `tokens that the full disk does not take are journaled and taken up`() throws {
         let track = try Track()
-        try track.signIn()
+        let account = try track.signIn()
         let before = track.provider.counters
-        let printed = try track.run(["token", "--force-refresh"], Faults.environment("RENAME", "store.v1"))
+        let printed = try track.run(["token", "--force-refresh"], Faults.environment("RENAME", account))
         #expect(printed.errors.contains("kept encrypted"))
         #expect(try track.run(["token"]).output == printed.output)
         #expect(track.provider.counters.tokenRequests == before.tokenRequests + 1)

@@ -94,7 +94,6 @@ import Testing
         for call in waiting { #expect([0, 3, 4].contains(call.result().exitStatus)) }
         try track.run(["token", "--type", "Reader"], exits: 3)
         #expect(try track.run(["accounts", "--json"]).output.filter { !$0.isWhitespace } == "[]")
-        #expect(track.cachedNames(of: account).isEmpty)
         try track.waitForFreeLock(of: account)
     }
 }

@@ -46,8 +46,8 @@ struct SecretServiceFaultTests {
                     try home.run(["login", "--complete", original.redirects["damaged"] ?? ""]).exitStatus,
                     try home.run(["token", "--type", SignedInHome.type]).exitStatus,
                 ]
-                let isRenewed = try service.tokenSets()[original.account] != before[original.account]
-                return statuses + [isRenewed ? 0 : 1, try home.accounts() == [original.account] ? 0 : 1]
+                let isRefreshed = try service.tokenSets()[original.account] != before[original.account]
+                return statuses + [isRefreshed ? 0 : 1, try home.accounts() == [original.account] ? 0 : 1]
             }
         }
         #expect(statuses == [5, 0, 0, 0, 0])
@@ -73,18 +73,18 @@ struct SecretServiceFaultTests {
     /// A copy of the home with the service in the way.
     private static func scene<Result>(
         _ fault: Fault, _ original: SignedInHome, damaging: Bool = false,
-        _ body: (Home, FaultyService) throws -> Result
+        _ body: (ProgramHome, FaultyService) throws -> Result
     ) throws -> Result {
         let folder = try TemporaryFolder()
         try original.copy(to: folder)
         if damaging { try FaultyService.damageTokenSets(in: folder.path + "/state.json") }
         let service = try FaultyService(state: folder.path + "/state.json", fault: fault.name)
         defer { service.stop() }
-        return try body(Home(path: folder.path + "/home", bus: service.environment), service)
+        return try body(ProgramHome(folder.path + "/home", busAddress: service.busAddress), service)
     }
 
     private static func run(
-        _ words: [String], _ fault: Fault, _ home: Home, exits status: Int32, within limit: Double,
+        _ words: [String], _ fault: Fault, _ home: ProgramHome, exits status: Int32, within limit: Double,
         _ report: inout Report
     ) throws -> ChildProcess.Outcome {
         let start = ContinuousClock.now
@@ -150,7 +150,7 @@ struct SecretServiceFaultTests {
             service.stop()
             let healthy = try FaultyService(state: home.path + "/../state.json", fault: "healthy")
             defer { healthy.stop() }
-            let later = try Home(path: home.path, bus: healthy.environment).run([
+            let later = try ProgramHome(home.path, busAddress: healthy.busAddress).run([
                 "token", "--type", SignedInHome.type,
             ])
             report.check(
@@ -163,13 +163,13 @@ struct SecretServiceFaultTests {
 
     /// What a failed sign-in has left in the keyring is an account after the next one.
     private static func afterFailedLogin(
-        _ fault: Fault, _ home: Home, _ service: FaultyService, _ report: inout Report
+        _ fault: Fault, _ home: ProgramHome, _ service: FaultyService, _ report: inout Report
     ) throws {
         guard try service.tokenSets().count > 1 else { return }
         service.stop()
         let healthy = try FaultyService(state: home.path + "/../state.json", fault: "healthy")
         defer { healthy.stop() }
-        let home = Home(path: home.path, bus: healthy.environment)
+        let home = try ProgramHome(home.path, busAddress: healthy.busAddress)
         let redirect = try SignedInHome.redirect(of: fault.person, at: home)
         report.check(
             try home.run(["login", "--complete", redirect]).exitStatus == 0, "\(fault.name): no login afterwards")

@@ -2,7 +2,7 @@ import CredentialCore
 import CryptoSupport
 import DemoProvider
 import Foundation
-import LinuxPlatform
+import Platform
 import StrictJSON
 import TestSupport
 
@@ -33,7 +33,7 @@ final class SignedInHome: Sendable {
         folder = try TemporaryFolder()
         let service = try FaultyService(state: folder.path + "/state.json", fault: "healthy")
         defer { service.stop() }
-        let home = Home(path: folder.path + "/home", bus: service.environment)
+        let home = try ProgramHome(folder.path + "/home", busAddress: service.busAddress)
         try home.expect(
             0,
             [
@@ -53,7 +53,7 @@ final class SignedInHome: Sendable {
     }
 
     /// Begins a sign-in in a home and signs the person in on the provider's pages: where the browser ends.
-    static func redirect(of person: Fault.Person, at home: Home) throws -> String {
+    static func redirect(of person: Fault.Person, at home: ProgramHome) throws -> String {
         let url = try home.expect(0, ["login", "--type", Self.type, "--print-url"]).standardOutput
         let user = DemoUser.standard[person == .alice ? 0 : 1]
         var robot = DemoSignIn(username: user.email, password: user.password)
@@ -71,21 +71,10 @@ final class SignedInHome: Sendable {
     }
 }
 
-/// The real program in a home.
-struct Home: Sendable {
-    let path: String
-    /// The variables that lead to the bus.
-    var bus: [String: String]
-
+extension ProgramHome {
     func run(_ words: [String], seconds: Double = 60, display: Bool = false) throws -> ChildProcess.Outcome {
-        var environment = [
-            "HOME": path, "PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "CREDMGR_CACHE": "off",
-            "XDG_RUNTIME_DIR": path + "/run", "XDG_CONFIG_DIRS": path + "/etc", "XDG_DATA_DIRS": path + "/share",
-        ]
-        environment["DBUS_SESSION_BUS_ADDRESS"] = bus["DBUS_SESSION_BUS_ADDRESS"]
         // Nothing is opened there: it only says that a person could see a window.
-        if display { environment["DISPLAY"] = ":99" }
-        return try ChildProcess(Self.program, words, environment: environment).run(seconds: seconds)
+        try command(words, display ? ["DISPLAY": ":99"] : [:]).run(seconds: seconds)
     }
 
     @discardableResult func expect(_ status: Int32, _ words: [String]) throws -> ChildProcess.Outcome {
@@ -104,17 +93,8 @@ struct Home: Sendable {
 
     /// Whether tokens wait in the journal for a keyring that takes them.
     func hasJournal(of account: String) -> Bool {
-        let folder = path + "/.local/share/credmgr/groups/\(SignedInHome.group)/journal/"
-        return FileManager.default.fileExists(atPath: folder + account)
+        FileManager.default.fileExists(atPath: "\(groupFolder(SignedInHome.group))/journal/\(account)")
     }
-
-    /// The program that was built with the tests.
-    private static let program: String = {
-        let itself = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? ""
-        let places = CommandLine.arguments.filter { $0.hasPrefix("/") } + [itself]
-        let candidates = places.map { URL(fileURLWithPath: $0).deletingLastPathComponent().path + "/credmgr" }
-        return candidates.first { FileManager.default.isExecutableFile(atPath: $0) } ?? "credmgr"
-    }()
 }
 
 /// `Tests/Fixtures/faulty-secret-service.py` on a bus of its own, or a bus with a fault.
@@ -123,6 +103,9 @@ struct FaultyService: Sendable {
     let environment: [String: String]
     private let keyring: PrivateKeyring?
     private let state: String
+
+    /// The bus's address.
+    var busAddress: String? { environment["DBUS_SESSION_BUS_ADDRESS"] }
 
     /// Whether Python has what it needs.
     static let isPossible: Bool =

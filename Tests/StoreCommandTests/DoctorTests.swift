@@ -1,5 +1,6 @@
+import Commands
 import CredentialCore
-import CredmgrCommands
+import CryptoSupport
 import EncryptedFileStore
 import Foundation
 import LocalFiles
@@ -20,65 +21,94 @@ import Testing
         #expect(outcome.standardOutput.contains("ok       registry default: 2 accounts"))
     }
 
-    @Test func `secrets without an account are taken up again`() throws {
+    @Test func `secrets where an older version had them are taken up`() throws {
         let scene = try Scene()
-        try scene.signIn(ids, in: scene.file)
-        try scene.registry.update(scene.group) { (registry) throws(CredentialError) in registry[id: ids[0]] = nil }
+        try scene.define(clientID: "c")
+        for id in ids {
+            try scene.file.write(
+                try Scene.tokenSet(id, in: .file).encoded(), for: scene.item(id), label: "credmgr: Tasks \(id)")
+        }
+        let older = scene.groupFolder + "/accounts.json"
+        try Data(#"{"version": 1, "accounts": [], "defaults": {}}"#.utf8).write(to: URL(fileURLWithPath: older))
+        #expect(chmod(older, 0o600) == 0)
+        for words in [["accounts"], ["token"], ["logout", "--account", ids[0]]] {
+            let refused = try scene.run(words)
+            #expect(refused.exitStatus == 2, "\(words): \(refused.standardError)")
+            #expect(refused.standardError.contains("an older credmgr has kept the accounts of group default"))
+            #expect(refused.standardError.contains("hint: credmgr doctor --fix"))
+            #expect(refused.standardOutput.isEmpty)
+        }
         #expect(try scene.problems().count == 1)
         #expect(try scene.problems(["--fix", "--yes"]).isEmpty)
-        #expect(try scene.registry.read(scene.group).accounts.map(\.id).sorted() == ids)
+        #expect(try scene.accounts().accounts.map(\.id).sorted() == ids)
+        #expect(try scene.holders(scene.file) == ids)
+        #expect(try scene.file.items(of: scene.group, kind: .tokenSet).isEmpty)
+        #expect(FileManager.default.fileExists(atPath: older + ".old"))
         #expect(try scene.problems().isEmpty)
     }
 
     @Test func `an account without secrets is marked as one that has to sign in`() throws {
         let scene = try Scene()
         try scene.signIn(ids, in: scene.file)
-        try scene.file.remove(scene.item(ids[0]))
+        try scene.change(ids[0]) { $0.sealed = nil }
         #expect(try scene.problems() == ["\(ids[0]) has no secrets in the encrypted file"])
-        #expect(try scene.problems(["--fix", "--yes"]).isEmpty)
         #expect(
-            try scene.registry.read(scene.group)[id: ids[0]]?.status == .needsLogin(reason: "its secrets are gone"))
+            try scene.problems(["--fix", "--yes"]) == [
+                "user-\(ids[0])@example.com of account type Tasks has to sign in again: its secrets are gone"
+            ])
+        #expect(try scene.accounts()[id: ids[0]]?.status == .needsLogin(reason: "its secrets are gone"))
     }
 
-    @Test func `a damaged secret is named and removed`() throws {
+    @Test func `a damaged token set is named, and hurts nobody else`() throws {
         let scene = try Scene()
         try scene.signIn(ids, in: scene.file)
-        try scene.file.write([1, 2, 3], for: scene.item(ids[1]), label: "x")
-        #expect(try scene.problems().first?.contains("\(ids[1]) in the encrypted file is damaged") == true)
-        #expect(
-            try scene.run(["doctor", "--fix", "--yes"]).standardError.contains("remove the damaged secret: done"))
+        try scene.change(ids[1]) { $0.sealed?.bytes[40] ^= 1 }
+        #expect(try scene.problems() == ["the secret of \(ids[1]) in the encrypted file is damaged"])
         #expect(try scene.holders(scene.file) == [ids[0]])
     }
 
-    @Test func `a lost registry and a damaged one are rebuilt, the damaged one by any command`() throws {
+    @Test func `a damaged record is named and set aside, and hurts nobody else`() throws {
         let scene = try Scene()
         try scene.signIn(ids, in: scene.file)
-        let path = scene.groupFolder + "/accounts.json"
-        try Data("{\"version\":1,\"acc".utf8).write(to: URL(fileURLWithPath: path))
+        let path = scene.path(ids[1])
+        try Data(#"{"version":1,"gro"#.utf8).write(to: URL(fileURLWithPath: path))
+        #expect(chmod(path, 0o600) == 0)
         let listed = try scene.run(["accounts", "--json"])
         #expect(listed.exitStatus == 0)
-        #expect(ids.allSatisfy(listed.standardOutput.contains))
-        #expect(listed.standardError.contains("taken up from the stores again"))
-        // The Secret Service may have had some: that it cannot be asked is not forgotten, but is no error either.
-        #expect(try scene.registry.read(scene.group).needsRebuild)
-        #expect(try scene.problems(["--fix", "--yes"]).isEmpty)
-        #expect(try !scene.registry.read(scene.group).needsRebuild)
-        try FileManager.default.removeItem(atPath: path)
+        #expect(listed.standardOutput.contains(ids[0]) && !listed.standardOutput.contains(ids[1]))
+        #expect(listed.standardError.contains("account \(ids[1]) of group default is left out"))
+        let refused = try scene.run(["token", "--type", "Tasks", "--account", ids[1]])
+        #expect(refused.exitStatus == 5)
+        #expect(refused.standardError.contains(path) && refused.standardError.contains("credmgr doctor --fix"))
         #expect(try scene.problems().count == 1)
         #expect(try scene.problems(["--fix", "--yes"]).isEmpty)
-        #expect(try scene.registry.read(scene.group).accounts.map(\.id).sorted() == ids)
+        #expect(try scene.accounts().accounts.map(\.id) == [ids[0]])
+        #expect(try scene.run(["doctor"]).standardOutput.contains("is damaged and was set aside"))
     }
 
-    @Test func `a damaged registry whose secrets cannot be read is never an empty one`() throws {
+    @Test func `a record that cannot be read is never an empty list`() throws {
         let scene = try Scene()
-        try scene.signIn(ids, in: scene.file)
-        try FileManager.default.removeItem(atPath: scene.dataHome + "/credmgr/file-store.key")
-        try Data("{}".utf8).write(to: URL(fileURLWithPath: scene.groupFolder + "/accounts.json"))
-        for words in [["accounts"], ["token"], ["logout", "--account", ids[0]]] {
+        try scene.signIn([ids[0]], in: scene.file)
+        try Data("{}".utf8).write(to: URL(fileURLWithPath: scene.path(ids[0])))
+        #expect(chmod(scene.path(ids[0]), 0o600) == 0)
+        for words in [["accounts"], ["token", "--type", "Tasks"], ["token"]] {
             let outcome = try scene.run(words)
             #expect(outcome.exitStatus == 5, "\(words): \(outcome.standardError)")
             #expect(outcome.standardOutput.isEmpty)
         }
+    }
+
+    @Test func `a refresh token that is used up is named`() throws {
+        let scene = try Scene()
+        try scene.signIn(ids, in: scene.file)
+        let spent = SpentTokenFiles(stateHome: scene.folder.path + "/.local/state")
+        let text = "credmgr spent 1\ndefault\n\(ids[0])\nrefresh-\(ids[0])"
+        spent.add(try LibCryptography().sha256(Array(text.utf8)), of: ids[0], in: scene.group)
+        let said = "the store is older than what this machine has seen"
+        #expect(try scene.problems() == ["the refresh token of \(ids[0]) is used up: \(said)"])
+        let refused = try scene.run(["token", "--type", "Tasks", "--account", ids[0]])
+        #expect(refused.exitStatus == 4)
+        #expect(refused.standardError.contains(said))
     }
 
     @Test func `a missing key file is the problem that is named, and no other`() throws {
@@ -92,31 +122,18 @@ import Testing
         #expect(outcome.standardOutput.contains("restore the key file from a backup"))
         #expect(!outcome.standardOutput.contains("secrets where they should be"))
         #expect(!outcome.standardOutput.contains("store unlock"))
-        try Data("{}".utf8).write(to: URL(fileURLWithPath: scene.groupFolder + "/accounts.json"))
-        #expect(try !scene.run(["doctor"]).standardOutput.contains("store unlock"))
     }
 
     @Test func `that no provider was asked is said`() throws {
         let scene = try Scene()
         #expect(try !scene.run(["doctor"]).standardOutput.contains("endpoints"))
-        let added = try scene.run(["types", "add", "Tasks", "--issuer", "https://id.invalid", "--client-id", "c"])
+        let added = try scene.run([
+            "types", "add", "Tasks", "--issuer", "https://id.invalid", "--client-id", "c", "--offline",
+        ])
         #expect(added.exitStatus == 0)
         let outcome = try scene.run(["doctor"])
         #expect(outcome.exitStatus == 0)
         #expect(outcome.standardOutput.contains("note     endpoints: no provider was asked"))
-    }
-
-    @Test func `that accounts may be missing is said once a day, and by doctor each time`() throws {
-        let scene = try Scene()
-        try scene.signIn(ids, in: scene.file)
-        try Data("{}".utf8).write(to: URL(fileURLWithPath: scene.groupFolder + "/accounts.json"))
-        #expect(try scene.run(["accounts"]).standardError.contains("may be missing"))
-        #expect(try !scene.run(["accounts"]).standardError.contains("may be missing"))
-        #expect(try scene.problems().contains { $0.contains("may be missing") })
-        try scene.registry.update(scene.group) { (registry) throws(CredentialError) in
-            registry.rebuildToldAt = registry.rebuildToldAt?.adding(-86_400)
-        }
-        #expect(try scene.run(["accounts"]).standardError.contains("may be missing"))
     }
 
     @Test func `a store that is not there has no words on its protection`() throws {
@@ -131,7 +148,7 @@ import Testing
     @Test func `modes and files left behind are found and put right`() throws {
         let scene = try Scene()
         try scene.signIn(ids, in: scene.file)
-        let store = scene.groupFolder + "/store.v1", stale = scene.groupFolder + "/.accounts.json.0011.tmp"
+        let store = scene.groupFolder + "/store.v1", stale = scene.groupFolder + "/.index.0011.tmp"
         #expect(chmod(store, 0o644) == 0)
         _ = FileManager.default.createFile(atPath: stale, contents: nil, attributes: [.posixPermissions: 0o600])
         #expect(utimes(stale, [timeval(tv_sec: 1, tv_usec: 0), timeval(tv_sec: 1, tv_usec: 0)]) == 0)
@@ -155,7 +172,7 @@ import Testing
     @Test func `the report tells neither names nor ids nor the home folder`() throws {
         let scene = try Scene()
         try scene.signIn(ids, in: scene.file)
-        try scene.file.remove(scene.item(ids[0]))
+        try scene.change(ids[0]) { $0.sealed = nil }
         #expect(chmod(scene.groupFolder + "/store.v1", 0o644) == 0)
         let outcome = try scene.run(["doctor", "--report"], ["USER": "ada"])
         #expect(outcome.exitStatus == 1)
@@ -163,6 +180,77 @@ import Testing
             #expect(!outcome.standardOutput.contains(word), "\(word) in \(outcome.standardOutput)")
         }
         #expect(outcome.standardOutput.contains("~/data/credmgr"))
+    }
+
+    @Test func `an account that no type sees any more is named with the command that forgets it`() throws {
+        let scene = try Scene()
+        try scene.signIn([ids[0]], in: scene.file)
+        try scene.define(clientID: "other")
+        #expect(
+            try scene.problems() == [
+                "user-\(ids[0])@example.com of account type Tasks: no account type sees it any more: it is of the "
+                    + "client c, and the type names other"
+            ])
+        try scene.define(clientID: "c")
+        #expect(try scene.problems().isEmpty)
+        let removed = try scene.run(["types", "remove", "Tasks"])
+        let forget = "credmgr logout --account \(ids[0]) --group default"
+        #expect(removed.standardError.contains("warning: no account type sees user-\(ids[0])@example.com"))
+        #expect(removed.standardError.contains(forget))
+        #expect(try scene.run(["doctor"]).standardOutput.contains("           \(forget)\n"))
+        #expect(try scene.run(Array(forget.split(separator: " ").dropFirst().map(String.init))).exitStatus == 0)
+        #expect(try scene.problems().isEmpty)
+    }
+
+    @Test func `who holds an account's lock is named, and one that was stopped is a problem`() throws {
+        let scene = try Scene()
+        try scene.signIn([ids[0]], in: scene.file)
+        let locks = AccountLockFiles(GroupFolders(dataHome: scene.dataHome))
+        let lock = try #require(try locks.tryLock(ids[0], in: scene.group))
+        #expect(try scene.problems().isEmpty)
+        let shown = try scene.run(["doctor"]).standardOutput
+        #expect(shown.contains("note     lock of \(ids[0]): process \(getpid()) has held it for "))
+        let refused = try scene.run(["logout", "--account", ids[0], "--timeout", "1"])
+        #expect(refused.exitStatus == 6)
+        #expect(refused.standardError.contains("process \(getpid()) has held the lock of account \(ids[0]) for "))
+        lock.release()
+        #expect(try !scene.run(["doctor"]).standardOutput.contains("lock of"))
+    }
+
+    @Test func `a configuration that cannot be read is a problem and stops nothing else`() throws {
+        let scene = try Scene()
+        try scene.signIn(ids, in: scene.file)
+        let file = URL(fileURLWithPath: scene.folder.path + "/config/credmgr/config.json")
+        try Data(#"{"store": "cloud"}"#.utf8).write(to: file)
+        #expect(try scene.problems().count == 1)
+        #expect(try scene.problems().first?.contains("'store' must be one of") == true)
+        let listed = try scene.run(["accounts", "--json"])
+        #expect(listed.exitStatus == 0)
+        #expect(ids.allSatisfy(listed.standardOutput.contains))
+        #expect(listed.standardError.contains("this command goes without the file"))
+        for words in [["help"], ["presets"], ["groups"], ["types"]] {
+            #expect(try scene.run(words).exitStatus == 0, "\(words)")
+        }
+        #expect(try scene.run(["token"]).exitStatus == 2)
+        try Data(#"{"rules": [{"directory": "/**", "type": "Nowhere"}]}"#.utf8).write(to: file)
+        #expect(try scene.problems() == ["\(file.path):1: no account type 'Nowhere'"])
+    }
+
+    @Test func `one group of a newer program stops no other`() throws {
+        let scene = try Scene()
+        try scene.signIn(ids, in: scene.file)
+        let other = scene.dataHome + "/credmgr/groups/later"
+        try FileManager.default.createDirectory(
+            atPath: other, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+        let format = other + "/format"
+        try Data("99\n".utf8).write(to: URL(fileURLWithPath: format))
+        #expect(chmod(format, 0o600) == 0)
+        let listed = try scene.run(["accounts", "--json"])
+        #expect(listed.exitStatus == 0)
+        #expect(ids.allSatisfy(listed.standardOutput.contains))
+        #expect(listed.standardError.contains("warning: the accounts of group later are left out"))
+        #expect(try scene.run(["accounts", "--group", "later"]).exitStatus == 2)
+        #expect(try scene.problems().contains { $0.contains("newer credmgr") })
     }
 
     @Test func `longer words are hidden first`() {

@@ -33,10 +33,10 @@ struct MigrationTests {
                 #expect(outcome.exitStatus == 0, "\(outcome.standardError)")
                 #expect(outcome.standardOutput.components(separatedBy: "moved").count == 5)
                 #expect(try scene.holders(target) == ids)
-                #expect(try source.items(of: scene.group, kind: .tokenSet).isEmpty)
+                #expect(try scene.holders(source).isEmpty)
                 #expect(try target.read(secret) == [9, 9])
                 #expect(try source.read(secret) == nil)
-                let accounts = try scene.registry.read(scene.group).accounts
+                let accounts = try scene.accounts().accounts
                 #expect(accounts.allSatisfy { $0.store == target.kind && $0.leftover == nil })
                 #expect(try scene.problems().isEmpty)
                 #expect(try scene.run(["store", "migrate", "--to", word]).standardOutput.isEmpty)
@@ -55,7 +55,7 @@ struct MigrationTests {
             keyring.stopService()
             #expect(try scene.run(["store", "migrate", "--to", "secret-service"]).exitStatus == 5)
             #expect(try scene.holders(file) == ["00000000000000a1"])
-            #expect(try scene.registry.read(scene.group)[id: "00000000000000a1"]?.leftover == nil)
+            #expect(try scene.accounts()[id: "00000000000000a1"]?.leftover == nil)
             #expect(try scene.run(["store", "migrate"]).exitStatus == 2)
         }
     }
@@ -86,7 +86,7 @@ struct MigrationTests {
                 } else {
                     longest *= 0.8
                 }
-                let accounts = try scene.registry.read(scene.group).accounts
+                let accounts = try scene.accounts().accounts
                 #expect(accounts.map(\.id) == ids)
                 let held = [StoreKind.file: try scene.holders(file), .secretService: try scene.holders(service)]
                 for account in accounts {
@@ -100,8 +100,8 @@ struct MigrationTests {
                 let end = try scene.run(["store", "migrate", "--to", target.rawValue])
                 #expect(end.exitStatus == 0, "\(end.standardError)")
                 #expect(try scene.holders(store(target)) == ids)
-                #expect(try store(target.other).items(of: scene.group, kind: .tokenSet).isEmpty)
-                #expect(try scene.registry.read(scene.group).accounts.allSatisfy { $0.leftover == nil })
+                #expect(try scene.holders(store(target.other)).isEmpty)
+                #expect(try scene.accounts().accounts.allSatisfy { $0.leftover == nil })
             }
             #expect(killed > 10 && mixed > 0, "\(killed) were killed, \(mixed) in the middle")
         }
@@ -115,9 +115,7 @@ struct MigrationTests {
             let service = SecretServiceStore(busAddress: keyring.busAddress, canPrompt: false) { _ in }
             try scene.signIn([id], in: file)
             try service.write(try Scene.tokenSet(id, in: .secretService).encoded(), for: scene.item(id), label: "x")
-            try scene.registry.update(scene.group) { (registry) throws(CredentialError) in
-                registry[id: id]?.leftover = .secretService
-            }
+            try scene.change(id) { $0.account.leftover = .secretService }
             #expect(try scene.problems().first?.contains("does not count") == true)
             #expect(try scene.run(["logout", "--account", id]).exitStatus == 0)
             #expect(try scene.holders(file).isEmpty)
@@ -125,18 +123,17 @@ struct MigrationTests {
         }
     }
 
-    @Test func `secrets in the other store than the registry says are found by doctor`() async {
+    @Test func `secrets in the other store than the record says are found by doctor`() async {
         await #expect(processExitsWith: .success) {
             let keyring = try PrivateKeyring()
             defer { keyring.stop() }
-            let scene = try Scene(keyring), file = scene.file, id = "00000000000000a1"
-            try scene.signIn([id], in: file)
-            try scene.registry.update(scene.group) { (registry) throws(CredentialError) in
-                registry[id: id]?.store = .secretService
-            }
-            #expect(try scene.problems().first?.contains("are in the encrypted file") == true)
+            let scene = try Scene(keyring), id = "00000000000000a1"
+            let service = SecretServiceStore(busAddress: keyring.busAddress, canPrompt: false) { _ in }
+            try scene.signIn([id], in: service)
+            try scene.change(id) { $0.account.store = .file }
+            #expect(try scene.problems().first?.contains("are in the Secret Service") == true)
             #expect(try scene.problems(["--fix", "--yes"]).isEmpty)
-            #expect(try scene.registry.read(scene.group)[id: id]?.store == .file)
+            #expect(try scene.accounts()[id: id]?.store == .secretService)
         }
     }
 }
@@ -154,20 +151,17 @@ struct KeePassXCMigrationTests {
             var set = try Scene.tokenSet(id, in: .file)
             set.account.username = "жук/日本@例え.jp"
             set.grants[""]?.idToken = Secret(String(repeating: "x", count: 65_536))
-            try file.write(set.encoded(), for: scene.item(id), label: "x")
-            let account = set.account
-            try scene.registry.update(scene.group) { (registry) throws(CredentialError) in
-                registry[id: id] = account
-            }
+            try scene.define(clientID: "c")
+            try scene.put(set, in: file)
             for (word, target, source) in [
                 ("secret-service", service as any SecretStore, file as any SecretStore), ("file", file, service),
             ] {
                 let outcome = try scene.run(["store", "migrate", "--to", word])
                 #expect(outcome.exitStatus == 0, "\(outcome.standardError)")
-                let moved = try target.read(scene.item(id)).map { try TokenSet(decoding: $0) }
+                let moved = try scene.tokenSet(id, in: target)
                 #expect(moved?.grants == set.grants)
                 #expect(moved?.account.username == set.account.username)
-                #expect(try source.read(scene.item(id)) == nil)
+                #expect(try scene.tokenSet(id, in: source) == nil)
             }
         }
     }

@@ -2,8 +2,8 @@ import CredentialCore
 import CryptoSupport
 import EncryptedFileStore
 import Foundation
-import LinuxPlatform
 import LocalFiles
+import Platform
 import StrictJSON
 import TestSupport
 
@@ -11,44 +11,29 @@ import TestSupport
 final class Scene: Sendable {
     let folder: TemporaryFolder
     let group = KeychainGroup.standard
-    private let bus: [String: String]
+    private let home: ProgramHome
 
     /// Makes an empty home on the bus of `keyring`, or on none.
     init(_ keyring: PrivateKeyring? = nil) throws {
         folder = try TemporaryFolder()
-        bus = keyring?.environment ?? [:]
-        try FileManager.default.createDirectory(atPath: folder.path + "/run", withIntermediateDirectories: true)
+        let noBus: [String: String?] = keyring == nil ? ["DBUS_SESSION_BUS_ADDRESS": nil] : [:]
+        home = try ProgramHome(folder.path, busAddress: keyring?.busAddress, noBus)
     }
 
-    var dataHome: String { folder.path + "/data" }
-    var groupFolder: String { dataHome + "/credmgr/groups/default" }
+    var dataHome: String { home.dataHome }
+    var groupFolder: String { home.groupFolder() }
 
     // MARK: The program
 
     /// A call of the program.
     func command(_ words: [String], _ variables: [String: String] = [:]) -> ChildProcess {
-        var environment = [
-            "HOME": folder.path, "XDG_DATA_HOME": dataHome, "XDG_CONFIG_HOME": folder.path + "/config",
-            "XDG_RUNTIME_DIR": folder.path + "/run", "XDG_CONFIG_DIRS": folder.path + "/etc",
-            "XDG_DATA_DIRS": folder.path + "/share", "PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8",
-            "CREDMGR_CACHE": "off",
-        ]
-        environment["DBUS_SESSION_BUS_ADDRESS"] = bus["DBUS_SESSION_BUS_ADDRESS"]
-        return ChildProcess(Self.program, words, environment: environment.merging(variables) { $1 })
+        home.command(words, variables)
     }
 
     /// Runs the program.
     func run(
         _ words: [String], _ variables: [String: String] = [:], input: String = ""
     ) throws -> ChildProcess.Outcome { try command(words, variables).run(input: input) }
-
-    /// The program that was built with the tests.
-    static let program: String = {
-        let itself = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? ""
-        let places = CommandLine.arguments.filter { $0.hasPrefix("/") } + [itself]
-        let candidates = places.map { URL(fileURLWithPath: $0).deletingLastPathComponent().path + "/credmgr" }
-        return candidates.first { FileManager.default.isExecutableFile(atPath: $0) } ?? "credmgr"
-    }()
 
     // MARK: Behind its back
 
@@ -59,18 +44,49 @@ final class Scene: Sendable {
             clock: SystemClock(), cost: ScryptCost(logarithm: 13, blockSize: 8, parallelism: 1), report: { _ in })
     }
 
-    var registry: RegistryFile {
-        RegistryFile(GroupFolders(dataHome: dataHome), clock: SystemClock(), warn: { _ in })
+    var records: AccountRecordFiles {
+        AccountRecordFiles(GroupFolders(dataHome: dataHome), clock: SystemClock())
     }
 
-    /// Makes accounts with token sets in a store and entries in the registry.
+    /// The accounts, as their records have them.
+    func accounts() throws -> AccountRegistry { try records.registry(of: group) }
+
+    /// The path of a record.
+    func path(_ id: String) -> String { groupFolder + "/accounts/" + id }
+
+    /// Makes accounts with token sets in a store.
     func signIn(_ ids: [String], in store: any SecretStore) throws {
         Canary.watch { Set(ids.map { "refresh-" + $0 }) }
-        for id in ids {
-            let set = try Self.tokenSet(id, in: store.kind)
+        try define(clientID: "c")
+        for id in ids { try put(try Self.tokenSet(id, in: store.kind), in: store) }
+    }
+
+    /// Puts a token set into a store, and its facts into a record.
+    func put(_ set: TokenSet, in store: any SecretStore) throws {
+        let id = set.account.id
+        var record = AccountRecord(group: group, account: set.account)
+        if store.kind == .file {
+            record.sealed = try file.seal(set.encoded(), of: id, generation: set.generation, in: group)
+        } else {
             try store.write(set.encoded(), for: item(id), label: "credmgr: Tasks \(id)")
-            try registry.update(group) { (registry) throws(CredentialError) in registry[id: id] = set.account }
         }
+        guard case .done = try records.write(record, expecting: nil) else { throw Refused() }
+    }
+
+    /// Changes a record as a whole.
+    func change(_ id: String, _ change: (inout AccountRecord) throws -> Void) throws {
+        guard var record = try records.read(id, in: group) else { throw Refused() }
+        try change(&record)
+        guard case .done = try records.write(record, expecting: record.generation) else { throw Refused() }
+    }
+
+    struct Refused: Error {}
+
+    /// Defines the type of the accounts.
+    func define(clientID: String, group: String = "default") throws {
+        try home.write(
+            #"{"issuer": "https://id.example", "client_id": "\#(clientID)", "keychain_group": "\#(group)"}"#,
+            to: "config/credmgr/types/Tasks.json")
     }
 
     /// A token set whose refresh token is `refresh-ID`.
@@ -91,9 +107,24 @@ final class Scene: Sendable {
 
     func item(_ id: String) -> SecretItem { SecretItem(group: group, owner: id, kind: .tokenSet) }
 
+    /// The token set of an account in a store.
+    func tokenSet(_ id: String, in store: any SecretStore) throws -> TokenSet? {
+        if store.kind == .secretService { return try store.read(item(id)).map { try TokenSet(decoding: $0) } }
+        return try records.read(id, in: group)?.sealed.map {
+            try TokenSet(decoding: try file.open($0, of: id, in: group))
+        }
+    }
+
     /// The accounts whose secrets a store has whole.
     func holders(_ store: any SecretStore) throws -> [String] {
-        try store.items(of: group, kind: .tokenSet).filter { item in
+        if store.kind == .file {
+            return try accounts().accounts.filter { account in
+                guard let sealed = try records.read(account.id, in: group)?.sealed else { return false }
+                let set = try? TokenSet(decoding: try file.open(sealed, of: account.id, in: group))
+                return set?.grants[""]?.refreshToken == Secret("refresh-" + account.id)
+            }.map(\.id).sorted()
+        }
+        return try store.items(of: group, kind: .tokenSet).filter { item in
             let set = try store.read(item).map { try TokenSet(decoding: $0) }
             return set?.grants[""]?.refreshToken == Secret("refresh-" + item.owner)
         }.map(\.owner).sorted()

@@ -8,7 +8,7 @@ package import CredentialCore
 /// form they were given in.
 package struct B2CAuthority: Sendable, Hashable {
     /// Scheme, host and port.
-    package let base: WebAddress
+    package private(set) var base: WebAddress
     /// The tenant as written, a domain name or a GUID.
     package let tenant: String
     /// The policy that the URL names, if it names one.
@@ -99,6 +99,32 @@ package struct B2CAuthority: Sendable, Hashable {
         var copy = self
         copy.form = form
         return copy
+    }
+
+    /// The same authority at another host, its policies where they were.
+    func at(_ base: WebAddress) -> B2CAuthority {
+        var copy = self
+        copy.base = base
+        return copy
+    }
+
+    /// `https://HOST`.
+    static func base(_ host: String) -> WebAddress? { host.isEmpty ? nil : WebAddress("https://" + host) }
+
+    /// The host of the tenant's own that took the place of one that B2C has left (in December 2020); empty where the
+    /// tenant's name does not tell it, `nil` where the host still serves.
+    var ownHost: String? {
+        let domain: String
+        switch base.host {
+        case "login.microsoftonline.com", "login.windows.net": domain = "com"
+        case "login.microsoftonline.us", "login-us.microsoftonline.com", "login.usgovcloudapi.net": domain = "us"
+        case "login.chinacloudapi.cn", "login.partner.microsoftonline.cn": domain = "cn"
+        case "login.microsoftonline.de": domain = "de"
+        default: return nil
+        }
+        let labels = tenant.lowercased().split(separator: ".")
+        guard labels.count == 3, labels[1] == "onmicrosoft" else { return "" }
+        return "\(labels[0]).b2clogin.\(domain)"
     }
 
     // MARK: Rules of the forms

@@ -1,4 +1,5 @@
 internal import CredentialCore
+internal import PropertyLists
 
 /// Form B, the settings of the sample built on the ADAL preview, and form C, their older shape.
 struct ADALSettings {
@@ -16,7 +17,7 @@ struct ADALSettings {
     static let ignored: [(key: String, reason: String)] = [
         ("fullScreen", "the layout of the app's web view; sign-in uses the browser"),
         ("userId", "the user to offer first is given by --login-hint"),
-        ("correlationId", "each request gets one of its own"),
+        ("correlationId", "each request gets one of its own; CREDMGR_CORRELATION_ID gives another"),
         ("policyName", "the sample's plist never had it; policies have keys of their own"),
         ("policyID", "the sample's plist never had it; policies have keys of their own"),
         ("resourceString", "legacy: B2C takes scopes, not resources"),
@@ -39,11 +40,7 @@ struct ADALSettings {
     mutating func read(
         name: String?, place: String
     ) throws(CredentialError) -> (type: AccountType, report: [ImportLine]) {
-        guard let name else {
-            throw CredentialError(
-                .usage, "\(place) does not name the account type", hint: "--name gives it a name")
-        }
-        draft.type.name = try Name.checked(name, kind: "account type")
+        draft.type.name = try SettingsDraft.name(name, inFile: nil, place: place)
         draft.readClientID("clientId")
         draft.readClientSecret("clientSecret")
         readPolicies()
@@ -85,15 +82,18 @@ struct ADALSettings {
         }
         if draft.type.defaultPolicy == nil { draft.type.defaultPolicy = policy.written }
         let inQuery = authority.policy == nil ? authority.with(form: .query) : authority
-        draft.setAuthority(inQuery, defaultPolicy: policy)
+        let host = draft.setAuthority(inQuery, defaultPolicy: policy, fix: options.fix)
+        let isMoved = draft.type.authority?.contains(authority.base.host) == false
         if authority.isLegacy {
-            draft.change("authority", "into the v2.0 endpoints of the same tenant: it is of a legacy form")
+            draft.change("authority", "into the v2.0 endpoints of the same tenant: it is of a legacy form\(host)")
         } else if authority.isCollapsed {
-            draft.change("authority", "into authority and tenant, '//' in its path collapsed")
+            draft.change("authority", "into authority and tenant, '//' in its path collapsed\(host)")
         } else if !authority.otherQuery.isEmpty {
-            draft.change("authority", "into authority and tenant, without its query")
+            draft.change("authority", "into authority and tenant, without its query\(host)")
+        } else if isMoved {
+            draft.change("authority", "into authority and tenant\(host)")
         } else {
-            draft.use("authority", "as authority and tenant")
+            draft.use("authority", "as authority and tenant\(host)")
         }
     }
 
@@ -106,12 +106,13 @@ struct ADALSettings {
         if draft.settings["additionalScopes"] != nil, draft.fate(of: "additionalScopes") == nil {
             additional.isEmpty
                 ? draft.ignore("additionalScopes", "empty")
-                : draft.change("additionalScopes", "into scope, with the others")
+                : draft.use("additionalScopes", "as additional_scope, asked for at the sign-in's page only")
+            draft.type.additionalScope = additional
         }
         if draft.fate(of: "scopes") == .refused { return }
         // ADAL asked for openid by itself; B2C gives nothing to validate a sign-in by without it.
         let named = scopes.isEmpty ? [draft.type.clientID] : scopes
-        let all = (options.exact && !scopes.isEmpty ? [] : ["openid"]) + named + additional
+        let all = (options.exact && !scopes.isEmpty ? [] : ["openid"]) + named
         draft.setScope(all, exact: options.exact, key: draft.settings["scopes"] == nil ? "(scope)" : "scopes")
     }
 

@@ -1,4 +1,5 @@
 internal import CredentialCore
+internal import PropertyLists
 
 /// Form A: the settings of the sample built on NXOAuth2Client.
 struct NXOAuth2Settings {
@@ -38,14 +39,10 @@ struct NXOAuth2Settings {
         return try draft.finished(place: place)
     }
 
-    /// The name is kept as spelled, three c's and all: it is what tools look the type up by.
     private mutating func readName(_ name: String?, place: String) throws(CredentialError) {
         let identifier = draft.text("accountIdentifier")
-        guard let chosen = name ?? identifier else {
-            throw CredentialError(
-                .usage, "\(place) does not name the account type", hint: "--name gives it a name")
-        }
-        draft.type.name = try Name.checked(chosen, kind: "account type")
+        let chosen = try SettingsDraft.name(name, inFile: identifier, place: place)
+        draft.type.name = chosen
         guard let identifier else { return }
         if identifier == chosen {
             draft.use("accountIdentifier", "as the name of the account type")
@@ -65,13 +62,16 @@ struct NXOAuth2Settings {
             draft.refuse("authURL", "names no policy: …/authorize?p=POLICY")
             return
         }
-        draft.setAuthority(authority, defaultPolicy: policy)
+        let host = draft.setAuthority(authority, defaultPolicy: policy, fix: options.fix)
+        let isMoved = draft.type.authority?.contains(authority.base.host) == false
         draft.type.defaultPolicy = policy.written
         readExtraQuery(authority)
         if authority.isCollapsed {
-            draft.change("authURL", "into authority, tenant and default_policy, '//' in its path collapsed")
+            draft.change("authURL", "into authority, tenant and default_policy, '//' in its path collapsed\(host)")
+        } else if isMoved {
+            draft.change("authURL", "into authority, tenant and default_policy\(host)")
         } else {
-            draft.use("authURL", "for authority, tenant and default_policy")
+            draft.use("authURL", "for authority, tenant and default_policy\(host)")
         }
         readTokenURL(authority, policy)
         if let login = draft.authority("loginURL") {
@@ -138,8 +138,12 @@ struct NXOAuth2Settings {
         }
     }
 
-    /// `text` without the ten letters and digits that Apple puts before a group's name.
+    /// `text` without the ten letters and digits that Apple puts before a group's name, or what stands for them in a
+    /// project.
     private static func withoutTeamPrefix(_ text: String) -> String {
+        for variable in ["$(AppIdentifierPrefix)", "$(TeamIdentifierPrefix)"] where text.hasPrefix(variable) {
+            return String(text.dropFirst(variable.count))
+        }
         let prefix = Array(text.utf8.prefix(11))
         let isTeam =
             prefix.count == 11 && prefix[10] == UInt8(ascii: ".")

@@ -1,7 +1,29 @@
 internal import CredentialCore
+internal import PropertyLists
 
 /// The rules that the forms share.
 extension SettingsDraft {
+    /// The type's name: the one asked for, else the one in the file. It is kept as spelled, three c's and all: it is what
+    /// tools look the type up by.
+    ///
+    /// - Throws: ``ErrorCode/usage`` for none, or one that is no name here, with the command that gives one.
+    static func name(
+        _ wished: String?, inFile found: String?, place: String
+    ) throws(CredentialError) -> String {
+        guard let chosen = wished ?? found else {
+            throw CredentialError(
+                .usage, "\(place) does not name the account type", hint: "--name gives it a name")
+        }
+        do throws(CredentialError) {
+            return try Name.checked(chosen, kind: "account type")
+        } catch {
+            guard let near = Name.near(chosen) else { throw error }
+            throw CredentialError(
+                error.code, error.message,
+                hint: ShellQuote.line(["credmgr", "types", "import", place, "--name", near]))
+        }
+    }
+
     /// The client id, at `key`.
     mutating func readClientID(_ key: String) {
         guard let clientID = required(key) else { return }
@@ -38,7 +60,10 @@ extension SettingsDraft {
         }
         type.redirectURI = text
         if address.scheme == "urn" {
-            use(key, "as redirect_uri; no browser can open it, so login asks for the redirected URL")
+            use(
+                key,
+                "as redirect_uri; no browser can open it: where http://localhost is registered as well login takes that,"
+                    + " else it asks for the redirected URL")
         } else if address.isLoopback, address.path.hasSuffix("/auth/openid/return") {
             use(
                 key,
@@ -70,9 +95,26 @@ extension SettingsDraft {
     }
 
     /// Takes the authority over, with `defaultPolicy` in it, so that the form of its URLs stays known.
-    mutating func setAuthority(_ authority: B2CAuthority, defaultPolicy: B2CPolicy) {
+    ///
+    /// For hosts that B2C has left, with `fix`, the tenant's own one is taken.
+    ///
+    /// - Returns: what the report has to say of the host, to follow what it says of the key.
+    mutating func setAuthority(_ authority: B2CAuthority, defaultPolicy: B2CPolicy, fix: Bool) -> String {
+        var authority = authority
+        var remark = ""
+        if let own = authority.ownHost {
+            remark = "; B2C does not answer at \(authority.base.host) any more: "
+            if let own = B2CAuthority.base(own), fix {
+                remark += "\(own.host) is taken"
+                authority = authority.at(own)
+            } else {
+                remark +=
+                    own.isEmpty ? "its host is TENANT.b2clogin.com now" : "its host is \(own) now, --fix takes it"
+            }
+        }
         type.authority = authority.address(policy: defaultPolicy).description
         type.tenant = authority.tenant
+        return remark
     }
 
     /// The scopes: those of the app, and `offline_access` unless `exact`, without which sign-ins end within the

@@ -1,4 +1,5 @@
 internal import CredentialCore
+internal import PropertyLists
 
 /// A definition in the making: the settings read so far, what they gave, and what became of each key.
 struct SettingsDraft {

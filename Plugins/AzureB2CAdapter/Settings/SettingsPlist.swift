@@ -1,4 +1,5 @@
 package import CredentialCore
+internal import PropertyLists
 
 /// Reads the `settings.plist` of the iOS sample apps for Azure AD B2C as the definition of an account type.
 ///
@@ -59,7 +60,7 @@ package enum SettingsPlist {
         if !isPrivate, type.clientSecret != nil {
             throw CredentialError(
                 .configuration, "key clientSecret holds a secret that others may read in \(place)",
-                hint: "chmod 600 the file")
+                hint: "chmod 600 \(ShellQuote.word(place))")
         }
         return type
     }

@@ -5,7 +5,8 @@ extension AccountType {
     public static let keys: [String] =
         ["adapter", "issuer"] + Endpoint.allCases.map(\.rawValue) + [
             "client_id", "client_secret", "token_endpoint_auth_method", "token_endpoint_auth_signing_alg",
-            "private_key", "tls_client_certificate", "tls_client_key", "registration_client_uri", "scope",
+            "private_key", "identity_token", "identity_provider", "tls_client_certificate", "tls_client_key",
+            "registration_client_uri", "scope", "additional_scope",
             "redirect_uri", "response_mode", "require_pushed_authorization_requests", "dpop_bound_access_tokens",
             "resource", "audience", "token_exchange", "flow", "extra_parameters", "headers", "bearer",
             "keychain_group", "api_base",
@@ -66,6 +67,11 @@ extension AccountType {
     private mutating func readClient(_ reader: DefinitionReader, isPrivateFile: Bool) throws(CredentialError) {
         clientSecret = try Self.secret("client_secret", reader, isPrivateFile: isPrivateFile)
         privateKey = try Self.secret("private_key", reader, isPrivateFile: isPrivateFile)
+        identityToken = try Self.identityToken(reader)
+        identityProvider = try reader.string("identity_provider", DefinitionRule.name)
+        if identityToken != nil, identityProvider != nil {
+            throw reader.fault("identity_provider", "excludes identity_token")
+        }
         tokenEndpointAuthMethod = try reader.string("token_endpoint_auth_method", DefinitionRule.name)
         tokenEndpointAuthSigningAlg = try reader.choice(
             "token_endpoint_auth_signing_alg", of: SignatureAlgorithm.self)?.rawValue
@@ -89,14 +95,27 @@ extension AccountType {
         guard isPrivateFile else {
             throw reader.fault(
                 key, "holds a secret that others may read",
-                hint: "chmod 600 '\(reader.place ?? "FILE")', or put the secret elsewhere and write "
-                    + #"{"file":"PATH"}"#)
+                hint: #"put the secret elsewhere, as {"file":"PATH"}"#
+                    + (reader.place.map { ", or close the file: chmod 600 \(ShellQuote.word($0))" } ?? ""))
         }
         return source
     }
 
+    /// A platform replaces such tokens all the time, so they stay where it puts them.
+    private static func identityToken(_ reader: DefinitionReader) throws(CredentialError) -> ClientSecretSource? {
+        guard let value = reader.value("identity_token") else { return nil }
+        switch ClientSecretSource(value) {
+        case .file?, .environment?, .command?: return ClientSecretSource(value)
+        case .store?, .literal?, nil:
+            throw reader.fault(
+                "identity_token", "says not where the platform keeps it",
+                hint: #"{"file":"PATH"}, {"env":"NAME"} or {"command":["PROGRAM","ARGUMENT"]}"#)
+        }
+    }
+
     private mutating func readRequests(_ reader: DefinitionReader) throws(CredentialError) {
         scope = try reader.scope("scope")
+        additionalScope = try reader.scope("additional_scope")
         resource = try reader.string("resource", DefinitionRule.resource)
         audience = try reader.string("audience")
         responseMode = try reader.choice("response_mode", of: ResponseMode.self)
@@ -146,10 +165,13 @@ extension AccountType {
         put("token_endpoint_auth_method", tokenEndpointAuthMethod)
         put("token_endpoint_auth_signing_alg", tokenEndpointAuthSigningAlg)
         json["private_key"] = privateKey?.json
+        json["identity_token"] = identityToken?.json
+        put("identity_provider", identityProvider)
         put("tls_client_certificate", tlsClientCertificate)
         put("tls_client_key", tlsClientKey)
         put("registration_client_uri", registrationClientURI)
         if !scope.isEmpty { put("scope", scope.joined(separator: " ")) }
+        if !additionalScope.isEmpty { put("additional_scope", additionalScope.joined(separator: " ")) }
         put("redirect_uri", redirectURI)
         put("response_mode", responseMode?.rawValue)
         if pushesAuthorizationRequests { json["require_pushed_authorization_requests"] = true }

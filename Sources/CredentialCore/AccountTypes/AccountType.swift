@@ -15,6 +15,10 @@ public struct AccountType: Sendable, Hashable {
     public var clientSecret: ClientSecretSource?
     /// Where the private key of `private_key_jwt` is kept, if the client has one.
     public var privateKey: ClientSecretSource?
+    /// Where the platform keeps the token that says what this workload is (RFC 7523 §2.1), read anew at each refresh.
+    public var identityToken: ClientSecretSource?
+    /// The name of the type whose sign-in vouches for this one's (draft-ietf-oauth-identity-assertion-authz-grant).
+    public var identityProvider: String?
     /// How the client authenticates at the token endpoint (RFC 7591 §2); `nil` for the adapter's default.
     public var tokenEndpointAuthMethod: String?
     /// The algorithm that the client signs its assertions with (RFC 7591 §2); `nil` for the one that suits the key.
@@ -31,6 +35,8 @@ public struct AccountType: Sendable, Hashable {
     public var endpoints: [Endpoint: String]
     /// The scopes asked for by default, in the order written.
     public var scope: [String]
+    /// Scopes that only the page of a sign-in asks for, as for a consent: no token is asked for with them.
+    public var additionalScope: [String]
     /// The redirect URI (RFC 6749 §3.1.2); `nil` for a loopback one.
     public var redirectURI: String?
     /// The resource indicator (RFC 8707).
@@ -69,7 +75,7 @@ public struct AccountType: Sendable, Hashable {
     public var defaultPolicy: String?
     /// B2C: the policy that resets a forgotten password.
     public var passwordResetPolicy: String?
-    /// Settings that only the type's external adapter knows; its manifest names them.
+    /// Settings that only the type's plugin knows; its manifest names them.
     public var adapterSettings: [String: String]
     /// Whether `login` shows the claims of the id token.
     public var showClaims: Bool
@@ -82,6 +88,7 @@ public struct AccountType: Sendable, Hashable {
         keychainGroup = .standard
         endpoints = [:]
         scope = []
+        additionalScope = []
         pushesAuthorizationRequests = false
         bindsAccessTokens = false
         exchangesTokens = false
@@ -129,9 +136,14 @@ public struct AccountType: Sendable, Hashable {
         case formPost = "form_post"
     }
 
+    /// The flow that `login` uses: the one named, else the one that what the type has is for.
+    package var signInFlow: SignInFlow {
+        flow ?? (identityToken == nil && identityProvider == nil ? .code : .jwtBearer)
+    }
+
     /// What shapes the access tokens of this type beside scope, resource and audience: a token of another shape does
     /// not serve.
-    package var tokenShape: [String: String] {
+    var tokenShape: [String: String] {
         bindsAccessTokens ? tokenParameters.merging(["token_type": "DPoP"]) { _, bound in bound } : tokenParameters
     }
 

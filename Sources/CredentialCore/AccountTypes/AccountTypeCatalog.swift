@@ -154,7 +154,7 @@ public struct AccountTypeCatalog: Sendable {
             for path in paths(of: name) where try files.read(path) != nil {
                 throw CredentialError(
                     .usage, "account type '\(name)' is defined in \(path), which is not yours to remove",
-                    hint: "a definition of your own with that name takes its place: credmgr types add \(name) …")
+                    hint: "a definition of your own with that name takes its place: credmgr types add --help")
             }
             throw try unknown(name)
         }
@@ -205,7 +205,7 @@ public struct AccountTypeCatalog: Sendable {
         for folder in folders { names += try files.names(in: folder).compactMap(Self.typeName) }
         let hint =
             NearestWord.to(name, among: names).map { "did you mean '\($0)'?" }
-            ?? "define it: credmgr types add \(name) … or credmgr types import FILE --name \(name)"
+            ?? "define it: credmgr types add --help"
         return CredentialError(.unknownType, "no account type '\(name)'", hint: hint)
     }
 }

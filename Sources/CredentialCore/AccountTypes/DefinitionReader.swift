@@ -118,13 +118,12 @@ package struct DefinitionReader {
         return flag
     }
 
-    /// A whole number within `range`.
-    package func integer(_ key: String, in range: ClosedRange<Int64>) throws(CredentialError) -> Int64? {
+    /// A time in seconds: a whole number, or a text as options take it (``TimeSpan``).
+    package func time(_ key: String, atLeast least: Int64) throws(CredentialError) -> Int64? {
         guard let value = members[key] else { return nil }
-        guard let number = value.integer else { throw wrongKind(key, expected: "a whole number") }
-        guard range.contains(number) else {
-            throw fault(key, "must be between \(range.lowerBound) and \(range.upperBound)")
-        }
+        guard let number = value.integer ?? value.string.flatMap(TimeSpan.seconds),
+            (least...TimeSpan.longest).contains(number)
+        else { throw fault(key, "must be a time such as 90, \"90s\" or \"8h\", from \(least) s to a year") }
         return number
     }
 

@@ -17,8 +17,12 @@ package enum DefinitionRule {
         return WebAddress(text)?.query == nil ? nil : "must not have a query"
     }
 
-    /// An origin: a web address without path and query.
+    /// An origin: a web address without path and query, or a mail server.
     package static func origin(_ text: String) -> String? {
+        if let address = WebAddress(text), Destination.isMail(address.scheme) {
+            return !address.host.isEmpty && address.path.isEmpty && address.query == nil && address.fragment == nil
+                ? nil : "must be an origin: scheme, host and port alone"
+        }
         if let problem = webAddress(text) { return problem }
         guard let address = WebAddress(text), address.query == nil, ["", "/"].contains(address.path) else {
             return "must be an origin: scheme, host and port alone"

@@ -4,22 +4,32 @@ public import StrictJSON
 public struct ProductConfiguration: Sendable, Hashable {
     /// `store`: where secrets of new accounts go; `nil` for `auto`.
     public var store: StoreKind?
-    /// `cache`: whether access tokens are cached in the kernel's keyring; on unless said otherwise.
+    /// `cache`: whether access tokens are cached between two calls; on unless said otherwise.
     public var usesCache = true
     /// `min_valid`: for how many seconds a token must still be valid; `nil` for the default rule.
     public var minimumValidity: Int64?
     /// `browser`: the command that opens a URL.
     public var browser: String?
+    /// `redirect_peers`: whose programs may bring the answer of the browser.
+    public var redirectPeers = RedirectPeers.sameUser
     /// `timeout`: how many seconds a command may wait for the network.
     public var timeout: Int64?
     /// `default_group`: the keychain group where nothing names another.
     public var defaultGroup: KeychainGroup?
+    /// `client_metadata_url`: the URL of a document about this client, which `login --resource` signs in with where the
+    /// provider takes such clients.
+    public var clientMetadataURL: String?
     /// `rules`: which account is taken where; the first that fits counts.
     public var rules: [AccountRule] = []
+    /// `notifications`: whether the desktop is told of sign-ins that have ended; on unless said otherwise.
+    public var notifies = true
+    /// `unconfined_plugins`: plugins that are run without walls around them.
+    public var unconfinedPlugins: [String] = []
 
     /// Every key that the file may have.
     public static let keys = [
-        "store", "cache", "min_valid", "browser", "timeout", "default_group", "rules",
+        "store", "cache", "min_valid", "browser", "redirect_peers", "timeout", "default_group",
+        "client_metadata_url", "rules", "notifications", "unconfined_plugins",
     ]
 
     /// Makes a configuration that says nothing.
@@ -37,14 +47,39 @@ public struct ProductConfiguration: Sendable, Hashable {
             case .secretService?: .secretService
             case .file?: .file
             }
-        usesCache = try Self.cache(reader)
-        minimumValidity = try reader.integer("min_valid", in: 0...86_400)
+        usesCache = try Self.isOn("cache", reader)
+        notifies = try Self.isOn("notifications", reader)
+        minimumValidity = try reader.time("min_valid", atLeast: 0)
         browser = try reader.string("browser")
-        timeout = try reader.integer("timeout", in: 1...3_600)
+        let peers = try reader.string("redirect_peers") { word in
+            RedirectPeers(word: word) == nil ? "must be \"same-user\", \"uid:NUMBER\" or \"any\"" : nil
+        }
+        redirectPeers = peers.flatMap(RedirectPeers.init) ?? .sameUser
+        timeout = try reader.time("timeout", atLeast: 1)
         if let group = try reader.string("default_group", DefinitionRule.name) {
             defaultGroup = try KeychainGroup(group)
         }
+        clientMetadataURL = try reader.string("client_metadata_url", DefinitionRule.webAddress)
+        unconfinedPlugins = try reader.strings("unconfined_plugins", DefinitionRule.name)
         for rule in try reader.objects("rules", known: AccountRule.keys) { rules.append(try AccountRule(rule)) }
+    }
+
+    /// Reads `config.json`; nothing where there is none.
+    ///
+    /// - Throws: ``ErrorCode/configuration``, naming the key; ``ErrorCode/inputOutput``.
+    package init(at path: String, in files: any TypeFiles) throws(CredentialError) {
+        guard let file = try files.read(path) else {
+            self.init()
+            return
+        }
+        let members: JSONObject?
+        do {
+            members = try JSONValue.parse(file.bytes, dialect: .commented).object
+        } catch {
+            throw CredentialError(.configuration, "\(path) is not JSON: \(error)")
+        }
+        guard let members else { throw CredentialError(.configuration, "\(path) must hold an object") }
+        try self.init(json: members, place: path)
     }
 
     private enum StoreChoice: String, CaseIterable {
@@ -56,9 +91,9 @@ public struct ProductConfiguration: Sendable, Hashable {
     private enum Switch: String, CaseIterable { case on, off }
 
     /// `"on"` and `"off"`, as in `CREDMGR_CACHE`, or a boolean.
-    private static func cache(_ reader: DefinitionReader) throws(CredentialError) -> Bool {
-        if let flag = reader.value("cache")?.bool { return flag }
-        return try reader.choice("cache", of: Switch.self) != .off
+    private static func isOn(_ key: String, _ reader: DefinitionReader) throws(CredentialError) -> Bool {
+        if let flag = reader.value(key)?.bool { return flag }
+        return try reader.choice(key, of: Switch.self) != .off
     }
 }
 
@@ -66,8 +101,10 @@ public struct ProductConfiguration: Sendable, Hashable {
 public struct AccountRule: Sendable, Hashable {
     /// A folder, absolute or beginning with `~/`; see ``FolderPattern``.
     public var directory: String?
-    /// A host name, for the helper protocols.
-    public var host: String?
+    /// `host` and `path`: where the token may go.
+    public var place: RulePlace?
+    /// The host that the rule is for.
+    public var host: String? { place?.host }
     /// The account type to take.
     public var type: String?
     /// The account to take: id, username, subject or label.
@@ -75,15 +112,14 @@ public struct AccountRule: Sendable, Hashable {
     /// The user name that the host wants beside a token, for the helper protocols.
     public var username: String?
 
-    static let keys = ["directory", "host", "type", "account", "username"]
+    static let keys = ["directory", "host", "path", "type", "account", "username"]
 
-    /// Whether the rule is for this place: each of ``directory`` and ``host`` that it names must fit.
+    /// Whether the rule is for a folder; one that names none is for all.
     ///
     /// - Parameters:
     ///   - workingDirectory: the folder the command was called in.
     ///   - home: what `~` stands for.
-    package func fits(workingDirectory: String, host wantedHost: String?, home: String) -> Bool {
-        if let host, host.lowercased() != wantedHost?.lowercased() { return false }
+    package func fits(workingDirectory: String, home: String) -> Bool {
         guard let directory else { return true }
         let folder = directory == "~" || directory.hasPrefix("~/") ? home + directory.dropFirst() : directory
         return FolderPattern(folder).fits(workingDirectory)
@@ -94,9 +130,14 @@ public struct AccountRule: Sendable, Hashable {
             text == "~" || text.hasPrefix("~/") || text.hasPrefix("/")
                 ? DefinitionRule.plainText(text) : "must be absolute or begin with '~/'"
         }
-        host = try reader.string("host") { text in
-            WebAddress("https://\(text)")?.host == text.lowercased() ? nil : "is not a host name"
+        let host = try reader.string("host") { text in
+            RulePlace(text) == nil ? "is not a host name or 'host:port'" : nil
         }
+        let path = try reader.string("path") { text in
+            RulePlace("localhost", path: text) == nil ? "is not a path" : nil
+        }
+        if path != nil, host == nil { throw reader.fault("path", "needs a 'host'") }
+        place = host.flatMap { RulePlace($0, path: path) }
         type = try reader.string("type", DefinitionRule.name)
         account = try reader.string("account")
         username = try reader.string("username", DefinitionRule.plainText)

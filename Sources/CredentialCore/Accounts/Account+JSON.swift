@@ -16,6 +16,7 @@ extension Account {
         json["label"] = label.map(JSONValue.string)
         json["store"] = .string(store.rawValue)
         json["leftover"] = leftover.map { .string($0.rawValue) }
+        json["chosen_at"] = chosenAt.map { .integer($0.epochSeconds) }
         switch status {
         case .active: json["status"] = "active"
         case .needsLogin(let reason):
@@ -26,6 +27,7 @@ extension Account {
         json["scope"] = JSONValue(scope)
         json["expires_at"] = expiresAt.map { .integer($0.epochSeconds) }
         json["refresh_expires_at"] = refreshExpiresAt.map { .integer($0.epochSeconds) }
+        json["told_ending"] = toldEnding.map { .integer($0.rawValue) }
         json["created_at"] = .integer(createdAt.epochSeconds)
         json["updated_at"] = .integer(updatedAt.epochSeconds)
         return json
@@ -50,6 +52,7 @@ extension Account {
         displayName = try reader.optionalString("name")
         label = try reader.optionalString("label")
         leftover = try reader.optionalString("leftover").flatMap(StoreKind.init(rawValue:))
+        chosenAt = try reader.optionalInstant("chosen_at")
         switch try reader.string("status") {
         case "active": status = .active
         case "needs-login": status = .needsLogin(reason: try reader.optionalString("status_reason") ?? "")
@@ -59,6 +62,7 @@ extension Account {
         scope = try reader.strings("scope")
         expiresAt = try reader.optionalInstant("expires_at")
         refreshExpiresAt = try reader.optionalInstant("refresh_expires_at")
+        toldEnding = json["told_ending"]?.integer.flatMap(SignInEnding.init(rawValue:))
         updatedAt = try reader.instant("updated_at")
     }
 }

@@ -26,6 +26,8 @@ public struct Account: Sendable, Hashable {
     /// A store that may hold a copy that does not count: what a migration between the stores has begun to write, or
     /// has not removed yet.
     public var leftover: StoreKind?
+    /// When it was made the default of its registration; of several the newest one counts.
+    public var chosenAt: Instant?
     /// Whether it can give tokens.
     public var status: Status
     /// The policies it holds grants for, sorted; empty where the provider has none.
@@ -36,6 +38,8 @@ public struct Account: Sendable, Hashable {
     public var expiresAt: Instant?
     /// When the refresh token ends, where the provider tells.
     public var refreshExpiresAt: Instant?
+    /// How near the end of the sign-in is, as far as that was told: see ``SignInEnding``.
+    package var toldEnding: SignInEnding?
     /// When it was signed in first.
     public var createdAt: Instant
     /// When anything of it changed last.

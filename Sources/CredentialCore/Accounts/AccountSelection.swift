@@ -1,7 +1,9 @@
-/// Which account is meant, and by which rule: contract §5.
+/// Which account is meant, and by which rule, in the order of docs/choosing-accounts.md.
 package struct AccountSelection: Sendable {
     /// The account.
     package let account: Account
+    /// Its group.
+    package let group: KeychainGroup
     /// The rule that chose it.
     package let rule: Rule
 
@@ -33,60 +35,166 @@ package struct AccountSelection: Sendable {
         }
     }
 
-    /// Chooses among `candidates`.
+    /// What is chosen among.
+    package struct Candidates: Sendable {
+        /// The groups.
+        package let groups: [KeychainGroup]
+        /// Only the accounts of this registration; all for `nil`. Only one has a default.
+        package let registration: Registration?
+        /// What they belong to, for messages: "account type B2C_Account".
+        package let place: String
+        /// The command that signs in, for hints.
+        package let login: String
+        /// The command that makes the account of an id the default, for hints; `nil` where a default would not decide.
+        package let use: @Sendable (String) -> String?
+
+        /// Names the candidates.
+        package init(
+            in groups: [KeychainGroup], of registration: Registration? = nil, place: String, login: String,
+            use: @escaping @Sendable (String) -> String? = { _ in nil }
+        ) {
+            self.groups = groups
+            self.registration = registration
+            self.place = place
+            self.login = login
+            self.use = use
+        }
+    }
+
+    /// Chooses by the names of the index. That there is none, and that there are several, is believed only where the
+    /// records say so, too.
     ///
-    /// - Parameters:
-    ///   - wish: the account asked for, if any.
-    ///   - defaultID: the id of the default account, if one is set.
-    ///   - place: what the candidates belong to, for messages: "account type B2C_Account".
-    ///   - login: the command that signs in, for hints.
-    /// - Throws: ``ErrorCode/noSuchAccount``, ``ErrorCode/ambiguousAccount`` with the list as details.
+    /// - Parameter wish: the account asked for, if any.
+    /// - Throws: ``ErrorCode/noSuchAccount``, ``ErrorCode/ambiguousAccount`` with the list as details; the errors of
+    ///   ``AccountRecords/read(_:in:)``.
     package static func choose(
-        among candidates: [Account], wish: Wish?, defaultID: String?, place: String,
-        login: @autoclosure () -> String, use: String = "credmgr use ACCOUNT"
+        among candidates: Candidates, wish: Wish?, _ records: any AccountRecords
     ) throws(CredentialError) -> AccountSelection {
+        do throws(CredentialError) {
+            if let selection = try choose(among: candidates, wish: wish, records, .none) { return selection }
+        } catch {
+            guard error.code == .noSuchAccount || error.code == .ambiguousAccount else { throw error }
+        }
+        // Names other than the id may have changed in a record that the index does not know of yet.
+        if let selection = try choose(among: candidates, wish: wish, records, wish == nil ? .ids : .everything) {
+            return selection
+        }
+        throw CredentialError(.noSuchAccount, "no account of \(candidates.place)", hint: candidates.login)
+    }
+
+    /// - Returns: `nil` when the record of the chosen account is gone.
+    private static func choose(
+        among candidates: Candidates, wish: Wish?, _ records: any AccountRecords, _ check: IndexCheck
+    ) throws(CredentialError) -> AccountSelection? {
+        var indexes: [(group: KeychainGroup, index: AccountIndex)] = []
+        for group in candidates.groups { indexes.append((group, try records.index(of: group, check))) }
+        let (group, entry, rule): (KeychainGroup, AccountIndex.Entry, Rule)
+        do throws(CredentialError) {
+            (group, entry, rule) = try choose(among: candidates, wish: wish, indexes)
+        } catch {
+            // A record that cannot be read may be the one that is meant: then its own error says more.
+            if error.code == .noSuchAccount { try tellUnreadable(wish, indexes, records) }
+            throw error
+        }
+        guard let account = try records.account(entry.id, in: group) else { return nil }
+        return AccountSelection(account: account, group: group, rule: rule)
+    }
+
+    /// - Throws: what is wrong with a record that cannot be read: the one that is named, or where nobody is, any.
+    private static func tellUnreadable(
+        _ wish: Wish?, _ indexes: [(group: KeychainGroup, index: AccountIndex)], _ records: any AccountRecords
+    ) throws(CredentialError) {
+        for (group, index) in indexes {
+            for id in index.unreadable where wish.map({ $0.name == id }) ?? true {
+                _ = try records.read(id, in: group)
+            }
+        }
+    }
+
+    private static func choose(
+        among candidates: Candidates, wish: Wish?, _ indexes: [(group: KeychainGroup, index: AccountIndex)]
+    ) throws(CredentialError) -> (KeychainGroup, AccountIndex.Entry, Rule) {
+        let registration = candidates.registration
         if let wish {
-            let fitting = matches(for: wish.name, among: candidates)
-            guard let account = fitting.first else {
+            let fitting = indexes.flatMap { group, index in
+                index.matches(for: wish.name, of: registration).map { (group, $0) }
+            }
+            let name = ForeignText.shown(wish.name, limit: 80)
+            guard let (group, entry) = best(fitting, wish.name) else {
+                let all = indexes.flatMap { $0.index.entries(of: registration) }
                 throw CredentialError(
-                    .noSuchAccount, "no account '\(ForeignText.shown(wish.name, limit: 80))' of \(place)",
-                    hint: candidates.isEmpty ? login() : "credmgr accounts",
-                    details: candidates.map(line))
+                    .noSuchAccount, "no account '\(name)' of \(candidates.place)",
+                    hint: all.isEmpty ? candidates.login : "credmgr accounts", details: all.map(line))
             }
-            if fitting.count > 1 {
+            let rivals = fitting.filter { strength(wish.name, $0.1) == strength(wish.name, entry) }
+            if rivals.count > 1 {
                 throw ambiguous(
-                    "'\(ForeignText.shown(wish.name, limit: 80))' fits \(fitting.count) accounts of \(place)",
-                    fitting, use: use)
+                    "'\(name)' fits \(rivals.count) accounts of \(candidates.place)", rivals.map(\.1),
+                    hint: byID(entry.id, wish.rule))
             }
-            return AccountSelection(account: account, rule: wish.rule)
+            return (group, entry, wish.rule)
         }
-        if let defaultID, let account = candidates.first(where: { $0.id == defaultID }) {
-            return AccountSelection(account: account, rule: .defaultAccount)
+        let counts = indexes.map { $0.index.count(of: registration) }
+        let total = counts.reduce(0, +)
+        if total > 1, let registration {
+            for (group, index) in indexes {
+                if let chosen = index.chosen(of: registration) { return (group, chosen, .defaultAccount) }
+            }
         }
-        guard let account = candidates.first else {
-            throw CredentialError(.noSuchAccount, "no account of \(place)", hint: login())
+        let all = indexes.flatMap { group, index in index.entries(of: registration).map { (group, $0) } }
+        guard let (group, entry) = all.first else {
+            throw CredentialError(.noSuchAccount, "no account of \(candidates.place)", hint: candidates.login)
         }
-        if candidates.count > 1 {
-            throw ambiguous("\(place) has \(candidates.count) accounts and no default", candidates, use: use)
+        if all.count > 1 {
+            // With several types a default of one of them would still leave the type open.
+            throw ambiguous(
+                "\(candidates.place) has \(all.count) accounts and no default", all.map(\.1),
+                hint: candidates.use(entry.id).map {
+                    "name one with --account, or make one the default, such as: \($0)"
+                }
+                    ?? "name one with --account, or choose one for this terminal, such as: "
+                    + byID(entry.id, .environment))
         }
-        return AccountSelection(account: account, rule: .onlyAccount)
+        return (group, entry, .onlyAccount)
     }
 
-    /// The accounts that a name fits: by id, else by label, else by username, else by subject.
-    package static func matches(for name: String, among candidates: [Account]) -> [Account] {
-        let byID = candidates.filter { $0.id == name }
-        if !byID.isEmpty { return byID }
-        return candidates.filter { $0.label == name || $0.username == name || $0.subject == name }
+    /// An id counts more than a name, and a name more than the beginning of an id, whatever group it is in.
+    private static func best(
+        _ fitting: [(KeychainGroup, AccountIndex.Entry)], _ name: String
+    ) -> (KeychainGroup, AccountIndex.Entry)? {
+        fitting.min { strength(name, $0.1) < strength(name, $1.1) }
     }
 
-    private static func ambiguous(_ message: String, _ accounts: [Account], use: String) -> CredentialError {
-        CredentialError(
-            .ambiguousAccount, message,
-            hint: "name one with --account, or make it the default: \(use)",
-            details: accounts.map(line))
+    private static func strength(_ name: String, _ entry: AccountIndex.Entry) -> Int {
+        if entry.id == name { return 0 }
+        return entry.label == name || entry.username == name || entry.subject == name ? 1 : 2
     }
 
-    private static func line(_ account: Account) -> String {
-        "\(account.id)  \(ForeignText.shown(account.type, limit: 60))  \(ForeignText.shown(account.shownName))"
+    /// Whether a name fits an account: its id, the beginning of that, its label, username or subject.
+    package static func fits(_ name: String, _ account: Account) -> Bool {
+        AccountIndex([account]).matches(for: name, of: nil).first != nil
+    }
+
+    /// The fewest characters of an id that stand for it, where they are unique.
+    static let shortestPrefix = 4
+
+    /// How an account is named where its name does not tell it from others.
+    private static func byID(_ id: String, _ rule: Rule) -> String {
+        switch rule {
+        case .option: "name it by its id, such as: --account \(id)"
+        case .configuration:
+            "let the rule of config.json name it by its id, such as: \"account\": \"\(id)\""
+        case .environment, .defaultAccount, .onlyAccount: "export CREDMGR_ACCOUNT=\(id)"
+        }
+    }
+
+    private static func ambiguous(
+        _ message: String, _ entries: [AccountIndex.Entry], hint: String
+    ) -> CredentialError {
+        CredentialError(.ambiguousAccount, message, hint: hint, details: entries.map(line))
+    }
+
+    private static func line(_ entry: AccountIndex.Entry) -> String {
+        "\(entry.id)  \(ForeignText.shown(entry.type, limit: 60))  \(ForeignText.shown(entry.shownName))"
     }
 }

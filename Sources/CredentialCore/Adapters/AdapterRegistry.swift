@@ -1,6 +1,6 @@
 /// The adapters there are, by name. Built-in ones come first; nothing can take their place.
 public struct AdapterRegistry: Sendable {
-    /// Finds an external adapter by its name; `nil` where none is installed.
+    /// Finds a plugin by its name; `nil` where none is installed.
     ///
     /// - Throws: ``ErrorCode/configuration`` for one that is there but must not be used, with the reason.
     public typealias External = @Sendable (_ name: String) throws(CredentialError) -> (any CredentialAdapter)?

@@ -2,7 +2,7 @@ public import StrictJSON
 
 /// A provider's plugin: it knows how to sign in, refresh and sign out for a type.
 ///
-/// Built-in adapters and external ones (`ExternalAdapter`) are the same to the host. An adapter is given the
+/// Built-in adapters and external ones (`PluginAdapter`) are the same to the host. An adapter is given the
 /// material of one account and gives new material back; it never opens a store, never prompts and never prints.
 /// Where a person is needed it returns an ``Interaction`` and the host drives it.
 public protocol CredentialAdapter: Sendable {
@@ -60,22 +60,44 @@ public protocol CredentialAdapter: Sendable {
         _ token: ForeignToken, _ request: SignInRequest, in context: AdapterContext
     ) throws(CredentialError) -> SignInResult
 
-    /// Renews a grant.
+    /// Refreshes a grant.
     ///
     /// - Throws: ``ErrorCode/signInRequired`` when the provider says that the grant is gone;
     ///   ``ErrorCode/temporary`` when nothing is known; anything else leaves the grant as it was.
     func refresh(_ request: RefreshRequest, in context: AdapterContext) throws(CredentialError) -> IssuedTokens
+
+    /// Has the provider vouch, at another authorization server, for the person that an id token is about.
+    ///
+    /// - Throws: ``ErrorCode/unsupported`` where the adapter cannot; else as ``refresh(_:in:)``.
+    func assertIdentity(
+        _ request: IdentityAssertionRequest, idToken: Secret, grant: Grant, of type: AccountType,
+        in context: AdapterContext
+    ) throws(CredentialError) -> Secret
 
     /// Revokes a grant at the provider.
     ///
     /// - Throws: ``ErrorCode/unsupported`` where the provider has no revocation.
     func revoke(_ grant: Grant, of type: AccountType, in context: AdapterContext) throws(CredentialError)
 
+    /// Revokes a grant at the provider, and with it the access tokens that it would honour on.
+    ///
+    /// - Throws: as for a grant alone. What was revoked before may be revoked again.
+    func revoke(_ revocable: RevocableGrant, of type: AccountType, in context: AdapterContext)
+        throws(CredentialError)
+
     /// Asks the provider about an access token (RFC 7662).
     ///
     /// - Returns: what it says, `active` among it.
     /// - Throws: ``ErrorCode/unsupported`` where the provider has no introspection.
     func introspect(
+        _ token: AccessToken, grant: Grant, of type: AccountType, in context: AdapterContext
+    ) throws(CredentialError) -> JSONObject
+
+    /// Reads what an access token says, and checks it (RFC 9068 §4).
+    ///
+    /// - Returns: its claims.
+    /// - Throws: ``ErrorCode/unsupported`` for a token that only its API can read; ``ErrorCode/validationFailed``.
+    func accessTokenClaims(
         _ token: AccessToken, grant: Grant, of type: AccountType, in context: AdapterContext
     ) throws(CredentialError) -> JSONObject
 
@@ -95,6 +117,16 @@ extension CredentialAdapter {
             hint: "credmgr login --type \(request.type.name)")
     }
 
+    /// Refuses.
+    public func assertIdentity(
+        _ request: IdentityAssertionRequest, idToken: Secret, grant: Grant, of type: AccountType,
+        in context: AdapterContext
+    ) throws(CredentialError) -> Secret {
+        throw CredentialError(
+            .unsupported, "the adapter \(name) cannot vouch for its people at other servers",
+            hint: "name a type of the adapter oauth2 as identity_provider")
+    }
+
     /// For providers where a person registers clients.
     ///
     /// - Throws: ``ErrorCode/unsupported``.
@@ -104,6 +136,11 @@ extension CredentialAdapter {
             hint: "register one at the provider, and give its --client-id")
     }
 
+    /// For providers that end a grant's access tokens with it.
+    public func revoke(
+        _ revocable: RevocableGrant, of type: AccountType, in context: AdapterContext
+    ) throws(CredentialError) { try revoke(revocable.grant, of: type, in: context) }
+
     /// For providers without introspection.
     ///
     /// - Throws: ``ErrorCode/unsupported``.
@@ -111,6 +148,16 @@ extension CredentialAdapter {
         _ token: AccessToken, grant: Grant, of type: AccountType, in context: AdapterContext
     ) throws(CredentialError) -> JSONObject {
         throw CredentialError(.unsupported, "the provider of account type '\(type.name)' has no introspection")
+    }
+
+    /// For providers whose access tokens are their APIs' business alone.
+    ///
+    /// - Throws: ``ErrorCode/unsupported``.
+    public func accessTokenClaims(
+        _ token: AccessToken, grant: Grant, of type: AccountType, in context: AdapterContext
+    ) throws(CredentialError) -> JSONObject {
+        throw CredentialError(
+            .unsupported, "the adapter \(name) does not read access tokens: they are for their API")
     }
 }
 
@@ -128,8 +175,10 @@ public struct AdapterContext: Sendable {
     public let clientSecrets: any ClientSecrets
     /// Keeps what providers publish.
     public let metadataCache: any MetadataCache
-    /// How many seconds a request, or a run of an external adapter, may take at most; `nil` for the usual limits.
+    /// How many seconds a request, or a run of a plugin, may take at most; `nil` for the usual limits.
     public let timeout: Int?
+    /// The id that finds the requests in the provider's logs, a UUID; `nil` to make one for each.
+    public let correlationID: String?
     /// Takes a fact for `--verbose`; never a secret.
     public let note: @Sendable (String) -> Void
 
@@ -137,7 +186,7 @@ public struct AdapterContext: Sendable {
     public init(
         transport: any HTTPTransport, clock: any WallClock, random: any RandomSource,
         cryptography: any Cryptography, clientSecrets: any ClientSecrets,
-        metadataCache: any MetadataCache = NoMetadataCache(), timeout: Int? = nil,
+        metadataCache: any MetadataCache = NoMetadataCache(), timeout: Int? = nil, correlationID: String? = nil,
         note: @escaping @Sendable (String) -> Void = { _ in }
     ) {
         self.transport = timeout.map { HurriedTransport(transport: transport, seconds: $0) } ?? transport
@@ -147,6 +196,7 @@ public struct AdapterContext: Sendable {
         self.clientSecrets = clientSecrets
         self.metadataCache = metadataCache
         self.timeout = timeout
+        self.correlationID = correlationID
         self.note = note
     }
 }
@@ -161,6 +211,42 @@ public protocol ClientSecrets: Sendable {
     ///
     /// - Throws: as ``clientSecret(of:)``.
     func privateKey(of type: AccountType) throws(CredentialError) -> Secret?
+    /// The workload's identity token, read anew; `nil` where the type names none.
+    ///
+    /// - Throws: as ``clientSecret(of:)``.
+    func identityToken(of type: AccountType) throws(CredentialError) -> Secret?
+    /// What the type's identity provider vouches with; `nil` where the type names none.
+    ///
+    /// - Throws: ``ErrorCode/signInRequired`` when nobody has signed in there; what that provider's adapter throws.
+    func identityAssertion(
+        of type: AccountType, _ request: IdentityAssertionRequest
+    ) throws(CredentialError) -> Secret?
+}
+
+extension ClientSecrets {
+    /// None.
+    public func identityToken(of type: AccountType) throws(CredentialError) -> Secret? { nil }
+    /// None.
+    public func identityAssertion(
+        of type: AccountType, _ request: IdentityAssertionRequest
+    ) throws(CredentialError) -> Secret? { nil }
+}
+
+/// For whom an identity provider shall vouch (draft-ietf-oauth-identity-assertion-authz-grant §4).
+public struct IdentityAssertionRequest: Sendable, Hashable {
+    /// The issuer of the authorization server that the assertion is for.
+    public var audience: String
+    /// The protected resource that tokens are wanted for.
+    public var resource: String?
+    /// The scopes wanted there.
+    public var scope: [String]
+
+    /// Makes a request.
+    public init(audience: String, resource: String?, scope: [String]) {
+        self.audience = audience
+        self.resource = resource
+        self.scope = scope
+    }
 }
 
 /// Sends requests that may take less time than they ask for.

@@ -120,11 +120,11 @@ public struct RefreshRequest: Sendable {
     public var key: TokenRequestKey
     /// The scopes asked for, in the order written.
     public var scope: [String]
-    /// The grant to renew.
+    /// The grant to refresh.
     public var grant: Grant
     /// The subject of the account; the reply must be for the same.
     public var subject: String
-    /// The account's access token to exchange for the one wanted (RFC 8693); `nil` to renew the grant.
+    /// The account's access token to exchange for the one wanted (RFC 8693); `nil` to refresh the grant.
     public var subjectToken: AccessToken?
 
     /// Makes a request.

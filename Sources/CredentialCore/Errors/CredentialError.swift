@@ -10,6 +10,8 @@ public struct CredentialError: Error, Sendable, Equatable, CustomStringConvertib
     public var hint: String?
     /// Facts for `--verbose`: the provider's error number, correlation id, the failing system call. No secrets.
     public var details: [String]
+    /// What a new sign-in has to ask for, where a protected resource refused a token that no refresh mends.
+    public var stepUp: StepUp?
 
     /// Makes an error.
     public init(_ code: ErrorCode, _ message: String, hint: String? = nil, details: [String] = []) {

@@ -1,13 +1,67 @@
-/// Keeps access tokens for the moment, outside the store: the kernel's user keyring.
+/// Keeps access tokens for the moment, outside the store: sealed, in memory.
 ///
 /// A cache never fails: what it cannot do it leaves undone.
-public protocol AccessTokenCache: Sendable {
-    /// The entry called `name`.
-    func read(_ name: String) -> [UInt8]?
-    /// Keeps `entry` under `name` for `seconds`.
-    func write(_ entry: [UInt8], name: String, seconds: Int64)
+package protocol AccessTokenCache: Sendable {
+    /// The entry called `name`, if it has not ended.
+    func read(_ name: CacheEntryName) -> [UInt8]?
+    /// Keeps `entry` under `name` for `seconds`; for none, or where it cannot be kept, what was there is dropped.
+    func write(_ entry: [UInt8], name: CacheEntryName, seconds: Int64)
     /// Drops what is kept under `name`.
-    func remove(_ name: String)
-    /// Drops everything kept under a name that begins with `prefix`.
-    func removeAll(prefix: String)
+    func remove(_ name: CacheEntryName)
+    /// Drops everything of the owner that `name` has.
+    func removeAll(ofOwner name: CacheEntryName)
+    /// Drops every token, whoever's it is.
+    func removeTokens()
+    /// Tries it with an entry as large as they usually are.
+    ///
+    /// - Throws: ``ErrorCode/unsupported`` with the reason why nothing is kept here.
+    func check() throws(CredentialError)
+}
+
+/// The names of all that is kept in an ``AccessTokenCache``: no two kinds of entry can have the same.
+package enum CacheEntryName: Sendable, Hashable {
+    /// An access token: the data folder, the group, the account's id, and the key of the token as text.
+    case token(dataFolder: String, group: String, account: String, key: String)
+    /// What a call found out: everything of it that decides the answer.
+    case memo(String)
+    /// The data key of an encrypted file that was unlocked, by the file's id.
+    case dataKey(String)
+    /// An entry to try the cache with.
+    case trial
+
+    /// What entries have in common that are dropped together.
+    package var owner: String {
+        switch self {
+        case .token(let dataFolder, let group, let account, _): "token\n\(dataFolder)\n\(group)\n\(account)"
+        case .memo(let call): "memo\n\(call)"
+        case .dataKey(let file): "key\n\(file)"
+        case .trial: "trial"
+        }
+    }
+
+    /// What tells apart those of one owner.
+    package var detail: String {
+        switch self {
+        case .token(_, _, _, let key): key
+        case .memo, .dataKey, .trial: ""
+        }
+    }
+
+    /// Whether it holds a key, which stays until its end however much else is kept.
+    package var isKey: Bool {
+        if case .dataKey = self { true } else { false }
+    }
+}
+
+/// A cache that keeps nothing.
+package struct NoTokenCache: AccessTokenCache {
+    /// Makes it.
+    package init() {}
+
+    package func read(_ name: CacheEntryName) -> [UInt8]? { nil }
+    package func write(_ entry: [UInt8], name: CacheEntryName, seconds: Int64) {}
+    package func remove(_ name: CacheEntryName) {}
+    package func removeAll(ofOwner name: CacheEntryName) {}
+    package func removeTokens() {}
+    package func check() {}
 }

@@ -17,4 +17,29 @@ public protocol AccountLocks: Sendable {
     ///
     /// - Throws: ``ErrorCode/lockTimeout``; ``ErrorCode/storeUnavailable`` as above.
     func lock(_ account: String, in group: KeychainGroup, seconds: Int) throws(CredentialError) -> any HeldLock
+
+    /// Who holds the lock now; `nil` where nobody does, or it is not known. Nothing is made or changed.
+    func holder(of account: String, in group: KeychainGroup) -> LockHolder?
+}
+
+extension AccountLocks {
+    /// Not known.
+    public func holder(of account: String, in group: KeychainGroup) -> LockHolder? { nil }
+}
+
+/// The process that holds a lock.
+public struct LockHolder: Sendable, Hashable {
+    /// Its id.
+    public let processID: Int32
+    /// When it took the lock, in seconds since 1970.
+    public let since: Int64
+    /// Whether it was stopped (SIGSTOP, Ctrl-Z) and does not go on by itself.
+    public let isStopped: Bool
+
+    /// Describes a holder.
+    public init(processID: Int32, since: Int64, isStopped: Bool) {
+        self.processID = processID
+        self.since = since
+        self.isStopped = isStopped
+    }
 }

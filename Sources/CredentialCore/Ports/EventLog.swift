@@ -1,3 +1,5 @@
+public import StrictJSON
+
 /// Something that happened to an account; never a token in it.
 public struct AccountEvent: Sendable, Hashable {
     /// What happened.
@@ -37,10 +39,12 @@ public struct AccountEvent: Sendable, Hashable {
         case accountUpdated = "account.updated"
         /// An account was forgotten.
         case accountRemoved = "account.removed"
-        /// An access token was renewed.
+        /// An access token was refreshed.
         case tokenRefreshed = "token.refreshed"
         /// The grant is gone: a person has to sign in.
         case tokenLost = "token.lost"
+        /// The sign-in ends soon, as the provider said: told seven days and one day before.
+        case grantExpiring = "grant.expiring"
         /// A sign-in failed.
         case loginFailed = "login.failed"
     }
@@ -65,4 +69,32 @@ public protocol EventFeed {
     /// - Returns: `nil` when none came in time.
     /// - Throws: ``ErrorCode/inputOutput``.
     func next(timeout: Int64?) throws(CredentialError) -> AccountEvent?
+}
+
+extension AccountEvent {
+    /// The event as `watch --json` shows it and the log keeps it.
+    public var json: JSONObject {
+        var json = JSONObject()
+        json["event"] = .string(kind.rawValue)
+        json["time"] = .string(time.rfc3339)
+        json["group"] = .string(group.name)
+        json["type"] = JSONValue(type)
+        json["account"] = JSONValue(account)
+        json["policy"] = policy.map(JSONValue.string)
+        json["reason"] = reason.map(JSONValue.string)
+        return json
+    }
+
+    /// Reads what ``json`` wrote.
+    ///
+    /// - Returns: `nil` for anything else, such as an event that only a newer version knows.
+    public init?(json: JSONObject) {
+        guard let kind = json["event"]?.string.flatMap(Kind.init(rawValue:)),
+            let time = json["time"]?.string.flatMap(Instant.init(rfc3339:)),
+            let name = json["group"]?.string, let group = try? KeychainGroup(name)
+        else { return nil }
+        self.init(
+            kind: kind, time: time, group: group, type: json["type"]?.string, account: json["account"]?.string,
+            policy: json["policy"]?.string, reason: json["reason"]?.string)
+    }
 }

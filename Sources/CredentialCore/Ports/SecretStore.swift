@@ -134,4 +134,9 @@ public protocol SecretStores: Sendable {
     ///
     /// - Throws: ``ErrorCode/storeUnavailable`` when it cannot even be tried.
     func store(_ kind: StoreKind) throws(CredentialError) -> any SecretStore
+
+    /// What seals the token sets that stand in records.
+    ///
+    /// - Throws: as ``store(_:)``.
+    func vault() throws(CredentialError) -> any TokenSetVault
 }

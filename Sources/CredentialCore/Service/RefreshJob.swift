@@ -8,7 +8,7 @@ struct RefreshJob: Sendable {
     var key: TokenRequestKey
     /// The scopes in the order written.
     var scope: [String]
-    /// Which access token of the set is to be exchanged (RFC 8693); `nil` to renew the grant.
+    /// Which access token of the set is to be exchanged (RFC 8693); `nil` to refresh the grant.
     var subjectKey: TokenRequestKey?
     /// The token set as read under the lock.
     var tokenSet: TokenSet

@@ -1,30 +1,13 @@
 /// One refresh: ask the adapter, persist, tell. Runs under the account's lock.
 package struct RefreshOperation: Sendable {
-    private let adapters: AdapterRegistry
-    private let context: AdapterContext
-    private let repository: TokenSetRepository
-    private let registry: any RegistryStore
-    private let cache: TokenCache
-    private let events: any EventLog
-
-    /// Makes an operation on its parts.
-    package init(
-        adapters: AdapterRegistry, context: AdapterContext, repository: TokenSetRepository,
-        registry: any RegistryStore, cache: TokenCache, events: any EventLog
-    ) {
-        self.adapters = adapters
-        self.context = context
-        self.repository = repository
-        self.registry = registry
-        self.cache = cache
-        self.events = events
-    }
+    /// What it works on.
+    let accounts: AccountServices
 
     /// Refreshes and persists. The caller holds the account's lock since before it read the job's token set.
     ///
-    /// - Throws: as ``TokenRenewer/renew(_:holding:)``.
+    /// - Throws: as ``TokenRefresher/refresh(_:holding:)``.
     func refresh(_ job: RefreshJob) throws(CredentialError) -> RefreshOutcome {
-        let adapter = try adapters.adapter(of: job.type)
+        let adapter = try accounts.machine.adapters.adapter(of: job.type)
         guard let grant = job.tokenSet.grants[job.key.policy] else {
             throw CredentialError(.internalFault, "a refresh without a grant for policy '\(job.key.policy)'")
         }
@@ -36,12 +19,12 @@ package struct RefreshOperation: Sendable {
             }
             request.subjectToken = token
         }
-        try repository.reserve(for: job.tokenSet, in: job.group)
+        try accounts.repository.reserve(for: job.tokenSet, in: job.group)
         let issued: IssuedTokens
         do throws(CredentialError) {
-            issued = try adapter.refresh(request, in: context)
+            issued = try adapter.refresh(request, in: accounts.adapterContext)
         } catch {
-            repository.releaseReserve(for: job.tokenSet, in: job.group)
+            accounts.repository.releaseReserve(for: job.tokenSet, in: job.group)
             guard error.code == .signInRequired else { throw error }
             return try markLost(job, grant, error)
         }
@@ -49,25 +32,26 @@ package struct RefreshOperation: Sendable {
     }
 
     private func persist(_ issued: IssuedTokens, _ job: RefreshJob) throws(CredentialError) -> RefreshOutcome {
-        let now = context.clock.now
+        let now = accounts.clock.now
         var warnings: [String] = []
-        var set = renewed(job.tokenSet, by: issued, job, now)
-        var outcome = try repository.save(&set, in: job.group)
+        var set = refreshed(job.tokenSet, by: issued, job, now)
+        var outcome = try accounts.repository.save(&set, in: job.group)
         if case .overtaken(let newer?) = outcome,
             newer.grants[job.key.policy] == job.tokenSet.grants[job.key.policy]
         {
             // Something else of the account was changed; the grant still is the one that was just used up.
-            set = renewed(newer, by: issued, job, now)
-            outcome = try repository.save(&set, in: job.group)
+            set = refreshed(newer, by: issued, job, now)
+            outcome = try accounts.repository.save(&set, in: job.group)
         }
         switch outcome {
         case .stored: break
+        case .unlisted(let failure): warnings.append("the account's record was not updated: \(failure.message)")
         case .journaled(let failure):
             warnings.append(
                 "the \(set.account.store.shownName) did not take the new tokens (\(failure.message)); "
-                    + "they are kept encrypted beside the registry and will be put there by the next run")
+                    + "they are kept encrypted in the journal and will be put there by the next run")
         case .overtaken(let newer):
-            guard newer != nil else { throw gone(set.account) }
+            guard newer != nil else { throw gone(set.account, job.group) }
             warnings.append("another process has signed \(set.account.id) in again meanwhile; its tokens are kept")
         }
         guard let token = issued.accessToken else {
@@ -76,18 +60,20 @@ package struct RefreshOperation: Sendable {
         if case .overtaken = outcome {
             return RefreshOutcome(token: token, idToken: issued.grant.idToken, warnings: warnings)
         }
-        let account = set.account
-        // The tokens are safe now; what follows only mirrors them, and must not turn a success into a failure.
-        do throws(CredentialError) { try mirror(account, job.group) } catch {
-            warnings.append("the registry was not updated: \(error.message)")
+        // The new tokens are safe.
+        if let old = job.tokenSet.grants[job.key.policy] {
+            accounts.repository.noteSpent(old, replacedBy: issued.grant, of: set.account.id, in: job.group)
         }
-        cache.replace(token, of: account.id, in: job.group, now: now)
+        do throws(CredentialError) { try accounts.tellEnding(of: set.account.id, in: job.group) } catch {
+            warnings.append("the end of the sign-in was not noted: \(error.message)")
+        }
+        accounts.cache.keep(token, of: set.account.id, in: job.group, now: now)
         append(.tokenRefreshed, job, now)
         return RefreshOutcome(token: token, idToken: issued.grant.idToken, warnings: warnings)
     }
 
     /// `set` with what was issued.
-    private func renewed(
+    private func refreshed(
         _ set: TokenSet, by issued: IssuedTokens, _ job: RefreshJob, _ now: Instant
     ) -> TokenSet {
         var set = set
@@ -110,8 +96,10 @@ package struct RefreshOperation: Sendable {
         _ job: RefreshJob, _ sent: Grant, _ error: CredentialError
     ) throws(CredentialError) -> RefreshOutcome {
         let account = job.tokenSet.account
-        let now = context.clock.now
-        guard var set = try repository.read(account, in: job.group, isLocked: true) else { throw gone(account) }
+        let now = accounts.clock.now
+        guard var set = try accounts.repository.read(account, in: job.group, isLocked: true) else {
+            throw gone(account, job.group)
+        }
         guard var grant = set.grants[job.key.policy], grant.refreshToken == sent.refreshToken else {
             if let token = set.accessToken(for: job.key), Freshness().allows(token, now: now) {
                 return RefreshOutcome(token: token, idToken: set.grants[job.key.policy]?.idToken)
@@ -121,54 +109,30 @@ package struct RefreshOperation: Sendable {
         grant.lostReason = error.message
         set.grants[job.key.policy] = grant
         set.accessTokens.removeAll { $0.key.policy == job.key.policy && $0.expiresAt <= now }
-        if !set.grants.values.contains(where: \.isRenewable) {
+        if !set.grants.values.contains(where: \.isRefreshable) {
             set.account.status = .needsLogin(reason: error.message)
         }
         set.account.updatedAt = now
-        if case .overtaken = try repository.save(&set, in: job.group) { throw replaced(account) }
-        try mirror(set.account, job.group)
+        if case .overtaken = try accounts.repository.save(&set, in: job.group) { throw replaced(account) }
         append(.tokenLost, job, now, reason: error.message)
         throw error
     }
 
-    private func mirror(_ account: Account, _ group: KeychainGroup) throws(CredentialError) {
-        try registry.update(group) { (registry) throws(CredentialError) in
-            guard var known = registry[id: account.id] else { return }
-            known.adoptFacts(of: account)
-            registry[id: account.id] = known
-        }
-    }
-
     private func append(_ kind: AccountEvent.Kind, _ job: RefreshJob, _ now: Instant, reason: String? = nil) {
-        events.append(
+        accounts.events.append(
             AccountEvent(
                 kind: kind, time: now, group: job.group, type: job.type.name, account: job.tokenSet.account.id,
                 policy: job.key.policy.isEmpty ? nil : job.key.policy, reason: reason))
     }
 
-    private func gone(_ account: Account) -> CredentialError {
+    private func gone(_ account: Account, _ group: KeychainGroup) -> CredentialError {
         CredentialError(
-            .signInRequired, "\(account.id) has to sign in again: its secrets were removed during the refresh")
+            .signInRequired, "\(account.id) has to sign in again: its secrets were removed during the refresh",
+            hint: LoginCommandLine(for: account, in: group).description)
     }
 
     private func replaced(_ account: Account) -> CredentialError {
         CredentialError(
             .temporary, "another process has replaced the tokens of \(account.id) meanwhile", hint: "try again")
-    }
-}
-
-extension Account {
-    /// Takes over what a token set knows better than the registry; label, type and creation stay.
-    mutating func adoptFacts(of other: Account) {
-        status = other.status
-        policies = other.policies
-        scope = other.scope
-        expiresAt = other.expiresAt
-        refreshExpiresAt = other.refreshExpiresAt
-        issuer = other.issuer ?? issuer
-        username = other.username ?? username
-        displayName = other.displayName ?? displayName
-        store = other.store
-        updatedAt = other.updatedAt
     }
 }

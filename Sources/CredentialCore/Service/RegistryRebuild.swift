@@ -1,25 +1,24 @@
-/// Takes accounts up into the registry from the token sets in the stores: each carries its account's facts.
+/// Takes accounts up from the token sets in the stores, which carry their accounts' facts: those whose records are lost,
+/// and those that an older version of this program has kept in one file.
 ///
-/// What only the registry knew is lost with it: which account is the default of a type, and labels given after the
-/// last change of the tokens.
+/// What only the record knew is lost with it: which account is the default, and labels given after the last change of the
+/// tokens.
 package struct RegistryRebuild: Sendable {
-    private let stores: any SecretStores
-    private let registry: any RegistryStore
-
-    /// Makes a rebuild on its parts.
-    package init(stores: any SecretStores, registry: any RegistryStore) {
-        self.stores = stores
-        self.registry = registry
-    }
+    let stores: any SecretStores
+    let records: any AccountRecords
 
     /// What the stores hold of a group.
     package struct Inventory: Sendable {
         /// The token sets by account and store: each account's facts, and the generation.
         package var copies: [String: [StoreKind: (account: Account, generation: Int64)]] = [:]
-        /// Items that hold no token set: their ids.
+        /// The ids whose secrets in the encrypted file are not in a record, but where older versions had them.
+        package var older: Set<String> = []
+        /// What holds no token set: the ids.
         package var damaged: [(store: StoreKind, id: String)] = []
         /// The stores that could not be asked, and why.
         package var unread: [(store: StoreKind, error: CredentialError)] = []
+        /// The accounts whose refresh token is known to be used up.
+        package var spent: [String] = []
 
         /// The accounts with secrets, oldest first, each in the store whose copy is the newest.
         package var accounts: [Account] {
@@ -37,58 +36,85 @@ package struct RegistryRebuild: Sendable {
         }
     }
 
-    /// Reads all token sets of a group. Never throws for a store: one that cannot be asked is listed.
-    package func inventory(of group: KeychainGroup) -> Inventory {
+    /// Reads all token sets of a group, each once. Never throws for a store: one that cannot be asked is listed.
+    ///
+    /// - Parameter isSpent: whether a grant's refresh token is used up.
+    package func inventory(
+        of group: KeychainGroup, isSpent: (Grant, String) -> Bool = { _, _ in false }
+    ) -> Inventory {
         var inventory = Inventory()
         for kind in StoreKind.allCases {
             do throws(CredentialError) {
                 let store = try stores.store(kind)
                 for item in try store.items(of: group, kind: .tokenSet) {
-                    if let set = try Self.set(item, store), set.account.id == item.owner {
-                        inventory.copies[item.owner, default: [:]][kind] = (set.account, set.generation)
-                    } else {
-                        inventory.damaged.append((kind, item.owner))
+                    if kind == .file { inventory.older.insert(item.owner) }
+                    let set = try Self.undamaged { () throws(CredentialError) in
+                        try store.read(item).map { (bytes) throws(CredentialError) in try TokenSet(decoding: bytes)
+                        }
                     }
+                    inventory.take(set ?? nil, of: item.owner, kind, isSpent)
                 }
             } catch {
                 inventory.unread.append((kind, error))
             }
         }
+        do throws(CredentialError) {
+            for account in try records.registry(of: group).accounts where account.store == .file {
+                guard let sealed = try records.read(account.id, in: group)?.sealed else { continue }
+                let set = try Self.undamaged { () throws(CredentialError) in
+                    try TokenSet(decoding: try stores.vault().open(sealed, of: account.id, in: group))
+                }
+                inventory.older.remove(account.id)
+                inventory.take(set, of: account.id, .file, isSpent)
+            }
+        } catch {
+            if !inventory.unread.contains(where: { $0.store == .file }) { inventory.unread.append((.file, error)) }
+        }
         return inventory
     }
 
-    /// Adds the accounts that the registry lacks; what it has stays as it is. The mark that it has to be rebuilt goes
-    /// once every store could be asked.
+    /// Adds the accounts that have no record; what has one stays as it is.
     ///
-    /// - Parameter givesUp: takes the mark away in any case.
     /// - Returns: the accounts that were added, and what could not be asked.
-    /// - Throws: the errors of the registry.
+    /// - Throws: the errors of the records and of the encrypted file.
     package func run(
-        _ group: KeychainGroup, givesUp: Bool = false
+        _ group: KeychainGroup
     ) throws(CredentialError) -> (added: [Account], unread: [(store: StoreKind, error: CredentialError)]) {
         let inventory = inventory(of: group)
-        let added = try registry.update(group) { (registry) throws(CredentialError) -> [Account] in
-            let known = Set(registry.accounts.map(\.id))
-            let missing = inventory.accounts.filter { !known.contains($0.id) }
-            registry.accounts += missing
-            if inventory.unread.isEmpty || givesUp {
-                registry.needsRebuild = false
-                registry.rebuildToldAt = nil
+        var added: [Account] = []
+        for account in inventory.accounts where try records.read(account.id, in: group) == nil {
+            var record = AccountRecord(group: group, account: account)
+            let item = SecretItem(group: group, owner: account.id, kind: .tokenSet)
+            let store = try stores.store(account.store)
+            if account.store == .file {
+                guard let bytes = try store.read(item) else { continue }
+                let generation = inventory.copies[account.id]?[.file]?.generation ?? 1
+                record.sealed = try stores.vault().seal(bytes, of: account.id, generation: generation, in: group)
             }
-            return missing
+            guard case .done = try records.write(record, expecting: nil) else { continue }
+            if account.store == .file { try store.remove(item) }
+            added.append(account)
         }
         return (added, inventory.unread)
     }
 
-    /// The token set of an item; `nil` for one that holds none.
-    private static func set(
-        _ item: SecretItem, _ store: any SecretStore
-    ) throws(CredentialError) -> TokenSet? {
-        do throws(CredentialError) {
-            return try store.read(item).map { (bytes) throws(CredentialError) in try TokenSet(decoding: bytes) }
-        } catch {
+    /// The token set, `nil` for one that is damaged.
+    private static func undamaged<Result>(
+        _ read: () throws(CredentialError) -> Result
+    ) throws(CredentialError) -> Result? {
+        do throws(CredentialError) { return try read() } catch {
             if error.code == .storeDamaged { return nil }
             throw error
         }
+    }
+}
+
+extension RegistryRebuild.Inventory {
+    fileprivate mutating func take(
+        _ set: TokenSet?, of id: String, _ kind: StoreKind, _ isSpent: (Grant, String) -> Bool
+    ) {
+        guard let set, set.account.id == id else { return damaged.append((kind, id)) }
+        copies[id, default: [:]][kind] = (set.account, set.generation)
+        if set.grants.values.contains(where: { isSpent($0, id) }) { spent.append(id) }
     }
 }

@@ -1,28 +1,7 @@
-/// Turns a finished sign-in into an account: a new one, or a known one renewed.
+/// Turns a finished sign-in into an account: a new one, or a known one refreshed.
 package struct SignInService: Sendable {
-    private let repository: TokenSetRepository
-    private let registry: any RegistryStore
-    private let locks: any AccountLocks
-    private let cache: TokenCache
-    private let events: any EventLog
-    private let clock: any WallClock
-    private let random: any RandomSource
-    private let lockWait: Int
-
-    /// Makes a service on its parts; `lockWait` in seconds.
-    package init(
-        repository: TokenSetRepository, registry: any RegistryStore, locks: any AccountLocks, cache: TokenCache,
-        events: any EventLog, clock: any WallClock, random: any RandomSource, lockWait: Int
-    ) {
-        self.repository = repository
-        self.registry = registry
-        self.locks = locks
-        self.cache = cache
-        self.events = events
-        self.clock = clock
-        self.random = random
-        self.lockWait = lockWait
-    }
+    /// What it works on.
+    let accounts: AccountServices
 
     /// What became of a sign-in.
     package struct Outcome: Sendable {
@@ -36,39 +15,57 @@ package struct SignInService: Sendable {
 
     /// Keeps what a sign-in gave.
     ///
-    /// An account of the same registration and subject is renewed, in the store where its secrets are; else a new
+    /// An account of the same registration and subject is refreshed, in the store where its secrets are; else a new
     /// one is made in `store`.
     ///
-    /// - Parameter forceNew: makes a new account even for a known subject.
-    /// - Throws: the errors of the store; then nothing has changed.
+    /// - Parameters:
+    ///   - forceNew: makes a new account even for a known subject.
+    ///   - person: whose sign-in it has to be; `nil` where anybody's will do.
+    /// - Throws: ``ErrorCode/denied`` where somebody else has signed in than was expected; the errors of the store.
+    ///   Then nothing has changed.
     package func keep(
         _ result: SignInResult, of type: AccountType, registration: Registration, policy: String,
-        in group: KeychainGroup, store: StoreKind, forceNew: Bool
+        in group: KeychainGroup, store: StoreKind, forceNew: Bool, for person: ExpectedPerson? = nil
     ) throws(CredentialError) -> Outcome {
-        repository.finishSignIns(in: group, locks: locks)
-        var known = forceNew ? nil : try self.known(result, registration, group)
+        releaseRoom(in: group)
+        try person?.check(result.identity, of: type, in: group)
+        accounts.repository.finishSignIns(in: group, locks: accounts.locks)
+        var known = forceNew ? nil : try self.known(result, registration, group, person)
         var newcomers: (any HeldLock)?
         defer { newcomers?.release() }
-        if known == nil, !forceNew {
+        if known == nil {
             // Two first sign-ins of one person may meet. Who comes second looks again, and finds the other's account.
-            newcomers = try locks.lock(Self.lockOfNewcomers, in: group, seconds: lockWait)
-            known = try self.known(result, registration, group)
+            do throws(CredentialError) {
+                newcomers = try accounts.lock(Self.lockOfNewcomers, in: group)
+            } catch {
+                guard error.code == .lockTimeout else { throw error }
+                let account = newAccount(result, type, registration, store)
+                return try keepForLater(result, policy: policy, of: account, isNew: true, in: group, because: error)
+            }
+            if !forceNew { known = try self.known(result, registration, group, person) }
         }
-        let now = clock.now
+        let now = accounts.clock.now
         let isNew = known == nil
-        var account =
-            known
-            ?? Account(
-                id: random.accountID(), type: type.name, adapter: type.adapter, registration: registration,
-                subject: result.identity.subject, store: store, now: now)
-        let lock = try locks.lock(account.id, in: group, seconds: lockWait)
+        var account = known ?? newAccount(result, type, registration, store)
+        let lock: any HeldLock
+        do throws(CredentialError) {
+            lock = try accounts.lock(account.id, in: group)
+        } catch {
+            return try keepForLater(result, policy: policy, of: account, isNew: isNew, in: group, because: error)
+        }
         defer { lock.release() }
 
-        var set = TokenSet(account: account, journalKey: random.bytes(32))
+        var set = TokenSet(account: account, journalKey: accounts.machine.random.bytes(32))
         if !isNew {
-            if let stored = try repository.readUndamaged(account, in: group) { set = stored }
-            // Between the look at the registry and the lock the account may have been moved.
-            account.store = try repository.place(of: account, in: group)
+            // Between the look at the names and the lock the account may have been moved or labelled.
+            let record = try accounts.records.read(account.id, in: group)
+            if let record { account.adoptRecord(record.account) }
+            if let stored = try accounts.repository.readUndamaged(account, in: group) {
+                set = stored
+            } else {
+                // What is damaged is replaced, whatever it was.
+                set.generation = record?.sealed?.generation ?? 0
+            }
         }
         set.grants[policy] = result.tokens.grant
         set.accessTokens.removeAll { $0.key.policy == policy }
@@ -79,26 +76,65 @@ package struct SignInService: Sendable {
         account.displayName = result.identity.displayName ?? account.displayName
         account.policies = set.grants.keys.filter { !$0.isEmpty }.sorted()
         // A policy that gives no refresh token, as one that resets passwords, says nothing of how long the sign-in
-        // lasts where another policy's can be renewed.
-        let isLasting = set.grants.allSatisfy { $0.key == policy || !$0.value.isRenewable }
-        if result.tokens.grant.isRenewable || isLasting {
+        // lasts where another policy's can be refreshed.
+        let isLasting = set.grants.allSatisfy { $0.key == policy || !$0.value.isRefreshable }
+        if result.tokens.grant.isRefreshable || isLasting {
             account.status = .active
             account.scope = result.tokens.grant.scope
             account.expiresAt = result.tokens.accessToken?.expiresAt
             account.refreshExpiresAt = result.tokens.grant.refreshExpiresAt
         }
+        // What is so from the beginning is no news.
+        _ = account.noteEnding(now: now)
         account.updatedAt = now
         set.account = account
 
+        if isNew { try choose(&set.account, in: group) }
+        account = set.account
+
         let warnings = try save(&set, isNew: isNew, in: group)
-        try list(account, isNew: isNew, in: group)
-        if isNew, account.store == .file { try? repository.forgetJournal(account, in: group) }
-        cache.drop(account.id, in: group)
-        events.append(
+        accounts.cache.drop(account.id, in: group)
+        accounts.events.append(
             AccountEvent(
                 kind: isNew ? .accountAdded : .accountUpdated, time: now, group: group, type: type.name,
                 account: account.id, policy: policy.isEmpty ? nil : policy))
         return Outcome(account: account, isNew: isNew, warnings: warnings)
+    }
+
+    /// Sets room aside for what a sign-in will give, before a person is sent to it.
+    ///
+    /// - Throws: ``ErrorCode/storeUnavailable``.
+    package func reserveRoom(in group: KeychainGroup) throws(CredentialError) {
+        do {
+            try accounts.machine.journal.reserve(Self.room, for: Self.lockOfNewcomers, in: group)
+        } catch {
+            throw CredentialError(
+                .storeUnavailable, "there is no room for a new sign-in, so none was begun: \(error.message)",
+                hint: error.hint, details: error.details)
+        }
+    }
+
+    /// Gives back what ``reserveRoom(in:)`` has set aside.
+    package func releaseRoom(in group: KeychainGroup) {
+        accounts.machine.journal.releaseReserve(for: Self.lockOfNewcomers, in: group)
+    }
+
+    /// How much room that is, in bytes: more than a token set with large tokens takes.
+    private static let room = 256 << 10
+
+    /// Makes the first account of a registration its default, so that it stays that when a second one signs in.
+    private func choose(_ account: inout Account, in group: KeychainGroup) throws(CredentialError) {
+        let index = try accounts.records.index(of: group, .none)
+        switch index.count(of: account.registration) {
+        case 0: account.chosenAt = accounts.clock.now
+        case 1:
+            guard index.chosen(of: account.registration) == nil,
+                let only = index.entries(of: account.registration).first
+            else { return }
+            let now = accounts.clock.now
+            try accounts.records.update(only.id, in: group) { $0.chosenAt = now }
+        default: return
+        }
     }
 
     /// Puts the token set into its store.
@@ -108,48 +144,85 @@ package struct SignInService: Sendable {
         _ set: inout TokenSet, isNew: Bool, in group: KeychainGroup
     ) throws(CredentialError) -> [String] {
         let account = set.account
-        switch try repository.save(&set, in: group) {
+        switch try accounts.repository.save(&set, in: group) {
         case .stored: return []
+        case .unlisted(let failure): return ["the account's record was not updated: \(failure.message)"]
         case .journaled(let failure):
-            // A first sign-in has no older item that could open the journal. The store may have taken it all the
-            // same: where it cannot be removed now, the journal leads the next sign-in there.
-            if isNew {
-                try? repository.remove(account, in: group)
+            // What a keyring has refused, or its person has, is not kept elsewhere. It may have taken it all the same:
+            // where it cannot be removed now, the journal leads the next sign-in there.
+            if isNew, account.store == .secretService {
+                try? accounts.repository.remove(account, in: group)
                 throw failure
             }
-            return ["the \(account.store.shownName) did not take the new tokens: \(failure.message)"]
+            let taker = isNew ? "the next sign-in, or credmgr doctor --fix," : "the next run"
+            return [
+                "the \(account.store.shownName) did not take the new tokens (\(failure.message)); they are kept "
+                    + "encrypted in the journal, and \(taker) puts them there"
+            ]
         case .overtaken:
             throw CredentialError(
                 .temporary, "another process has changed \(account.id) meanwhile", hint: "sign in again")
         }
     }
 
-    /// Puts the account into the registry.
-    private func list(_ account: Account, isNew: Bool, in group: KeychainGroup) throws(CredentialError) {
-        do throws(CredentialError) {
-            try registry.update(group) { (registry) throws(CredentialError) in
-                var entry = account
-                entry.label = registry[id: account.id]?.label
-                entry.leftover = registry[id: account.id]?.leftover
-                registry[id: account.id] = entry
-            }
-        } catch {
-            // Only the journal leads to the secrets of an account that is not listed. It may be listed all the same,
-            // where only making it durable failed.
-            if isNew, let listed = try? registry.read(group), listed[id: account.id] == nil {
-                try? repository.remove(account, in: group)
-            }
-            throw error
+    /// Keeps a sign-in whose account somebody else holds for too long; the next one who gets the lock takes it up.
+    private func keepForLater(
+        _ result: SignInResult, policy: String, of account: Account, isNew: Bool, in group: KeychainGroup,
+        because failure: CredentialError
+    ) throws(CredentialError) -> Outcome {
+        guard failure.code == .lockTimeout else { throw failure }
+        if isNew {
+            var set = TokenSet(account: account, journalKey: accounts.machine.random.bytes(32))
+            set.generation = 1
+            set.grants[policy] = result.tokens.grant
+            set.accessTokens = result.tokens.accessToken.map { [$0] } ?? []
+            set.account.policies = policy.isEmpty ? [] : [policy]
+            set.account.scope = result.tokens.grant.scope
+            set.account.expiresAt = result.tokens.accessToken?.expiresAt
+            set.account.refreshExpiresAt = result.tokens.grant.refreshExpiresAt
+            try accounts.repository.keepSignIn(set, group)
+        } else {
+            try accounts.repository.keepLogin(
+                result.tokens.grant, policy: policy, token: result.tokens.accessToken, of: account, in: group)
         }
+        let taker = isNew ? "the next sign-in, or credmgr doctor --fix," : "the next run"
+        return Outcome(
+            account: account, isNew: isNew,
+            warnings: ["\(failure.message); the sign-in is kept, and \(taker) takes it up"])
     }
 
-    /// The account of the person who has signed in.
+    private func newAccount(
+        _ result: SignInResult, _ type: AccountType, _ registration: Registration, _ store: StoreKind
+    ) -> Account {
+        var account = Account(
+            id: accounts.machine.random.accountID(), type: type.name, adapter: type.adapter,
+            registration: registration, subject: result.identity.subject, store: store, now: accounts.clock.now)
+        account.issuer = result.identity.issuer
+        account.username = result.identity.username
+        account.displayName = result.identity.displayName
+        return account
+    }
+
+    /// The account of the person who has signed in. That there is none is believed only where the index names every
+    /// account.
     private func known(
-        _ result: SignInResult, _ registration: Registration, _ group: KeychainGroup
+        _ result: SignInResult, _ registration: Registration, _ group: KeychainGroup, _ person: ExpectedPerson?
     ) throws(CredentialError) -> Account? {
-        try registry.read(group).accounts(of: registration).first {
-            ConstantTime.equal($0.subject, result.identity.subject)
+        for check in [IndexCheck.none, .ids] {
+            let candidates = try accounts.records.index(of: group, check).entries(
+                of: registration, subject: result.identity.subject)
+            guard let entry = candidates.first(where: { $0.id == person?.accountID }) ?? candidates.first else {
+                continue
+            }
+            do throws(CredentialError) {
+                if let account = try accounts.records.account(entry.id, in: group) { return account }
+            } catch {
+                guard error.code == .storeDamaged else { throw error }
+                // Its person has come back: a new record takes the damaged one's place.
+                _ = try accounts.records.setAside(entry.id, in: group)
+            }
         }
+        return nil
     }
 
     /// The name of the lock that is held while an account is added; no account has it, as their ids are of hexadecimal

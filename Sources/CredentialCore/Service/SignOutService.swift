@@ -1,65 +1,73 @@
-/// Forgets accounts: their secrets first, then the registry's entry, so that no secret is left without one.
+/// Forgets accounts: their secrets first, then their records, so that no secret is left without one.
 package struct SignOutService: Sendable {
-    private let repository: TokenSetRepository
-    private let registry: any RegistryStore
-    private let locks: any AccountLocks
-    private let cache: TokenCache
-    private let events: any EventLog
-    private let clock: any WallClock
-    private let lockWait: Int
-
-    /// Makes a service on its parts; `lockWait` in seconds.
-    package init(
-        repository: TokenSetRepository, registry: any RegistryStore, locks: any AccountLocks, cache: TokenCache,
-        events: any EventLog, clock: any WallClock, lockWait: Int
-    ) {
-        self.repository = repository
-        self.registry = registry
-        self.locks = locks
-        self.cache = cache
-        self.events = events
-        self.clock = clock
-        self.lockWait = lockWait
-    }
+    /// What it works on.
+    let accounts: AccountServices
 
     /// Forgets an account, or one policy of it.
     ///
     /// - Parameters:
     ///   - policy: only the grant of this policy; the account goes with its last one.
-    ///   - beforehand: is given the grants that are about to be forgotten, under the lock, to revoke them.
-    /// - Throws: the errors of the store; then the account is as it was.
+    ///   - beforehand: is given what is about to be forgotten, by its policy, under the lock, to revoke it.
+    /// - Throws: ``ErrorCode/noSuchAccount`` for one that was forgotten already; the errors of the store. Then the account
+    ///   is as it was.
     package func forget(
         _ account: Account, policy: String?, in group: KeychainGroup,
-        beforehand: ([String: Grant]) throws(CredentialError) -> Void
+        beforehand: ([String: RevocableGrant]) throws(CredentialError) -> Void
     ) throws(CredentialError) {
-        let lock = try locks.lock(account.id, in: group, seconds: lockWait)
+        let lock = try accounts.lock(account.id, in: group)
         defer { lock.release() }
-        var set = try repository.readUndamaged(account, in: group)
+        guard try isThere(account, in: group) else {
+            throw CredentialError(.noSuchAccount, "account \(account.id) was forgotten already")
+        }
+        var set = try accounts.repository.readUndamaged(account, in: group)
         let forgotten = set?.grants.filter { policy == nil || $0.key == policy } ?? [:]
         if let policy, forgotten.isEmpty {
             throw CredentialError(.noSuchAccount, "account \(account.id) has no sign-in for policy \(policy)")
         }
-        try beforehand(forgotten)
-        defer { cache.drop(account.id, in: group) }
+        // A refresh token that is used up is sent nowhere, not even to be revoked.
+        let sendable = forgotten.mapValues { grant in
+            var grant = grant
+            if accounts.repository.isSpent(grant, of: account.id, in: group) { grant.refreshToken = nil }
+            return grant
+        }
+        try beforehand(revocable(sendable, set?.accessTokens ?? []))
+        defer { accounts.cache.drop(account.id, in: group) }
         if let policy, set?.grants.count ?? 0 > 1 {
             set?.grants[policy] = nil
             set?.accessTokens.removeAll { $0.key.policy == policy }
             set?.account.policies.removeAll { $0 == policy }
-            if var remaining = set, case .overtaken = try repository.save(&remaining, in: group) {
+            if var remaining = set, case .overtaken = try accounts.repository.save(&remaining, in: group) {
                 throw CredentialError(
                     .temporary, "another process has changed \(account.id) meanwhile", hint: "try again")
             }
-            try repository.forgetPast(of: account, in: group)
-            try registry.update(group) { (registry) throws(CredentialError) in
-                registry[id: account.id]?.policies.removeAll { $0 == policy }
-            }
         } else {
-            try repository.remove(account, in: group)
-            try registry.update(group) { (registry) throws(CredentialError) in registry[id: account.id] = nil }
+            try accounts.repository.remove(account, in: group)
         }
-        events.append(
+        accounts.events.append(
             AccountEvent(
-                kind: .accountRemoved, time: clock.now, group: group, type: account.type, account: account.id,
+                kind: .accountRemoved, time: accounts.clock.now, group: group, type: account.type,
+                account: account.id,
                 policy: policy))
+    }
+
+    /// Grants with the access tokens that were had by each and have not ended; an id token that serves as bearer cannot
+    /// be revoked.
+    private func revocable(_ grants: [String: Grant], _ tokens: [AccessToken]) -> [String: RevocableGrant] {
+        let now = accounts.clock.now
+        let alive = tokens.filter { $0.expiresAt > now && $0.key.bearer == .accessToken }
+        var result: [String: RevocableGrant] = [:]
+        for (policy, grant) in grants {
+            result[policy] = RevocableGrant(
+                grant: grant, accessTokens: alive.filter { $0.key.policy == policy })
+        }
+        return result
+    }
+
+    /// Whether there is a record; one that cannot be read is one, too.
+    private func isThere(_ account: Account, in group: KeychainGroup) throws(CredentialError) -> Bool {
+        do throws(CredentialError) { return try accounts.records.read(account.id, in: group) != nil } catch {
+            if error.code == .storeDamaged { return true }
+            throw error
+        }
     }
 }

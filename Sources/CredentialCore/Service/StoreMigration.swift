@@ -1,27 +1,12 @@
 /// Moves sign-ins from one store to the other, one account at a time and under its lock.
 ///
-/// The registry decides which copy counts, and it changes in one step. Around that step it notes where the other
-/// copy is (``Account/leftover``), so that whatever moment a run is killed at, the next one knows what to remove.
-/// The copy has the generation of the original: should the registry be lost too, the higher generation counts, and
-/// equal ones are the same.
+/// The record decides which copy counts, and it changes in one step. Around that step it notes that the keyring may have
+/// a copy that does not count (``Account/leftover``), so that whatever moment a run is killed at, the next one knows what
+/// to remove. The copy has the generation of the original: should the record be lost too, the higher generation counts,
+/// and equal ones are the same.
 package struct StoreMigration: Sendable {
-    private let repository: TokenSetRepository
-    private let stores: any SecretStores
-    private let registry: any RegistryStore
-    private let locks: any AccountLocks
-    private let lockWait: Int
-
-    /// Makes a migration on its parts; `lockWait` in seconds.
-    package init(
-        repository: TokenSetRepository, stores: any SecretStores, registry: any RegistryStore,
-        locks: any AccountLocks, lockWait: Int
-    ) {
-        self.repository = repository
-        self.stores = stores
-        self.registry = registry
-        self.locks = locks
-        self.lockWait = lockWait
-    }
+    /// What it works on.
+    let accounts: AccountServices
 
     /// What became of an account.
     package enum Outcome: Sendable {
@@ -45,31 +30,24 @@ package struct StoreMigration: Sendable {
     package func move(
         _ account: Account, to target: StoreKind, in group: KeychainGroup
     ) throws(CredentialError) -> Outcome {
-        let lock = try locks.lock(account.id, in: group, seconds: lockWait)
+        let lock = try accounts.lock(account.id, in: group)
         defer { lock.release() }
-        guard let known = try registry.read(group)[id: account.id] else { return .gone }
+        guard let known = try accounts.records.account(account.id, in: group) else { return .gone }
         guard known.store != target else {
-            guard let leftover = known.leftover else { return .alreadyThere }
-            try tidy(known, from: leftover, group)
+            guard known.leftover != nil else { return .alreadyThere }
+            try tidy(known, group)
             return .tidied
         }
-        try note(known, group) { $0.leftover = target }
         do throws(CredentialError) {
-            guard try repository.copy(known, to: target, in: group) else {
-                try tidy(known, from: target, group)
-                return .withoutSecrets
-            }
+            guard try accounts.repository.move(known, to: target, in: group) else { return .withoutSecrets }
         } catch {
             // The error is the news; what cannot be removed now stays noted.
-            try? tidy(known, from: target, group)
+            if target == .secretService { try? accounts.repository.removeCopy(of: known, in: group) }
             throw error
         }
-        try note(known, group) {
-            $0.store = target
-            $0.leftover = known.store
-        }
+        guard target == .file else { return .moved }
         do throws(CredentialError) {
-            try tidy(known, from: known.store, group)
+            try accounts.repository.removeCopy(of: known, in: group)
             return .moved
         } catch {
             return .movedLeavingCopy(error)
@@ -80,10 +58,23 @@ package struct StoreMigration: Sendable {
     ///
     /// - Throws: the errors of the stores and the registry.
     package func tidy(_ account: Account, in group: KeychainGroup) throws(CredentialError) {
-        let lock = try locks.lock(account.id, in: group, seconds: lockWait)
+        let lock = try accounts.lock(account.id, in: group)
         defer { lock.release() }
-        guard let known = try registry.read(group)[id: account.id], let leftover = known.leftover else { return }
-        try tidy(known, from: leftover, group)
+        guard let known = try accounts.records.account(account.id, in: group) else { return }
+        try tidy(known, group)
+    }
+
+    /// Seals the token sets of a group again whose key was replaced, and forgets that key.
+    ///
+    /// - Throws: ``ErrorCode/lockTimeout``; the errors of the stores. What was not sealed again is still opened by the
+    ///   key that was replaced.
+    package func renewSeals(of group: KeychainGroup) throws(CredentialError) {
+        for account in try accounts.records.registry(of: group).accounts where account.store == .file {
+            let lock = try accounts.locks.lock(account.id, in: group, seconds: accounts.lockWait)
+            defer { lock.release() }
+            try accounts.repository.renewSeal(of: account, in: group)
+        }
+        try accounts.stores.vault().forgetReplacedKeys(of: group)
     }
 
     /// Moves a secret of a type. Where both stores have one, the Secret Service's is the one in use, and it stays
@@ -92,11 +83,11 @@ package struct StoreMigration: Sendable {
     /// - Returns: whether there was anything to move.
     /// - Throws: the errors of the stores.
     package func move(_ item: SecretItem, to target: StoreKind) throws(CredentialError) -> Bool {
-        let lock = try locks.lock("store-migration", in: item.group, seconds: lockWait)
+        let lock = try accounts.lock("store-migration", in: item.group)
         defer { lock.release() }
-        let source = try stores.store(target.other)
+        let source = try accounts.stores.store(target.other)
         guard let bytes = try source.read(item) else { return false }
-        let destination = try stores.store(target)
+        let destination = try accounts.stores.store(target)
         let isSuperseded = target == .secretService ? try destination.read(item) != nil : false
         if !isSuperseded {
             try destination.write(bytes, for: item, label: "credmgr: \(item.owner) \(item.kind.rawValue)")
@@ -105,20 +96,12 @@ package struct StoreMigration: Sendable {
         return true
     }
 
-    private func tidy(
-        _ account: Account, from store: StoreKind, _ group: KeychainGroup
-    ) throws(CredentialError) {
-        try repository.removeCopy(of: account, from: store, in: group)
-        try note(account, group) { $0.leftover = nil }
-    }
-
-    private func note(
-        _ account: Account, _ group: KeychainGroup, _ change: (inout Account) -> Void
-    ) throws(CredentialError) {
-        try registry.update(group) { (registry) throws(CredentialError) in
-            guard var entry = registry[id: account.id] else { return }
-            change(&entry)
-            registry[id: account.id] = entry
+    private func tidy(_ account: Account, _ group: KeychainGroup) throws(CredentialError) {
+        guard account.store == .file else {
+            // A move to the keyring was interrupted after it counted there.
+            try accounts.records.update(account.id, in: group) { $0.leftover = nil }
+            return
         }
+        try accounts.repository.removeCopy(of: account, in: group)
     }
 }

@@ -42,11 +42,11 @@ extension TokenService {
         package var token: AccessToken
         /// The newest id token of its policy.
         package var idToken: Secret?
-        /// Whether it was renewed for this request.
+        /// Whether it was refreshed for this request.
         package var refreshed: Bool
         /// What the user should know.
         package var warnings: [String]
-        /// Why it was not renewed although it lives shorter than asked for; the warnings tell of it, too.
+        /// Why it was not refreshed although it lives shorter than asked for; the warnings tell of it, too.
         package var failure: CredentialError?
 
         /// Makes an answer.
@@ -70,15 +70,18 @@ extension TokenService.Request {
         return TokenService.Answer(token: token, idToken: set.grants[key.policy]?.idToken, refreshed: false)
     }
 
-    /// The token that cannot be renewed now but has not ended yet.
+    /// The token that cannot be refreshed now but has not ended yet; none where the caller demands a new one, or one that
+    /// lives longer.
     func stillValid(in set: TokenSet, now: Instant, because error: CredentialError) -> TokenService.Answer? {
-        guard let token = set.accessToken(for: key), Freshness(minimumValidity: 1).allows(token, now: now) else {
+        guard !forceRefresh, !freshness.isDemanded, let token = set.accessToken(for: key),
+            Freshness(minimumValidity: 1).allows(token, now: now)
+        else {
             return nil
         }
         let left = token.expiresAt.seconds(since: now)
         return TokenService.Answer(
             token: token, idToken: set.grants[key.policy]?.idToken, refreshed: false,
-            warnings: ["this token ends in \(left) s; it could not be renewed: \(error.message)"], failure: error)
+            warnings: ["this token ends in \(left) s; it could not be refreshed: \(error.message)"], failure: error)
     }
 
     /// A warning where a new token lives shorter than was asked for.
@@ -90,11 +93,11 @@ extension TokenService.Request {
     }
 
     /// The account can give no token until a person has signed in again.
-    func signInRequired(_ reason: String) -> CredentialError {
+    package func signInRequired(_ reason: String) -> CredentialError {
         CredentialError(
             .signInRequired,
             "\(ForeignText.shown(account.shownName)) (\(account.id)) has to sign in again: \(reason)",
-            hint: loginCommand)
+            hint: login.description)
     }
 
     /// The store has no token set of the account.
@@ -103,13 +106,7 @@ extension TokenService.Request {
     }
 
     /// How to sign in again.
-    var loginCommand: String {
-        let policy = key.policy.isEmpty ? "" : " --policy \(key.policy)"
-        let group = self.group == type.keychainGroup ? "" : " --group \(self.group)"
-        // A scope may have a quote in it (RFC 6749 §3.3).
-        let quoted = loginScope.joined(separator: " ").split(separator: "'", omittingEmptySubsequences: false)
-            .joined(separator: "'\\''")
-        let scope = loginScope.isEmpty ? "" : " --scope '\(quoted)'"
-        return "credmgr login --type \(type.name)\(policy)\(scope)\(group)"
+    package var login: LoginCommandLine {
+        LoginCommandLine(for: account, in: group, as: type, policy: key.policy, scope: loginScope)
     }
 }

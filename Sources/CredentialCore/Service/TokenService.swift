@@ -6,27 +6,10 @@
 ///
 /// The cache is filled under the lock only: a sign-out, which holds it too, then leaves nothing behind.
 package struct TokenService: Sendable {
-    private let repository: TokenSetRepository
-    private let locks: any AccountLocks
-    private let renewer: any TokenRenewer
-    private let cache: TokenCache
-    private let clock: any WallClock
-    private let lockWait: Int
-
-    /// Makes a service.
-    ///
-    /// - Parameter lockWait: how long to wait for a peer's refresh, in seconds.
-    package init(
-        repository: TokenSetRepository, locks: any AccountLocks, renewer: any TokenRenewer, cache: TokenCache,
-        clock: any WallClock, lockWait: Int
-    ) {
-        self.repository = repository
-        self.locks = locks
-        self.renewer = renewer
-        self.cache = cache
-        self.clock = clock
-        self.lockWait = lockWait
-    }
+    /// What it works on.
+    let accounts: AccountServices
+    /// Who refreshes.
+    let refresher: any TokenRefresher
 
     /// Gives a token.
     ///
@@ -35,24 +18,24 @@ package struct TokenService: Sendable {
     package func token(_ request: Request) throws(CredentialError) -> Answer {
         let free: (any HeldLock)?
         do throws(CredentialError) {
-            free = try locks.tryLock(request.account.id, in: request.group)
+            free = try accounts.locks.tryLock(request.account.id, in: request.group)
         } catch {
             // Nothing is refreshed where locks do not work. What is fresh needs none.
             guard !request.forceRefresh, let set = try? read(request),
-                let answer = request.fresh(in: set, now: clock.now)
+                let answer = request.fresh(in: set, now: accounts.clock.now)
             else { throw error }
             return answer
         }
         if let free { return try answer(request, holding: free, sinceSeeing: nil) }
         // A peer is at work. What is still good needs no waiting for it.
         let seen = try read(request)
-        if !request.forceRefresh, let answer = request.fresh(in: seen, now: clock.now) { return answer }
+        if !request.forceRefresh, let answer = request.fresh(in: seen, now: accounts.clock.now) { return answer }
         let lock: any HeldLock
         do throws(CredentialError) {
-            lock = try locks.lock(request.account.id, in: request.group, seconds: lockWait)
+            lock = try accounts.lock(request.account.id, in: request.group)
         } catch {
-            guard error.isTransient, !request.forceRefresh,
-                let answer = request.stillValid(in: seen, now: clock.now, because: error)
+            guard error.isTransient,
+                let answer = request.stillValid(in: seen, now: accounts.clock.now, because: error)
             else { throw error }
             return answer
         }
@@ -64,46 +47,48 @@ package struct TokenService: Sendable {
         _ request: Request, holding lock: any HeldLock, sinceSeeing seen: TokenSet?
     ) throws(CredentialError) -> Answer {
         defer { lock.release() }
-        if seen != nil || !needsRenewal(request), let answer = try stored(request, sinceSeeing: seen) {
+        if seen != nil || !needsRefresh(request), let answer = try stored(request, sinceSeeing: seen) {
             return answer
         }
         do throws(CredentialError) {
-            return try renewer.renew(request, holding: lock)
+            return try refresher.refresh(request, holding: lock)
         } catch {
             guard error.isTransient, let set = try? read(request),
-                let answer = request.stillValid(in: set, now: clock.now, because: error)
+                let answer = request.stillValid(in: set, now: accounts.clock.now, because: error)
             else { throw error }
             return answer
         }
     }
 
     /// Whether it is clear without a look into the store that a new token is needed. Opening a keyring takes longer
-    /// than all else that is done here, and the renewer, which may be another process, reads it anyway. The encrypted
+    /// than all else that is done here, and the refresher, which may be another process, reads it anyway. The encrypted
     /// file is opened here first, as that may need a passphrase.
-    private func needsRenewal(_ request: Request) -> Bool {
+    private func needsRefresh(_ request: Request) -> Bool {
         guard request.account.store == .secretService else { return false }
         guard !request.forceRefresh, let end = request.account.expiresAt else { return request.forceRefresh }
-        return end.seconds(since: clock.now) < max(1, request.freshness.minimumValidity ?? 0)
+        return end.seconds(since: accounts.clock.now) < max(1, request.freshness.minimumValidity ?? 0)
     }
 
     /// What the store has for the request, read under the lock: a fresh token, or the one that a peer obtained while
     /// this process waited for the lock, which is as new as a refresh of our own would be.
     private func stored(_ request: Request, sinceSeeing seen: TokenSet?) throws(CredentialError) -> Answer? {
-        guard let set = try repository.read(request.account, in: request.group, isLocked: true) else { return nil }
-        if !request.forceRefresh, let answer = request.fresh(in: set, now: clock.now) {
-            cache.keep(answer.token, of: request.account.id, in: request.group, now: clock.now)
+        guard let set = try accounts.repository.read(request.account, in: request.group, isLocked: true) else {
+            return nil
+        }
+        if !request.forceRefresh, let answer = request.fresh(in: set, now: accounts.clock.now) {
+            accounts.cache.keep(answer.token, of: request.account.id, in: request.group, now: accounts.clock.now)
             return answer
         }
         guard let seen, let token = set.accessToken(for: request.key), seen.accessToken(for: request.key) != token,
-            Freshness().allows(token, now: clock.now)
+            Freshness().allows(token, now: accounts.clock.now)
         else { return nil }
         return Answer(
             token: token, idToken: set.grants[request.key.policy]?.idToken, refreshed: false,
-            warnings: request.shortLife(of: token, now: clock.now))
+            warnings: request.shortLife(of: token, now: accounts.clock.now))
     }
 
     private func read(_ request: Request) throws(CredentialError) -> TokenSet {
-        guard let set = try repository.read(request.account, in: request.group, isLocked: false) else {
+        guard let set = try accounts.repository.read(request.account, in: request.group, isLocked: false) else {
             throw request.secretsAreGone
         }
         return set

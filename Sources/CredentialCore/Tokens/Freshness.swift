@@ -6,9 +6,19 @@ package struct Freshness: Sendable, Hashable {
     /// The seconds asked for; `nil` for the default: the smaller of 60 s and a fifth of the token's lifetime, so
     /// that short-lived tokens are still cached.
     package var minimumValidity: Int64?
+    /// Whether it was asked for with this call: then a token that lives shorter will not do where the refresh fails.
+    package var isDemanded: Bool
 
     /// Makes a rule.
-    package init(minimumValidity: Int64? = nil) { self.minimumValidity = minimumValidity }
+    package init(minimumValidity: Int64? = nil, isDemanded: Bool = false) {
+        self.minimumValidity = minimumValidity
+        self.isDemanded = isDemanded
+    }
+
+    /// The seconds that a call demands, else those that are configured, else the default.
+    package init(demanded: Int64?, configured: Int64?) {
+        self.init(minimumValidity: demanded ?? configured, isDemanded: demanded != nil)
+    }
 
     /// Whether `token` may be given out at `now`.
     ///
@@ -20,9 +30,10 @@ package struct Freshness: Sendable, Hashable {
         return token.expiresAt.seconds(since: now) >= margin(lifetime: lifetime)
     }
 
-    /// The seconds that a token of `lifetime` must still be valid.
+    /// The seconds that a token of `lifetime` must still be valid: at least one, for at its end it is of no use,
+    /// however short its life or small the wish.
     package func margin(lifetime: Int64) -> Int64 {
-        minimumValidity ?? min(Self.standardMargin, lifetime / 5)
+        max(1, minimumValidity ?? min(Self.standardMargin, lifetime / 5))
     }
 
     private static let clockTolerance: Int64 = 300

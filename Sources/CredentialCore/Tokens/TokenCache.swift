@@ -1,56 +1,75 @@
 import StrictJSON
 
-/// Access tokens in the kernel's keyring: the memory between two calls, in place of a daemon.
+/// Access tokens kept for the moment: the memory between two calls, in place of a daemon.
 ///
-/// An entry is named by everything that shapes the token, so two requests that differ in a scope never share one.
+/// An entry is named by everything that shapes the token, so two requests that differ in a scope never share one. It
+/// counts only while the account's record is the one that it was made from, so that a sign-out, wherever it happens,
+/// is seen at once.
 package struct TokenCache: Sendable {
     private let cache: any AccessTokenCache
-    /// Tells apart the data folders of one user, which share the user's keyring.
-    private let home: String
+    private let files: any FileStates
+    private let answers: AnswerFiles
 
-    /// Makes a cache for the data folder `home`.
-    package init(_ cache: any AccessTokenCache, home: String) {
+    /// Makes a cache for the accounts of a data folder, `$XDG_DATA_HOME/credmgr`.
+    package init(_ cache: any AccessTokenCache, files: any FileStates, dataFolder: String) {
         self.cache = cache
-        self.home = home
+        self.files = files
+        answers = AnswerFiles(dataFolder: dataFolder)
     }
 
-    /// The entry's name.
-    package func name(of key: TokenRequestKey, account: String, group: KeychainGroup) -> String {
-        prefix(account, group) + JSONValue.object(key.json).text()
+    /// The token that is kept for a key, whether fresh or not.
+    package func token(for key: TokenRequestKey, of account: String, in group: KeychainGroup) -> AccessToken? {
+        token(key, named: Self.text(of: key), of: account, in: group.name)
     }
 
-    /// The token under `name`, whether fresh or not.
-    package func token(named name: String) -> AccessToken? {
-        cache.read(name).flatMap { try? JSONValue.parse($0) }?.object.flatMap(AccessToken.init(json:))
+    /// The same where only the text of the key is known: ``text(of:)``.
+    ///
+    /// - Parameter key: what the token says of itself.
+    package func token(
+        _ key: TokenRequestKey, named text: String, of account: String, in group: String
+    ) -> AccessToken? {
+        guard let bytes = cache.read(name(text, account, group)) else { return nil }
+        var reader = EntryReader(bytes)
+        guard let ties = FileTies(&reader), ties.hold(files), let token = reader.string(),
+            let type = reader.string(), let issuedAt = reader.integer(), let expiresAt = reader.integer(),
+            let count = reader.integer(), (0...1_000).contains(count)
+        else { return nil }
+        var scope: [String] = []
+        for _ in 0..<count {
+            guard let word = reader.string() else { return nil }
+            scope.append(word)
+        }
+        guard reader.isAtEnd else { return nil }
+        return AccessToken(
+            key: key, token: Secret(token), tokenType: type, issuedAt: Instant(epochSeconds: issuedAt),
+            expiresAt: Instant(epochSeconds: expiresAt), scope: scope)
     }
 
-    /// Keeps a token until it ends.
+    /// A key as it stands in the name of an entry.
+    package static func text(of key: TokenRequestKey) -> String { JSONValue.object(key.json).text() }
+
+    /// Keeps a token until it ends. The caller holds the account's lock, and the record is written already.
     package func keep(_ token: AccessToken, of account: String, in group: KeychainGroup, now: Instant) {
+        let ties = FileTies(answers.record(of: account, in: group.name), files)
         let seconds = token.expiresAt.seconds(since: now)
-        guard seconds > 0 else { return }
-        cache.write(
-            JSONValue.object(token.json).bytes(), name: name(of: token.key, account: account, group: group),
-            seconds: seconds)
+        guard seconds > 0, ties.areThere else { return }
+        var writer = EntryWriter()
+        ties.write(to: &writer)
+        writer.put(token.token.reveal())
+        writer.put(token.tokenType)
+        writer.put(token.issuedAt.epochSeconds)
+        writer.put(token.expiresAt.epochSeconds)
+        writer.put(Int64(token.scope.count))
+        for word in token.scope { writer.put(word) }
+        cache.write(writer.bytes, name: name(Self.text(of: token.key), account, group.name), seconds: seconds)
     }
 
-    /// Keeps a renewed token; what it replaces is gone.
-    package func replace(_ token: AccessToken, of account: String, in group: KeychainGroup, now: Instant) {
-        keep(token, of: account, in: group, now: now)
-    }
-
-    /// Drops every token of an account, and what earlier calls found out about any.
+    /// Drops every token of an account.
     package func drop(_ account: String, in group: KeychainGroup) {
-        cache.removeAll(prefix: prefix(account, group))
-        cache.removeAll(prefix: memoPrefix)
+        cache.removeAll(ofOwner: name("", account, group.name))
     }
 
-    /// What the names of memos begin with; no group's entry begins so, for an account's id holds no slash.
-    package var memoPrefix: String { "\(home)\nmemo\n/" }
-
-    /// Drops every token of this data folder.
-    package func dropAll() { cache.removeAll(prefix: "\(home)\n") }
-
-    private func prefix(_ account: String, _ group: KeychainGroup) -> String {
-        "\(home)\n\(group.name)\n\(account)\n"
+    private func name(_ key: String, _ account: String, _ group: String) -> CacheEntryName {
+        .token(dataFolder: answers.dataFolder, group: group, account: account, key: key)
     }
 }

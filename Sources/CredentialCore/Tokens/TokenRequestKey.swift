@@ -28,4 +28,20 @@ public struct TokenRequestKey: Sendable, Hashable {
         self.parameters = parameters
         self.bearer = bearer
     }
+
+    /// Makes the key of a token that is asked for under a type: whoever asks, and whoever keeps an answer, has it from
+    /// here.
+    ///
+    /// - Parameters:
+    ///   - policy: canonical (``CredentialAdapter/policy(_:of:)``).
+    ///   - scope: what is really sent (``CredentialAdapter/effectiveScope(_:of:)``).
+    ///   - resource: in place of the type's own.
+    ///   - audience: in place of the type's own.
+    public init(
+        under type: AccountType, policy: String, scope: [String], resource: String? = nil, audience: String? = nil
+    ) {
+        self.init(
+            policy: policy, scope: scope, resource: resource ?? type.resource, audience: audience ?? type.audience,
+            parameters: type.tokenShape, bearer: type.bearer)
+    }
 }

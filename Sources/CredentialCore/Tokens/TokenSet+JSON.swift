@@ -29,6 +29,7 @@ extension TokenSet {
         for (policy, grant) in self.grants.sorted(by: { $0.key < $1.key }) { grants[policy] = .object(grant.json) }
         object["grants"] = .object(grants)
         object["access_tokens"] = .array(accessTokens.map { .object($0.json) })
+        if !userData.isEmpty { object["user_data"] = .object(userData) }
         return object
     }
 
@@ -57,15 +58,22 @@ extension TokenSet {
             }
             self.accessTokens.append(token)
         }
+        userData = object["user_data"]?.object ?? JSONObject()
     }
 
     private static func damaged(_ reason: String) -> CredentialError {
         CredentialError(.storeDamaged, "the stored token set cannot be used: \(reason)", hint: "credmgr doctor")
     }
 
-    /// The token for `key`, if the record has one.
+    /// The token for `key`, if the record has one: asked for by it, or granted exactly its scopes.
     package func accessToken(for key: TokenRequestKey) -> AccessToken? {
-        accessTokens.last { $0.key == key }
+        if let token = accessTokens.last(where: { $0.key == key }) { return token }
+        return accessTokens.last { token in
+            guard token.scope.count == key.scope.count, token.scope.sorted() == key.scope else { return false }
+            var granted = token.key
+            granted.scope = key.scope
+            return granted == key
+        }
     }
 
     /// Puts a token in the place of the one with the same key, and drops what has ended by `now`.

@@ -14,6 +14,8 @@ public struct TokenSet: Sendable, Hashable {
     public var grants: [String: Grant]
     /// Access tokens, the newest last; one per ``TokenRequestKey``.
     public var accessTokens: [AccessToken]
+    /// What programs keep of their own beside the account, kept through sign-ins and refreshes: NXOAuth2's `userData`.
+    public var userData = JSONObject()
 
     /// Makes the record of a new account.
     public init(account: Account, journalKey: [UInt8]) {
@@ -37,7 +39,7 @@ public struct Grant: Sendable, Hashable {
     public var idToken: Secret?
     /// The scopes granted.
     public var scope: [String]
-    /// When it was obtained or renewed.
+    /// When it was obtained or refreshed.
     public var obtainedAt: Instant
     /// Why the provider takes it no more; `nil` while nothing speaks against it.
     public var lostReason: String?
@@ -52,8 +54,8 @@ public struct Grant: Sendable, Hashable {
         adapterState = JSONObject()
     }
 
-    /// Whether it can be renewed without a person.
-    public var isRenewable: Bool {
+    /// Whether it can be refreshed without a person.
+    public var isRefreshable: Bool {
         lostReason == nil && (refreshToken != nil || flow == .clientCredentials || flow == .jwtBearer)
     }
 }

@@ -1,14 +1,15 @@
 extension TokenSetRepository {
-    /// Finishes first sign-ins that ended between the store and the registry: killed there, or told of a failure by a
-    /// store that had taken the secrets all the same. The journal still has their records.
+    /// Finishes first sign-ins that ended before their record was written: killed there, or told of a failure by a
+    /// store. The journal still has them.
     ///
-    /// An account whose secrets are in a store is listed; the record of one whose secrets are in none goes. Whatever
-    /// cannot be found out now is left to the next sign-in.
-    func finishSignIns(in group: KeychainGroup, locks: any AccountLocks) {
-        guard let recorded = try? journal.accounts(in: group), !recorded.isEmpty,
-            let registry = try? registry.read(group)
+    /// An account whose secrets are in the keyring, or in the journal itself, gets its record; what is of no use to
+    /// anybody goes. Whatever cannot be found out now is left to the next sign-in.
+    package func finishSignIns(in group: KeychainGroup, locks: any AccountLocks) {
+        guard let journaled = try? journal.accounts(in: group), !journaled.isEmpty,
+            let index = try? records.index(of: group, .none)
         else { return }
-        for id in recorded where registry[id: id] == nil {
+        let known = Set(index.ids)
+        for id in journaled where !known.contains(Self.account(ofLogin: id) ?? id) {
             // Whoever holds the lock is still at it.
             guard let lock = try? locks.tryLock(id, in: group) else { continue }
             defer { lock.release() }
@@ -17,18 +18,28 @@ extension TokenSetRepository {
     }
 
     private func finishSignIn(_ id: String, in group: KeychainGroup) throws(CredentialError) {
+        // The index may have been behind.
+        guard try records.read(id, in: group) == nil else { return }
         // The mark of a pending sign-in is no sealed record, but a byte.
-        guard let record = try journal.read(id, in: group), record.count > 1 else { return }
-        for kind in StoreKind.allCases {
-            let item = SecretItem(group: group, owner: id, kind: .tokenSet)
-            guard let bytes = try stores.store(kind).read(item) else { continue }
-            var account = try TokenSet(decoding: bytes).account
-            guard account.id == id else { return }
-            account.store = kind
-            return try registry.update(group) { (registry) throws(CredentialError) in
-                if registry[id: id] == nil { registry.accounts.append(account) }
+        guard let kept = try journal.read(id, in: group), kept.count > 1 else { return }
+        let item = SecretItem(group: group, owner: id, kind: .tokenSet)
+        if let record = try? AccountRecord(kept, of: id, in: group), let sealed = record.sealed {
+            let bytes = try stores.vault().open(sealed, of: id, in: group)
+            var new = AccountRecord(group: group, account: record.account, sealed: sealed)
+            if record.account.store == .secretService {
+                let store = try stores.store(.secretService)
+                try store.write(bytes, for: item, label: "credmgr: \(record.account.type)")
+                new.sealed = nil
             }
+            if case .done = try records.write(new, expecting: nil) { try journal.remove(id, in: group) }
+            return
         }
-        try journal.remove(id, in: group)
+        guard let bytes = try stores.store(.secretService).read(item) else {
+            return try journal.remove(id, in: group)
+        }
+        var account = try TokenSet(decoding: bytes).account
+        guard account.id == id else { return }
+        account.store = .secretService
+        _ = try records.write(AccountRecord(group: group, account: account), expecting: nil)
     }
 }

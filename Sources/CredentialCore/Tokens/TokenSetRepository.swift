@@ -1,81 +1,105 @@
-/// Token sets in their account's store, with the journal that carries a generation over a store that fails.
+/// Token sets of accounts: sealed in the account's record, or in the keyring beside it, with the journal that carries a
+/// generation over a store that fails.
 ///
-/// Of each account one store is authoritative. The Secret Service acknowledges writes that it may still lose
-/// (KWallet for seconds, any of them at a power cut), so a generation on its way there is also kept sealed beside
-/// the registry until a later run has read it back; the encrypted file is durable by itself, so it is journaled only
-/// when writing it fails. The first generation is always journaled: until the registry lists the account, nothing else
-/// leads to it.
+/// The record says which of both counts. The Secret Service acknowledges writes that it may still lose (KWallet for
+/// seconds, any of them at a power cut), so a generation on its way there is also kept sealed in the journal until a
+/// later run has read it back. A record is durable by itself, so a generation is journaled only when its record could
+/// not be written.
 package struct TokenSetRepository: Sendable {
     let stores: any SecretStores
     let journal: any GenerationJournal
-    let registry: any RegistryStore
+    let records: any AccountRecords
+    let spent: any SpentTokens
     private let cryptography: any Cryptography
     private let random: any RandomSource
 
-    /// Makes a repository on its parts.
-    package init(
-        stores: any SecretStores, journal: any GenerationJournal, registry: any RegistryStore,
-        cryptography: any Cryptography, random: any RandomSource
-    ) {
+    /// Makes a repository of the token sets in `stores`.
+    init(_ machine: MachinePorts, _ stores: any SecretStores) {
         self.stores = stores
-        self.journal = journal
-        self.registry = registry
-        self.cryptography = cryptography
-        self.random = random
+        journal = machine.journal
+        records = machine.records
+        spent = machine.spent
+        cryptography = machine.cryptography
+        random = machine.random
     }
 
     /// How a token set was kept.
     package enum Outcome: Sendable {
-        /// In its store, read back.
+        /// In its store, read back, and its facts in the record.
         case stored
+        /// In its store, read back; the record still has the facts of before.
+        case unlisted(CredentialError)
         /// Sealed in the journal, because the store failed as told; the next run puts it into the store.
         case journaled(CredentialError)
         /// Not at all: the store holds this newer generation by now, or nothing any more.
         case overtaken(TokenSet?)
     }
 
+    // MARK: Reading
+
     /// The newest generation of an account's token set: the store's, or the journal's where the store fell behind.
     ///
     /// - Parameter isLocked: whether the caller holds the account's lock. Only then is anything tidied up.
     /// - Returns: `nil` when the store has no such item.
-    /// - Throws: the errors of ``SecretStore/read(_:)``.
+    /// - Throws: the errors of ``SecretStore/read(_:)`` and ``AccountRecords/read(_:in:)``.
     package func read(
         _ account: Account, in group: KeychainGroup, isLocked: Bool
     ) throws(CredentialError) -> TokenSet? {
-        // The caller may have looked at the registry before a migration moved the account. Under the lock only the
-        // registry's word of now counts; without it an old copy is as good as the new one, but its absence is not.
-        var account = account
-        if isLocked { account.store = try place(of: account, in: group) }
-        if let set = try readListed(account, in: group, isLocked: isLocked) { return set }
-        guard !isLocked else { return nil }
-        let place = try place(of: account, in: group)
-        guard place != account.store else { return nil }
-        account.store = place
-        return try readListed(account, in: group, isLocked: false)
+        guard let record = try records.read(account.id, in: group) else { return nil }
+        do throws(CredentialError) {
+            if let set = try read(record, isLocked: isLocked) { return set }
+        } catch {
+            // What a migration moves away while it is read is an error of the store it was in: the other has it.
+            guard !isLocked, let now = try records.read(account.id, in: group),
+                now.account.store != record.account.store
+            else { throw error }
+        }
+        guard !isLocked, let now = try records.read(account.id, in: group),
+            now.account.store != record.account.store
+        else { return nil }
+        return try read(now, isLocked: false)
     }
 
-    /// As ``read(_:in:isLocked:)``, of an account as the registry has it now.
-    func readListed(
-        _ account: Account, in group: KeychainGroup, isLocked: Bool
-    ) throws(CredentialError) -> TokenSet? {
-        let place = account.store
-        guard let bytes = try stores.store(place).read(item(account, group)) else { return nil }
-        var stored = try TokenSet(decoding: bytes)
-        stored.account.store = place
-        guard let sealed = try journal.read(account.id, in: group) else { return stored }
-        guard var journaled = try open(sealed, key: stored.journalKey, account.id, group),
-            journaled.generation > stored.generation
+    /// As ``read(_:in:isLocked:)``, by a record that was just read.
+    func read(_ record: AccountRecord, isLocked: Bool) throws(CredentialError) -> TokenSet? {
+        guard let set = try readJournaled(record, isLocked: isLocked) else { return nil }
+        return isLocked ? try takeUpLogin(set, in: record.group) : set
+    }
+
+    private func readJournaled(_ record: AccountRecord, isLocked: Bool) throws(CredentialError) -> TokenSet? {
+        let id = record.account.id, group = record.group
+        guard let set = try stored(record) else { return nil }
+        guard let sealed = try journal.read(id, in: group) else { return set }
+        guard var journaled = try open(sealed, key: set.journalKey, id, group),
+            journaled.generation > set.generation
         else {
-            if isLocked { try journal.remove(account.id, in: group) }
-            return stored
+            if isLocked { try journal.remove(id, in: group) }
+            return set
         }
-        journaled.account.store = place
-        if isLocked {
-            let store = try stores.store(place)
-            // The journal stays until a later run has read this generation from the store.
-            try? store.write(journaled.encoded(), for: item(account, group), label: label(journaled.account))
-        }
+        journaled.account.adoptRecord(record.account)
+        // The journal stays until a later run has read this generation from the store.
+        if isLocked { _ = try? put(journaled, over: record) }
         return journaled
+    }
+
+    /// What the store of a record has, without the journal.
+    private func stored(_ record: AccountRecord) throws(CredentialError) -> TokenSet? {
+        let id = record.account.id, group = record.group
+        let bytes: [UInt8]
+        switch record.account.store {
+        case .file:
+            guard let sealed = record.sealed else { return nil }
+            bytes = try stores.vault().open(sealed, of: id, in: group)
+        case .secretService:
+            guard let item = try stores.store(.secretService).read(item(id, group)) else { return nil }
+            bytes = item
+        }
+        var set = try TokenSet(decoding: bytes)
+        guard set.account.id == id, record.sealed == nil || record.sealed?.generation == set.generation else {
+            throw CredentialError(.storeDamaged, "the token set of \(id) is that of \(set.account.id)")
+        }
+        set.account.adoptRecord(record.account)
+        return set
     }
 
     /// As ``read(_:in:isLocked:)`` under the lock, for those who replace or remove what is there: a damaged item counts
@@ -88,6 +112,8 @@ package struct TokenSetRepository: Sendable {
             throw error
         }
     }
+
+    // MARK: Writing
 
     /// Sets room aside for the next generation of a token set in the journal, so that a full disk is noticed before
     /// a refresh token is used up, not after. ``save(_:in:)`` gives back what it does not need.
@@ -109,19 +135,20 @@ package struct TokenSetRepository: Sendable {
         journal.releaseReserve(for: set.account.id, in: group)
     }
 
-    /// Keeps the next generation of a token set, unless the store holds another one than `set` was made from. The
-    /// caller holds the account's lock: that check is for the day when a lock did not work.
+    /// Keeps the next generation of a token set and the facts in its record, unless the store holds another generation
+    /// than `set` was made from. The caller holds the account's lock: that check is for the day when a lock did not
+    /// work.
     ///
     /// - Throws: ``ErrorCode/storeUnavailable`` when neither the store nor the journal took it.
     package func save(_ set: inout TokenSet, in group: KeychainGroup) throws(CredentialError) -> Outcome {
-        let account = set.account
-        defer { journal.releaseReserve(for: account.id, in: group) }
-        let store = try stores.store(account.store)
+        let id = set.account.id
+        defer { journal.releaseReserve(for: id, in: group) }
+        var record: AccountRecord?
         do throws(CredentialError) {
-            if let bytes = try store.read(item(account, group)) {
-                if let stored = try? TokenSet(decoding: bytes), stored.generation > set.generation {
-                    return .overtaken(stored)
-                }
+            record = try records.read(id, in: group)
+            if let record {
+                let newest = try storedGeneration(record)
+                if newest > set.generation { return .overtaken(try newer(record, newest)) }
             } else if set.generation > 0 {
                 return .overtaken(nil)
             }
@@ -129,93 +156,208 @@ package struct TokenSetRepository: Sendable {
             // A store that cannot be read now will not take a write either; then the journal gets it.
         }
         set.generation += 1
+        let isNew = set.generation == 1 && record == nil
         var journalFailure: CredentialError?
-        if account.store == .secretService || set.generation == 1 {
+        if set.account.store == .secretService {
             do throws(CredentialError) { try writeJournal(set, group) } catch { journalFailure = error }
         }
         do throws(CredentialError) {
-            try store.write(set.encoded(), for: item(account, group), label: label(account))
-            return .stored
-        } catch {
-            if account.store != .secretService, set.generation > 1 {
-                do throws(CredentialError) { try writeJournal(set, group) } catch { journalFailure = error }
+            guard let before = record ?? (isNew ? AccountRecord(group: group, account: set.account) : nil) else {
+                throw CredentialError(.storeUnavailable, "the record of \(id) cannot be read")
             }
+            switch try put(set, over: before) {
+            case .overtaken: return .overtaken(nil)
+            case let outcome: return outcome
+            }
+        } catch {
+            do throws(CredentialError) {
+                if isNew, set.account.store == .file {
+                    try keepSignIn(set, group)
+                } else if set.account.store == .file {
+                    try writeJournal(set, group)
+                }
+            } catch { journalFailure = error }
             guard let journalFailure else { return .journaled(error) }
             throw CredentialError(
-                .storeUnavailable, "the new tokens of \(account.id) could not be kept: \(error.message)",
+                .storeUnavailable, "the new tokens of \(id) could not be kept: \(error.message)",
                 hint: error.hint ?? "credmgr doctor", details: error.details + [journalFailure.message])
         }
     }
 
-    /// Forgets an account's token set. The caller holds the account's lock.
+    /// Puts a token set where its record says, and its facts into the record.
     ///
-    /// - Throws: the errors of ``SecretStore/remove(_:)``.
-    package func remove(_ account: Account, in group: KeychainGroup) throws(CredentialError) {
-        // The copy that does not count goes first: as long as that fails, the account is as it was.
-        if let leftover = try registry.read(group)[id: account.id]?.leftover {
-            try removeCopy(of: account, from: leftover, in: group)
+    /// - Throws: the errors of the store.
+    private func put(_ set: TokenSet, over before: AccountRecord) throws(CredentialError) -> Outcome {
+        let id = set.account.id, group = before.group
+        if set.account.store == .secretService {
+            try stores.store(.secretService).write(
+                set.encoded(), for: item(id, group), label: label(set.account))
         }
-        try stores.store(try place(of: account, in: group)).remove(item(account, group))
-        try journal.remove(account.id, in: group)
+        var record = before
+        do throws(CredentialError) {
+            for _ in 0..<16 {
+                let listed = record.account
+                record.account = set.account
+                if record.generation > 0 { record.account.adoptNames(listed) }
+                if set.account.store == .file {
+                    record.sealed = try stores.vault().seal(
+                        set.encoded(), of: id, generation: set.generation, in: group)
+                }
+                switch try records.write(record, expecting: record.generation > 0 ? record.generation : nil) {
+                case .done: return .stored
+                case .unknown(let error): throw error
+                case .overtaken:
+                    // A label, or the choice of the default, has changed the record meanwhile.
+                    guard before.generation > 0, let now = try records.read(id, in: group),
+                        now.sealed?.generation ?? 0 < set.generation
+                    else { return .overtaken(nil) }
+                    record = now
+                }
+            }
+            throw CredentialError(
+                .temporary, "others have been changing the record of \(id) all the time", hint: "try again")
+        } catch {
+            // The tokens are safe in the keyring; the record only mirrors their facts. Of a new account it is all that
+            // leads to them.
+            if set.account.store == .secretService, before.generation > 0 { return .unlisted(error) }
+            throw error
+        }
     }
 
-    /// Drops what the account's store keeps of the past, where tokens that were forgotten still stand.
-    ///
-    /// - Throws: the errors of ``SecretStore/forgetPast(of:)``.
-    package func forgetPast(of account: Account, in group: KeychainGroup) throws(CredentialError) {
-        try stores.store(try place(of: account, in: group)).forgetPast(of: group)
+    /// The generation that the store of a record has; 0 for a damaged one, which is replaced. A record says it without
+    /// being opened.
+    private func storedGeneration(_ record: AccountRecord) throws(CredentialError) -> Int64 {
+        if record.account.store == .file { return record.sealed?.generation ?? 0 }
+        do throws(CredentialError) { return try stored(record)?.generation ?? 0 } catch {
+            if error.code == .storeDamaged { return 0 }
+            throw error
+        }
     }
 
-    /// Drops what the journal keeps for an account.
+    /// What has overtaken a writer; where it cannot be read, that it is there.
+    private func newer(_ record: AccountRecord, _ generation: Int64) throws(CredentialError) -> TokenSet {
+        do throws(CredentialError) { if let set = try stored(record) { return set } } catch {
+            guard error.code == .storeDamaged || error.code == .storeLocked else { throw error }
+        }
+        var set = TokenSet(account: record.account, journalKey: [])
+        set.generation = generation
+        return set
+    }
+
+    /// Forgets an account: its token set first, then its record, so that no secret is left without one. The caller holds
+    /// the account's lock.
     ///
-    /// - Throws: ``ErrorCode/inputOutput``.
-    package func forgetJournal(_ account: Account, in group: KeychainGroup) throws(CredentialError) {
+    /// - Throws: the errors of ``SecretStore/remove(_:)`` and ``AccountRecords/remove(_:in:expecting:)``.
+    package func remove(_ account: Account, in group: KeychainGroup) throws(CredentialError) {
+        let record = try recordToRemove(account, in: group)
+        // The copy that does not count goes first: as long as that fails, the account is as it was.
+        if account.store == .secretService || record?.account.store == .secretService
+            || record?.account.leftover == .secretService
+        {
+            try stores.store(.secretService).remove(item(account.id, group))
+        }
         try journal.remove(account.id, in: group)
+        try journal.remove(Self.loginName(account.id), in: group)
+        var current = record
+        while let now = current {
+            switch try records.remove(account.id, in: group, expecting: now.generation) {
+            case .done: current = nil
+            case .unknown(let error): throw error
+            case .overtaken: current = try records.read(account.id, in: group)
+            }
+        }
+        spent.removeAll(of: account.id, in: group)
+    }
+
+    /// A damaged record goes, too; where it lies then, nothing looks for an account.
+    private func recordToRemove(
+        _ account: Account, in group: KeychainGroup
+    ) throws(CredentialError) -> AccountRecord? {
+        do throws(CredentialError) { return try records.read(account.id, in: group) } catch {
+            guard error.code == .storeDamaged else { throw error }
+            _ = try records.setAside(account.id, in: group)
+            return nil
+        }
     }
 
     // MARK: Moving
 
-    /// The store that counts for an account now: what the registry says.
-    package func place(of account: Account, in group: KeychainGroup) throws(CredentialError) -> StoreKind {
-        try registry.read(group)[id: account.id]?.store ?? account.store
-    }
-
-    /// Puts the newest generation of an account's token set into another store, too, as it is, and reads it back.
-    /// The caller holds the account's lock.
+    /// Moves the newest generation of an account's token set into another store. The caller holds the account's lock.
+    ///
+    /// Before the keyring gets its copy the record says that one may be there (``Account/leftover``); from then on, at
+    /// whatever moment this ends, the next run knows what to remove.
     ///
     /// - Returns: whether there is a token set at all.
-    /// - Throws: the errors of both stores.
-    package func copy(
+    /// - Throws: the errors of both stores; then what counts is where it was.
+    package func move(
         _ account: Account, to target: StoreKind, in group: KeychainGroup
     ) throws(CredentialError) -> Bool {
         guard var set = try read(account, in: group, isLocked: true) else { return false }
+        let id = account.id
         set.account.store = target
-        set.account.leftover = nil
-        let bytes = set.encoded()
-        let store = try stores.store(target)
-        try store.write(bytes, for: item(account, group), label: label(set.account))
-        guard let written = try store.read(item(account, group)), ConstantTime.equal(written, bytes) else {
-            throw CredentialError(
-                .storeUnavailable, "the \(target.shownName) does not give back what was written to it")
+        set.account.leftover = target == .file ? .secretService : nil
+        if target == .secretService {
+            try records.update(id, in: group) { $0.leftover = .secretService }
+            let bytes = set.encoded()
+            let store = try stores.store(.secretService)
+            try store.write(bytes, for: item(id, group), label: label(set.account))
+            guard let written = try store.read(item(id, group)), ConstantTime.equal(written, bytes) else {
+                throw CredentialError(
+                    .storeUnavailable, "the \(target.shownName) does not give back what was written to it")
+            }
         }
-        return true
+        for _ in 0..<16 {
+            guard var record = try records.read(id, in: group) else { return false }
+            record.account.store = target
+            record.account.leftover = set.account.leftover
+            record.sealed =
+                target == .file
+                ? try stores.vault().seal(set.encoded(), of: id, generation: set.generation, in: group) : nil
+            switch try records.write(record, expecting: record.generation) {
+            case .done: return true
+            case .unknown(let error): throw error
+            case .overtaken: continue
+            }
+        }
+        throw CredentialError(
+            .temporary, "others have been changing the record of \(id) all the time", hint: "try again")
     }
 
-    /// Removes the copy of an account's token set that does not count. The caller holds the account's lock.
+    /// Removes the copy in the keyring that does not count. The caller holds the account's lock.
     ///
     /// - Throws: the errors of ``SecretStore/remove(_:)``.
-    package func removeCopy(
-        of account: Account, from store: StoreKind, in group: KeychainGroup
-    ) throws(CredentialError) {
-        guard try place(of: account, in: group) != store else {
+    package func removeCopy(of account: Account, in group: KeychainGroup) throws(CredentialError) {
+        guard try records.account(account.id, in: group)?.store == .file else {
             throw CredentialError(
-                .internalFault, "the copy of \(account.id) in the \(store.shownName) is the one that counts")
+                .internalFault, "the copy of \(account.id) in the keyring is the one that counts")
         }
-        try stores.store(store).remove(item(account, group))
+        try stores.store(.secretService).remove(item(account.id, group))
+        try records.update(account.id, in: group) { $0.leftover = nil }
     }
 
-    private func item(_ account: Account, _ group: KeychainGroup) -> SecretItem {
-        SecretItem(group: group, owner: account.id, kind: .tokenSet)
+    /// Seals a record's token set again where its key was replaced. The caller holds the account's lock.
+    ///
+    /// - Throws: the errors of the store.
+    package func renewSeal(of account: Account, in group: KeychainGroup) throws(CredentialError) {
+        for _ in 0..<16 {
+            guard var record = try records.read(account.id, in: group), let sealed = record.sealed,
+                try stores.vault().isOutdated(sealed, in: group)
+            else { return }
+            let bytes = try stores.vault().open(sealed, of: account.id, in: group)
+            record.sealed = try stores.vault().seal(
+                bytes, of: account.id, generation: sealed.generation, in: group)
+            switch try records.write(record, expecting: record.generation) {
+            case .done: return
+            case .unknown(let error): throw error
+            case .overtaken: continue
+            }
+        }
+        throw CredentialError(
+            .temporary, "others have been changing the record of \(account.id) all the time", hint: "try again")
+    }
+
+    private func item(_ id: String, _ group: KeychainGroup) -> SecretItem {
+        SecretItem(group: group, owner: id, kind: .tokenSet)
     }
 
     /// What people see in their keyring's own program.
@@ -224,13 +366,95 @@ package struct TokenSetRepository: Sendable {
         return ForeignText.shown("credmgr: \(account.type) \(name)").split(separator: "/").joined(separator: "-")
     }
 
+    // MARK: Tokens that are used up
+
+    /// Whether the refresh token of a grant is known to be used up.
+    package func isSpent(_ grant: Grant, of account: String, in group: KeychainGroup) -> Bool {
+        guard let token = grant.refreshToken, let digest = digest(token, account, group) else { return false }
+        return spent.contains(digest, of: account, in: group)
+    }
+
+    /// Notes that a provider has replaced a refresh token; the new one is safe.
+    func noteSpent(_ old: Grant, replacedBy new: Grant, of account: String, in group: KeychainGroup) {
+        guard let token = old.refreshToken, let next = new.refreshToken, token != next,
+            let digest = digest(token, account, group)
+        else { return }
+        spent.add(digest, of: account, in: group)
+    }
+
+    private func digest(_ token: Secret, _ account: String, _ group: KeychainGroup) -> [UInt8]? {
+        try? cryptography.sha256(Array("credmgr spent 1\n\(group.name)\n\(account)\n\(token.reveal())".utf8))
+    }
+
     // MARK: Journal
 
     private func writeJournal(_ set: TokenSet, _ group: KeychainGroup) throws(CredentialError) {
+        try journal.write(try sealed(set, set.account.id, group), for: set.account.id, in: group)
+    }
+
+    private func sealed(
+        _ set: TokenSet, _ name: String, _ group: KeychainGroup
+    ) throws(CredentialError) -> [UInt8] {
         let nonce = random.bytes(12)
-        let sealed = try cryptography.seal(
-            set.encoded(), key: set.journalKey, nonce: nonce, authenticating: header(set.account.id, group))
-        try journal.write(nonce + sealed, for: set.account.id, in: group)
+        return nonce
+            + (try cryptography.seal(
+                set.encoded(), key: set.journalKey, nonce: nonce, authenticating: header(name, group)))
+    }
+
+    /// Keeps the record of a first sign-in that its store has not taken, sealed with the key of the group's file: there
+    /// is no older token set yet that could open it.
+    func keepSignIn(_ set: TokenSet, _ group: KeychainGroup) throws(CredentialError) {
+        let id = set.account.id
+        let sealed = try stores.vault().seal(set.encoded(), of: id, generation: set.generation, in: group)
+        var record = AccountRecord(group: group, account: set.account, sealed: sealed)
+        record.generation = 1
+        try journal.write(record.bytes, for: id, in: group)
+    }
+
+    /// Keeps what a sign-in of a known account gave where the account's lock could not be had: the next one who has it
+    /// takes it up.
+    ///
+    /// - Throws: the errors of the store, which has the key to it; ``ErrorCode/inputOutput``.
+    func keepLogin(
+        _ grant: Grant, policy: String, token: AccessToken?, of account: Account, in group: KeychainGroup
+    ) throws(CredentialError) {
+        guard var set = try read(account, in: group, isLocked: false) else {
+            throw CredentialError(.storeDamaged, "\(account.id) has no token set")
+        }
+        set.grants = [policy: grant]
+        set.accessTokens = token.map { [$0] } ?? []
+        let name = Self.loginName(account.id)
+        try journal.write(try sealed(set, name, group), for: name, in: group)
+    }
+
+    /// Takes up a sign-in that came when the lock could not be had.
+    private func takeUpLogin(_ set: TokenSet, in group: KeychainGroup) throws(CredentialError) -> TokenSet {
+        let name = Self.loginName(set.account.id)
+        guard let sealed = try journal.read(name, in: group) else { return set }
+        var merged = set
+        if let login = try open(sealed, key: set.journalKey, name, group) {
+            for (policy, grant) in login.grants
+            where grant.obtainedAt >= set.grants[policy]?.obtainedAt ?? grant.obtainedAt {
+                merged.grants[policy] = grant
+                merged.accessTokens.removeAll { $0.key.policy == policy }
+                merged.accessTokens += login.accessTokens
+                merged.account.status = .active
+                merged.account.expiresAt = login.accessTokens.first?.expiresAt
+                merged.account.refreshExpiresAt = grant.refreshExpiresAt
+            }
+            merged.account.policies = merged.grants.keys.filter { !$0.isEmpty }.sorted()
+            guard case .stored = try save(&merged, in: group) else { return merged }
+        }
+        try journal.remove(name, in: group)
+        return merged
+    }
+
+    /// What the journal calls a sign-in of an account that waits for its lock.
+    static func loginName(_ account: String) -> String { "login-" + account }
+
+    /// The account of such a name; `nil` for another.
+    static func account(ofLogin name: String) -> String? {
+        name.hasPrefix("login-") ? String(name.dropFirst(6)) : nil
     }
 
     /// Opens a journal record; `nil` when it is not of this token set, or damaged.
@@ -245,5 +469,23 @@ package struct TokenSetRepository: Sendable {
 
     private func header(_ account: String, _ group: KeychainGroup) -> [UInt8] {
         Array("credmgr journal 1\n\(group.name)\n\(account)".utf8)
+    }
+}
+
+extension Account {
+    /// Takes over what only the record knows, into the facts that stand in a token set: where that is, and what the
+    /// user chose.
+    mutating func adoptRecord(_ record: Account) {
+        store = record.store
+        leftover = record.leftover
+        label = record.label
+        chosenAt = record.chosenAt
+    }
+
+    /// Takes over what others may change while the account's lock is held: the user's own choices.
+    fileprivate mutating func adoptNames(_ record: Account) {
+        leftover = record.leftover
+        label = record.label
+        chosenAt = record.chosenAt
     }
 }

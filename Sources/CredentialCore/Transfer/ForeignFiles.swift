@@ -1,7 +1,8 @@
 import StrictJSON
 
-/// Reads the files of other programs that keep sign-ins: `hosts.yml` of GitHub's `gh`, the token cache of MSAL, and
-/// what `oidc-add --print NAME` prints of an account of oidc-agent.
+/// Reads the files of other programs that keep sign-ins: `hosts.yml` of GitHub's `gh`, the token cache of MSAL, what
+/// `oidc-add --print NAME` prints of an account of oidc-agent, the application-default file of gcloud, `rclone.conf`, and
+/// the token file of mutt_oauth2.py, decrypted.
 package enum ForeignFiles {
     /// The sign-ins in a file.
     ///
@@ -9,9 +10,9 @@ package enum ForeignFiles {
     package static func signIns(in bytes: [UInt8]) throws(CredentialError) -> [ForeignSignIn] {
         let found: [ForeignSignIn]
         if let object = (try? JSONValue.parse(bytes, limits: .ownFile))?.object {
-            found = fromMSAL(object) + fromOIDCAgent(object)
+            found = fromMSAL(object) + fromOIDCAgent(object) + fromGoogleCloud(object) + fromMutt(object)
         } else if let text = String(validating: bytes, as: UTF8.self) {
-            found = fromGitHub(text)
+            found = fromGitHub(text) + fromRclone(text)
         } else {
             found = []
         }
@@ -20,7 +21,8 @@ package enum ForeignFiles {
             .configuration, "the file holds no sign-in that credmgr can read",
             hint:
                 "it reads what 'credmgr accounts export' writes, hosts.yml of gh (with its token), a token cache of "
-                + "MSAL, and what 'oidc-add --print NAME' of oidc-agent prints")
+                + "MSAL, what 'oidc-add --print NAME' of oidc-agent prints, application_default_credentials.json of "
+                + "gcloud, rclone.conf, and the decrypted token file of mutt_oauth2.py")
     }
 
     // MARK: MSAL
@@ -51,6 +53,74 @@ package enum ForeignFiles {
             ForeignSignIn(
                 program: "oidc-agent", token: .refresh(Secret(token)), clientID: clientID, issuer: issuer)
         ]
+    }
+
+    // MARK: gcloud
+
+    private static let googleIssuer = "https://accounts.google.com"
+
+    /// `application_default_credentials.json` of a user.
+    private static func fromGoogleCloud(_ object: JSONObject) -> [ForeignSignIn] {
+        guard object["type"]?.string == "authorized_user", let clientID = object["client_id"]?.string,
+            let token = object["refresh_token"]?.string, !token.isEmpty
+        else { return [] }
+        let account = object["account"]?.string.flatMap { $0.isEmpty ? nil : $0 }
+        return [
+            ForeignSignIn(
+                program: "gcloud", token: .refresh(Secret(token)), clientID: clientID, issuer: googleIssuer,
+                username: account)
+        ]
+    }
+
+    // MARK: mutt_oauth2.py
+
+    /// The token file, as its script decrypts it.
+    private static func fromMutt(_ object: JSONObject) -> [ForeignSignIn] {
+        guard let registration = object["registration"]?.string, let token = object["refresh_token"]?.string,
+            !token.isEmpty, let clientID = object["client_id"]?.string, !clientID.isEmpty
+        else { return [] }
+        return [
+            ForeignSignIn(
+                program: "mutt_oauth2.py", token: .refresh(Secret(token)), clientID: clientID,
+                issuer: registration == "google" ? googleIssuer : nil, username: object["email"]?.string)
+        ]
+    }
+
+    // MARK: rclone
+
+    /// The remotes of `rclone.conf` that were signed in with a client of one's own; those of rclone's own client are
+    /// good with no other. An encrypted file has none.
+    private static func fromRclone(_ text: String) -> [ForeignSignIn] {
+        var found: [ForeignSignIn] = []
+        var clientID: String?, token: Secret?, kind: String?
+        func take() {
+            guard let clientID, let token else { return }
+            let isGoogle = ["drive", "google photos", "google cloud storage"].contains(kind)
+            found.append(
+                ForeignSignIn(
+                    program: "rclone", token: .refresh(token), clientID: clientID,
+                    issuer: isGoogle ? googleIssuer : nil))
+        }
+        for line in text.split(whereSeparator: \.isNewline) {
+            if line.hasPrefix("[") {
+                take()
+                (clientID, token, kind) = (nil, nil, nil)
+            }
+            let parts = line.split(separator: "=", maxSplits: 1).map { part in
+                String(part.drop { $0 == " " }.reversed().drop { $0 == " " }.reversed())
+            }
+            guard parts.count == 2, !parts[1].isEmpty else { continue }
+            switch parts[0] {
+            case "type": kind = parts[1]
+            case "client_id": clientID = parts[1]
+            case "token":
+                let object = (try? JSONValue.parse(parts[1]))?.object
+                token = object?["refresh_token"]?.string.flatMap { $0.isEmpty ? nil : Secret($0) }
+            default: break
+            }
+        }
+        take()
+        return found
     }
 
     // MARK: gh

@@ -17,6 +17,22 @@ public enum Name {
         return name
     }
 
+    /// The name that a text which is none comes nearest to: `B2C Account` is `B2C-Account`; `nil` where nothing of it can
+    /// stay.
+    package static func near(_ text: String) -> String? {
+        var name = ""
+        for scalar in text.unicodeScalars {
+            if scalar.isASCII, isValid("a" + String(scalar)) {
+                name.unicodeScalars.append(scalar)
+            } else if !name.isEmpty, name.last != "-" {
+                name += "-"
+            }
+        }
+        let isEdge: (Character) -> Bool = { "-._".contains($0) }
+        let trimmed = String(name.drop(while: isEdge).prefix(128).reversed().drop(while: isEdge).reversed())
+        return isValid(trimmed) ? trimmed : nil
+    }
+
     /// Whether `name` obeys the rule.
     public static func isValid(_ name: String) -> Bool {
         guard let first = name.utf8.first, isAlphanumeric(first), name.utf8.count <= 128 else { return false }

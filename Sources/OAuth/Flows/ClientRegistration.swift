@@ -46,19 +46,23 @@ package struct ClientRegistration: Sendable {
         _ request: Request, at metadata: ServerMetadata
     ) throws(CredentialError) -> Client {
         guard let endpoint = metadata.endpoints[.registration] else {
+            guard !metadata.takesClientDocuments else {
+                throw CredentialError(
+                    .unsupported, "the provider registers no clients: it takes the URL of a document about one",
+                    hint: "host such a document (docs/mcp.md) and give its URL: --client-id https://…")
+            }
             throw CredentialError(
                 .unsupported, "the provider does not register clients by itself",
                 hint: "register one by hand and give its id with --client-id")
         }
-        let isPublic = metadata.authenticationMethods?.contains(ClientAuthentication.Method.none.rawValue) ?? true
+        let method = try Self.method(at: metadata)
         var body = JSONObject()
         body["client_name"] = .string(request.name)
         body["application_type"] = "native"
         body["redirect_uris"] = JSONValue([request.redirectURI])
         body["grant_types"] = ["authorization_code", "refresh_token"]
         body["response_types"] = ["code"]
-        body["token_endpoint_auth_method"] = .string(
-            (isPublic ? ClientAuthentication.Method.none : .secretBasic).rawValue)
+        body["token_endpoint_auth_method"] = .string(method.rawValue)
         if !request.scope.isEmpty { body["scope"] = .string(Scope.text(request.scope)) }
         let response = try context.transport.send(
             HTTPRequest(
@@ -71,6 +75,21 @@ package struct ClientRegistration: Sendable {
         case .refused(let refusal):
             throw RefusalMapping.error(refusal, in: .register, type: request.name)
         }
+    }
+
+    /// How the client shall authenticate: not at all where the provider takes that, else by a secret in the way that it
+    /// lists.
+    private static func method(at metadata: ServerMetadata) throws(CredentialError) -> ClientAuthentication.Method {
+        guard let offered = metadata.authenticationMethods, !offered.isEmpty else { return .none }
+        let usable: [ClientAuthentication.Method] = [.none, .secretBasic, .secretPost]
+        guard let method = usable.first(where: { offered.contains($0.rawValue) }) else {
+            throw CredentialError(
+                .unsupported,
+                "the provider registers no client that could sign in: it takes only "
+                    + ForeignText.shown(offered.joined(separator: ", "), limit: 200),
+                hint: "register one by hand and give its id with --client-id")
+        }
+        return method
     }
 
     /// Ends a registration.

@@ -1,31 +1,30 @@
-package import CredentialCore
-package import StrictJSON
+public import CredentialCore
+public import StrictJSON
 
 /// Sign-in by authorization code with PKCE (RFC 6749 §4.1, RFC 7636, OpenID Connect Core §3.1, RFC 9207).
-package struct CodeFlow: Sendable {
+public struct CodeFlow: Sendable {
     private let client: OAuthClient
 
     /// Makes the flow for a client.
-    package init(_ client: OAuthClient) { self.client = client }
+    public init(_ client: OAuthClient) { self.client = client }
 
     /// Makes the URL to open, with a new state, verifier and nonce.
     ///
     /// - Parameter scope: the scopes to send.
     /// - Throws: ``ErrorCode/configuration`` for a redirect URI that cannot be used; ``ErrorCode/unsupported`` for a
     ///   provider that tells it cannot do S256.
-    package func begin(_ request: SignInRequest, scope: [String]) throws(CredentialError) -> SignInStep {
+    public func begin(_ request: SignInRequest, scope: [String]) throws(CredentialError) -> SignInStep {
         try checkRedirect(request.redirectURI)
-        if let methods = client.metadata.challengeMethods, !methods.isEmpty, !methods.contains("S256") {
-            throw CredentialError(
-                .unsupported, "the provider does not support PKCE with S256, without which codes can be stolen")
-        }
+        try client.metadata.checkCodesAreSafe()
         let random = client.context.random
         let state = random.urlSafeToken()
         let nonce = scope.contains("openid") ? random.urlSafeToken() : nil
         let proof = try PKCE(verifier: random.urlSafeToken(), cryptography: client.context.cryptography)
         var authorization = AuthorizationRequest(
             endpoint: try client.metadata.required(.authorization), clientID: client.type.clientID,
-            redirectURI: request.redirectURI, scope: scope, state: state, nonce: nonce, challenge: proof.challenge)
+            redirectURI: request.redirectURI,
+            scope: Scope.distinct(scope + client.type.additionalScope), state: state, nonce: nonce,
+            challenge: proof.challenge)
         authorization.prompt = request.prompt
         authorization.loginHint = request.loginHint
         authorization.resource = request.resource ?? client.type.resource
@@ -56,7 +55,7 @@ package struct CodeFlow: Sendable {
     ///   - answer: the redirected URL, or what was pasted.
     /// - Throws: ``ErrorCode/validationFailed`` for an answer, reply or id token that does not hold up; the error
     ///   that a refusal means.
-    package func resume(
+    public func resume(
         _ request: SignInRequest, pending: JSONObject, answer: String
     ) throws(CredentialError) -> SignInStep {
         guard let state = pending["state"]?.string, let verifier = pending["verifier"]?.string,
@@ -92,7 +91,7 @@ package struct CodeFlow: Sendable {
     /// For adapters that know how to go on after some refusals. Parameters as for ``resume(_:pending:answer:)``.
     ///
     /// - Throws: ``ErrorCode/validationFailed`` for an answer that is not one to this sign-in.
-    package func refusal(
+    public func refusal(
         _ request: SignInRequest, pending: JSONObject, answer: String
     ) throws(CredentialError) -> ProviderError? {
         guard let state = pending["state"]?.string, let redirectURI = pending["redirect_uri"]?.string else {

@@ -1,20 +1,20 @@
-package import CredentialCore
-package import StrictJSON
+public import CredentialCore
+public import StrictJSON
 
 /// Sign-in on another device (RFC 8628).
-package struct DeviceFlow: Sendable {
+public struct DeviceFlow: Sendable {
     private let client: OAuthClient
 
     /// The longest time between two polls, in seconds.
     private static let longestInterval: Int64 = 60
 
     /// Makes the flow for a client.
-    package init(_ client: OAuthClient) { self.client = client }
+    public init(_ client: OAuthClient) { self.client = client }
 
     /// Asks for a code to show.
     ///
     /// - Throws: ``ErrorCode/unsupported`` when the provider has no device flow; the error that a refusal means.
-    package func begin(_ request: SignInRequest, scope: [String]) throws(CredentialError) -> SignInStep {
+    public func begin(_ request: SignInRequest, scope: [String]) throws(CredentialError) -> SignInStep {
         let endpoint = try client.metadata.required(.deviceAuthorization)
         var fields: [FormCoding.Field] = []
         if !scope.isEmpty { fields.append(("scope", Scope.text(scope))) }
@@ -44,8 +44,9 @@ package struct DeviceFlow: Sendable {
     ///
     /// Trouble of the network or the server ends nothing: the next poll comes later (RFC 8628 §3.5).
     ///
-    /// - Throws: ``ErrorCode/denied`` when it was refused or not entered in time; the error that a refusal means.
-    package func poll(_ request: SignInRequest, pending: JSONObject) throws(CredentialError) -> SignInStep {
+    /// - Throws: ``ErrorCode/denied`` when it was refused, ``ErrorCode/temporary`` when it was not entered in time; the
+    ///   error that a refusal means.
+    public func poll(_ request: SignInRequest, pending: JSONObject) throws(CredentialError) -> SignInStep {
         guard let code = pending["device_code"]?.string, let interval = pending["interval"]?.integer,
             let expires = pending["expires"]?.integer
         else { throw CredentialError(.validationFailed, "the pending sign-in is damaged", hint: "begin it again") }

@@ -1,19 +1,19 @@
-package import CredentialCore
+public import CredentialCore
 import StrictJSON
 
 /// Sign-ins without a browser: resource owner password (RFC 6749 §4.3), client credentials (§4.4) and JWT bearer
 /// (RFC 7523 §2.1); and what another program has signed in to.
-package struct DirectFlow: Sendable {
+public struct DirectFlow: Sendable {
     private let client: OAuthClient
 
     /// Makes the flow for a client.
-    package init(_ client: OAuthClient) { self.client = client }
+    public init(_ client: OAuthClient) { self.client = client }
 
     /// Signs in with a username and a password.
     ///
     /// - Parameter extra: fields that the adapter adds.
     /// - Throws: ``ErrorCode/usage`` without both; the error that a refusal means.
-    package func password(
+    public func password(
         _ request: SignInRequest, scope: [String], extra: [String: String] = [:]
     ) throws(CredentialError) -> SignInStep {
         guard let username = request.username, !username.isEmpty, let password = request.password else {
@@ -28,17 +28,17 @@ package struct DirectFlow: Sendable {
     /// Signs the client itself in.
     ///
     /// - Throws: the error that a refusal means.
-    package func clientCredentials(_ request: SignInRequest, scope: [String]) throws(CredentialError) -> SignInStep
-    {
+    public func clientCredentials(_ request: SignInRequest, scope: [String]) throws(CredentialError) -> SignInStep {
         try signIn(.clientCredentials, .machine, request, scope: scope)
     }
 
-    /// Signs in with an assertion that the client's private key signs: for `request.username`, else for the client
-    /// itself.
+    /// Signs in with an assertion: the platform's or the identity provider's, else one that the client's private key
+    /// signs, for `request.username` or for the client itself.
     ///
-    /// - Throws: ``ErrorCode/configuration`` without a private key; the error that a refusal means.
-    package func jwtBearer(_ request: SignInRequest, scope: [String]) throws(CredentialError) -> SignInStep {
-        let assertion = try client.bearerAssertion(subject: request.username, scope: scope)
+    /// - Throws: ``ErrorCode/configuration`` without any of them; the error that a refusal means.
+    public func jwtBearer(_ request: SignInRequest, scope: [String]) throws(CredentialError) -> SignInStep {
+        let assertion = try client.bearerAssertion(
+            subject: request.username, scope: scope, resource: request.resource ?? client.type.resource)
         return try signIn(.jwtBearer(assertion: assertion), .machine, request, scope: scope)
     }
 
@@ -46,7 +46,7 @@ package struct DirectFlow: Sendable {
     /// it is.
     ///
     /// - Throws: the error that a refusal means.
-    package func adopt(
+    public func adopt(
         _ token: ForeignToken, _ request: SignInRequest, scope: [String]
     ) throws(CredentialError) -> SignInResult {
         let members: JSONObject
@@ -83,8 +83,26 @@ package struct DirectFlow: Sendable {
 }
 
 extension OAuthClient {
-    /// An assertion that serves as a grant; its audience is the token endpoint (RFC 7523 §3).
-    func bearerAssertion(subject: String?, scope: [String]) throws(CredentialError) -> Secret {
+    /// An assertion that serves as a grant: the workload's identity token as its platform made it, the identity
+    /// provider's, or one of our own, whose audience is the token endpoint (RFC 7523 §3).
+    func bearerAssertion(
+        subject: String?, scope: [String], resource: String?
+    ) throws(CredentialError) -> Secret {
+        if type.identityToken != nil {
+            guard let token = try context.clientSecrets.identityToken(of: type) else {
+                throw CredentialError(.configuration, "account type '\(type.name)' has no identity token")
+            }
+            return token
+        }
+        if let provider = type.identityProvider {
+            let audience = if let issuer = metadata.issuer { issuer } else { try metadata.required(.token).origin }
+            let request = IdentityAssertionRequest(audience: audience, resource: resource, scope: scope)
+            guard let assertion = try context.clientSecrets.identityAssertion(of: type, request) else {
+                throw CredentialError(
+                    .unsupported, "account type '\(type.name)': nothing here asks '\(provider)' to vouch for it")
+            }
+            return assertion
+        }
         let assertion = ClientAssertion(
             issuer: type.clientID, subject: subject ?? type.clientID,
             audience: try metadata.required(.token).description, scope: scope)

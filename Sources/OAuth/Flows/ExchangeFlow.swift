@@ -5,10 +5,35 @@ import StrictJSON
 package struct ExchangeFlow: Sendable {
     private let client: OAuthClient
 
+    private static let idTokenType = "urn:ietf:params:oauth:token-type:id_token"
+    private static let identityAssertionType = "urn:ietf:params:oauth:token-type:id-jag"
     private static let accessTokenType = "urn:ietf:params:oauth:token-type:access_token"
 
     /// Makes the flow for a client.
     package init(_ client: OAuthClient) { self.client = client }
+
+    /// Exchanges an id token for an assertion about its person that another authorization server takes
+    /// (draft-ietf-oauth-identity-assertion-authz-grant §4.3).
+    ///
+    /// - Throws: as ``run(_:exchanging:scope:)``.
+    package func identityAssertion(
+        _ request: IdentityAssertionRequest, for idToken: Secret
+    ) throws(CredentialError) -> Secret {
+        let members = try client.requestTokens(
+            TokenRequest(
+                grant: .tokenExchange(subjectToken: idToken, subjectTokenType: Self.idTokenType),
+                scope: request.scope, resource: request.resource, audience: request.audience,
+                extra: ["requested_token_type": Self.identityAssertionType]),
+            .exchangeToken)
+        guard members["issued_token_type"]?.string == Self.identityAssertionType,
+            let assertion = members["access_token"]?.string, !assertion.isEmpty, assertion.utf8.count <= 1 << 16
+        else {
+            throw CredentialError(
+                .malformedReply,
+                "the identity provider gave no assertion for \(ForeignText.shown(request.audience))")
+        }
+        return Secret(assertion)
+    }
 
     /// Exchanges `token`; the grant stays as it is, whatever else the reply holds.
     ///

@@ -1,14 +1,14 @@
-package import CredentialCore
-package import StrictJSON
+public import CredentialCore
+public import StrictJSON
 import Synchronization
 
 /// Fetches what providers publish, metadata and key sets, and keeps it: in memory for the life of the process, and
 /// in the ``MetadataCache`` for the next one. Only a document that has been read and found sound is kept.
-package final class MetadataSource: Sendable {
+public final class MetadataSource: Sendable {
     private let documents = Mutex<[String: PublishedDocument]>([:])
 
     /// Makes an empty source.
-    package init() {}
+    public init() {}
 
     /// What is fetched: its name in messages, and the most seconds it serves.
     private struct Kind {
@@ -28,25 +28,42 @@ package final class MetadataSource: Sendable {
     /// - Parameter issuerRule: checks the issuer of the document.
     /// - Throws: ``ErrorCode/configuration`` when no location has metadata; ``ErrorCode/temporary``; what the
     ///   document itself is refused for.
-    package func metadata(
+    public func metadata(
         at locations: [WebAddress], in context: AdapterContext,
         issuerRule: (String) throws(CredentialError) -> Void
     ) throws(CredentialError) -> ServerMetadata {
         try first(of: locations, "metadata", in: context) { (document) throws(CredentialError) in
-            try ServerMetadata(document, issuerRule: issuerRule)
+            try ServerMetadata(
+                document, isLocal: locations.contains(where: \.isLoopback), issuerRule: issuerRule)
         }
     }
 
     /// The metadata of an issuer, which must be for it byte for byte.
     ///
-    /// - Parameter address: the issuer, read.
+    /// - Parameters:
+    ///   - address: the issuer, read.
+    ///   - needs: the endpoints wanted. Where the first document lacks one, the issuer's others are looked at: a
+    ///     provider may publish its revocation or registration in its RFC 8414 document alone.
+    ///   - isNamed: whether another party named the issuer: the slash of a bare origin is forgiven then.
     /// - Throws: as ``metadata(at:in:issuerRule:)``; ``ErrorCode/configuration`` says where nothing was.
-    package func metadata(
-        of issuer: String, _ address: WebAddress, in context: AdapterContext
+    public func metadata(
+        of issuer: String, _ address: WebAddress, needs: [AccountType.Endpoint] = [], isNamed: Bool = false,
+        in context: AdapterContext
     ) throws(CredentialError) -> ServerMetadata {
         let locations = ServerMetadata.locations(of: address)
+        let rule = isNamed ? ServerMetadata.namedIssuer(issuer) : ServerMetadata.exactIssuer(issuer)
         do throws(CredentialError) {
-            return try metadata(at: locations, in: context, issuerRule: ServerMetadata.exactIssuer(issuer))
+            var tried = 0
+            var metadata = try first(of: locations, "metadata", in: context) {
+                (document) throws(CredentialError) in
+                try ServerMetadata(document, isLocal: address.isLoopback, issuerRule: rule)
+            } counting: {
+                tried += 1
+            }
+            for place in locations.dropFirst(tried) where needs.contains(where: { metadata.endpoints[$0] == nil }) {
+                metadata.complete(by: try? self.metadata(at: [place], in: context, issuerRule: rule))
+            }
+            return metadata
         } catch {
             guard error.code == .configuration, let place = locations.first else { throw error }
             let isDocument = address.path.contains("/.well-known/")
@@ -60,15 +77,23 @@ package final class MetadataSource: Sendable {
 
     /// The document at the first of `locations` that has one, as `read` takes it.
     ///
+    /// - Parameters:
+    ///   - isAfresh: whether the provider is asked whatever is kept.
+    ///   - count: called for each location that is looked at.
     /// - Throws: as ``metadata(at:in:issuerRule:)``.
     func first<Content>(
-        of locations: [WebAddress], _ name: String, in context: AdapterContext,
-        read: (JSONObject) throws(CredentialError) -> Content
+        of locations: [WebAddress], _ name: String, isAfresh: Bool = false, in context: AdapterContext,
+        read: (JSONObject) throws(CredentialError) -> Content, counting count: () -> Void = {}
     ) throws(CredentialError) -> Content {
         var failure: CredentialError?
         for location in locations {
+            count()
             do throws(CredentialError) {
-                let kind = Kind(name: name, longest: Kind.metadata.longest)
+                let kind = Kind(name: name, longest: isAfresh ? CacheLifetime.least : Kind.metadata.longest)
+                if isAfresh {
+                    return try fetch(
+                        location, kind, replacing: kept(location, in: context), in: context, read: read)
+                }
                 return try content(at: location, kind, in: context, read: read).content
             } catch {
                 guard error.code == .configuration else { throw error }
@@ -82,11 +107,12 @@ package final class MetadataSource: Sendable {
     /// The key that verifies a token; the key set is fetched anew, once, when a kept one has no such key.
     ///
     /// - Throws: ``ErrorCode/validationFailed`` when several keys fit; ``ErrorCode/temporary``.
-    package func key(
-        for algorithm: SignatureAlgorithm, kid: String?, at address: WebAddress, in context: AdapterContext
+    public func key(
+        for algorithm: SignatureAlgorithm, kid: String?, of kind: CompactToken.Kind = .idToken,
+        at address: WebAddress, in context: AdapterContext
     ) throws(CredentialError) -> JSONObject? {
         let (keys, isNew) = try content(at: address, .keySet, in: context, read: Self.keySet)
-        if let key = try keys.key(for: algorithm, kid: kid) { return key }
+        if let key = try keys.key(for: algorithm, kid: kid, of: kind) { return key }
         let now = context.clock.now
         guard !isNew, var kept = kept(address, in: context),
             kept.soughtAt.map({ !(0..<Self.searchPause).contains(now.seconds(since: $0)) }) ?? true
@@ -95,13 +121,13 @@ package final class MetadataSource: Sendable {
         kept.soughtAt = now
         keep(kept, at: address, in: context)
         return try fetch(address, .keySet, replacing: kept, in: context, read: Self.keySet)
-            .key(for: algorithm, kid: kid)
+            .key(for: algorithm, kid: kid, of: kind)
     }
 
     /// Makes sure that a key set is at hand, so that no reply that cannot be had again waits for it.
     ///
     /// - Throws: ``ErrorCode/temporary``, ``ErrorCode/configuration``.
-    package func prepareKeys(at address: WebAddress, in context: AdapterContext) throws(CredentialError) {
+    public func prepareKeys(at address: WebAddress, in context: AdapterContext) throws(CredentialError) {
         _ = try content(at: address, .keySet, in: context, read: Self.keySet)
     }
 

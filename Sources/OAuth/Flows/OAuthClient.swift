@@ -1,23 +1,25 @@
-package import CredentialCore
+public import CredentialCore
 import StrictJSON
 
 /// One client at one provider for the time of one operation: what the flows share.
-package struct OAuthClient: Sendable {
+public struct OAuthClient: Sendable {
     /// The account type.
-    package let type: AccountType
+    public let type: AccountType
     /// What is known of the provider.
-    package let metadata: ServerMetadata
+    public let metadata: ServerMetadata
     /// What the provider does differently.
-    package let dialect: any ProviderDialect
+    public let dialect: any ProviderDialect
     /// The machine.
-    package let context: AdapterContext
+    public let context: AdapterContext
     /// Where keys come from.
     let source: MetadataSource
     /// Proves the possession of the key that tokens are bound to; `nil` where they are bound to none.
-    package let prover: DPoPProver?
+    public let prover: DPoPProver?
+    /// Whom the client's assertions are for.
+    private let audience: AssertionAudience
 
     /// Makes a client.
-    package init(
+    public init(
         type: AccountType, metadata: ServerMetadata, dialect: any ProviderDialect, source: MetadataSource,
         context: AdapterContext, prover: DPoPProver? = nil
     ) {
@@ -30,6 +32,7 @@ package struct OAuthClient: Sendable {
         }
         self.type = type
         self.metadata = metadata
+        audience = AssertionAudience(isEndpoint: metadata.wantsEndpointAudience)
         self.prover = prover
         self.dialect = dialect
         self.source = source
@@ -93,8 +96,24 @@ package struct OAuthClient: Sendable {
     }
 
     /// Posts a form with the client's authentication, and a proof of the key where one is wanted.
+    ///
+    /// A client whose assertion is refused tries once more with the audience of older servers; it was not let in, so
+    /// nothing was used up.
     func post(
         _ fields: [FormCoding.Field], to endpoint: WebAddress, proving prover: DPoPProver? = nil
+    ) throws(CredentialError) -> HTTPResponse {
+        let response = try send(fields, to: endpoint, proving: prover)
+        guard try method() == .privateKeyJWT, let issuer = metadata.issuer,
+            audience.mayBeEndpoint(after: response, of: issuer, at: metadata.endpoints[.token])
+        else { return response }
+        context.note("the provider refused the client's assertion; asking again with one for its token endpoint")
+        let second = try send(fields, to: endpoint, proving: prover)
+        audience.settle(by: second)
+        return second
+    }
+
+    private func send(
+        _ fields: [FormCoding.Field], to endpoint: WebAddress, proving prover: DPoPProver?
     ) throws(CredentialError) -> HTTPResponse {
         guard endpoint.isSecure else {
             throw CredentialError(
@@ -117,7 +136,8 @@ package struct OAuthClient: Sendable {
         }
         var request = HTTPRequest(
             method: "POST", address: endpoint, headers: headers, body: .bytes(Array(body.utf8)))
-        if case .certificate = authentication { request.clientCertificate = type.clientCertificate }
+        // Whoever authenticates otherwise has its tokens bound to the certificate (RFC 8705 §3).
+        request.clientCertificate = type.clientCertificate
         return try context.transport.send(request)
     }
 
@@ -186,14 +206,18 @@ package struct OAuthClient: Sendable {
         return key
     }
 
-    /// The token endpoint, which every server tried accepts; but only the issuer where the two are not of one
-    /// origin, lest metadata that points to a foreign token endpoint has assertions made for it.
+    /// The issuer, alone (draft-ietf-oauth-rfc7523bis §4): metadata that points to a foreign token endpoint has no
+    /// assertions made for it. The token endpoint where the type names no issuer, or the provider takes no other.
     private func assertionAudience() throws(CredentialError) -> String {
-        let endpoint = try metadata.required(.token)
-        guard let issuer = metadata.issuer, WebAddress(issuer)?.origin != endpoint.origin else {
-            return endpoint.description
-        }
-        return issuer
+        if let issuer = metadata.issuer, !audience.isEndpoint { return issuer }
+        return try metadata.required(.token).description
+    }
+
+    /// The metadata, with what was learned of the provider beside it.
+    var learnedMetadata: ServerMetadata {
+        var metadata = metadata
+        metadata.wantsEndpointAudience = audience.isEndpoint
+        return metadata
     }
 
     // MARK: Replies
@@ -212,7 +236,7 @@ package struct OAuthClient: Sendable {
     /// - Parameters:
     ///   - nonce: the nonce sent, if any.
     ///   - code: the code exchanged, if any.
-    ///   - state: what the grant to renew keeps; empty at a sign-in.
+    ///   - state: what the grant to refresh keeps; empty at a sign-in.
     ///   - date: the time to judge the id token by; now by this machine's clock for `nil`.
     /// - Throws: ``ErrorCode/malformedReply``, ``ErrorCode/validationFailed``.
     func receive(
@@ -244,7 +268,10 @@ package struct OAuthClient: Sendable {
         validator.nonce = nonce
         validator.code = code
         validator.accessToken = reply.accessToken
-        if nonce != nil { validator.maximumAge = type.authorizeParameters["max_age"].flatMap { Int64($0) } }
+        if nonce != nil {
+            validator.maximumAge = type.authorizeParameters["max_age"].flatMap { Int64($0) }
+            validator.authentication = AuthenticationDemand(type.authorizeParameters)
+        }
         validator.subject = state[GrantState.subject]?.string
         let claims = try validator.validate(idToken, cryptography: context.cryptography) {
             (algorithm, kid) throws(CredentialError) in
@@ -262,7 +289,7 @@ extension AccountType {
     }
 
     /// The certificate that the client authenticates with; `nil` unless the type names it and its key.
-    package var clientCertificate: ClientCertificate? {
+    public var clientCertificate: ClientCertificate? {
         guard let tlsClientCertificate, let tlsClientKey else { return nil }
         return ClientCertificate(certificateFile: tlsClientCertificate, keyFile: tlsClientKey)
     }

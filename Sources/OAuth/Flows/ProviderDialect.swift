@@ -1,9 +1,9 @@
-package import CredentialCore
-package import StrictJSON
+public import CredentialCore
+public import StrictJSON
 
 /// What one kind of provider does differently from the others that speak OAuth; the flows ask it, and the adapters
 /// are little more than their dialect.
-package protocol ProviderDialect: Sendable {
+public protocol ProviderDialect: Sendable {
     /// Fields that go into every authorization request, besides the type's.
     var authorizeParameters: [String: String] { get }
     /// Fields that go into every token request, besides the type's.
@@ -22,7 +22,7 @@ package protocol ProviderDialect: Sendable {
 
     /// Checks of a validated id token that only this provider needs.
     ///
-    /// - Parameter state: what the grant to renew keeps of earlier replies; empty at a sign-in.
+    /// - Parameter state: what the grant to refresh keeps of earlier replies; empty at a sign-in.
     /// - Throws: ``ErrorCode/validationFailed``.
     func check(_ claims: IDTokenClaims, against state: JSONObject) throws(CredentialError)
 
@@ -38,9 +38,9 @@ package protocol ProviderDialect: Sendable {
 }
 
 /// A token reply together with the claims of its id token, checked.
-package struct ReceivedTokens: Sendable {
+public struct ReceivedTokens: Sendable {
     /// The reply.
-    package var reply: TokenReply
+    public var reply: TokenReply
     /// The claims; `nil` when there was no id token, or none that can be checked.
-    package let claims: IDTokenClaims?
+    public let claims: IDTokenClaims?
 }

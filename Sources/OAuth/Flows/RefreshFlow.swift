@@ -1,23 +1,25 @@
-package import CredentialCore
+public import CredentialCore
 import StrictJSON
 
-/// Renews a grant: by its refresh token (RFC 6749 §6), or by running a flow again that needs no person.
-package struct RefreshFlow: Sendable {
+/// Refreshes a grant: by its refresh token (RFC 6749 §6), or by running a flow again that needs no person.
+public struct RefreshFlow: Sendable {
     private let client: OAuthClient
 
     /// Makes the flow for a client.
-    package init(_ client: OAuthClient) { self.client = client }
+    public init(_ client: OAuthClient) { self.client = client }
 
-    /// Renews.
+    /// Refreshes.
     ///
     /// The reply's id token is checked as at the sign-in, without nonce (OpenID Connect Core §12.2). A reply without
     /// a refresh token keeps the old one.
     ///
     /// - Parameter scope: the scopes to send.
-    /// - Throws: ``ErrorCode/signInRequired`` when the grant is gone or cannot be renewed; ``ErrorCode/temporary``;
+    /// - Throws: ``ErrorCode/signInRequired`` when the grant is gone or cannot be refreshed; ``ErrorCode/temporary``;
     ///   ``ErrorCode/validationFailed``, and anything else that leaves the grant as it was.
-    package func run(_ request: RefreshRequest, scope: [String]) throws(CredentialError) -> IssuedTokens {
-        let tokenGrant = try grant(of: request, scope: scope)
+    public func run(_ request: RefreshRequest, scope: [String]) throws(CredentialError) -> IssuedTokens {
+        let key = request.key
+        let wide = GrantState.widened(scope, by: request.grant.adapterState)
+        let tokenGrant = try grant(of: request, scope: wide)
         if request.grant.idToken != nil { try client.prepareKeys() }
         let (members, date) = try client.requestDatedTokens(
             TokenRequest(
@@ -35,10 +37,11 @@ package struct RefreshFlow: Sendable {
         }
         if received.claims != nil, let token = received.reply.idToken { grant.idToken = Secret(token) }
         for (name, value) in client.dialect.state(of: received).members { grant.adapterState[name] = value }
+        GrantState.keepFields(of: members, in: &grant.adapterState)
         client.prover?.keep(in: &grant.adapterState)
-        GrantState.repin(&grant.adapterState, metadata: client.metadata, now: grant.obtainedAt)
+        GrantState.repin(&grant.adapterState, metadata: client.learnedMetadata, now: grant.obtainedAt)
         return IssuedTokens(
-            accessToken: try client.bearer(received, key: request.key, scope: scope), grant: grant)
+            accessToken: try client.bearer(received, key: key, scope: wide), grant: grant)
     }
 
     /// Checks the reply. Where the keys for its id token cannot be had just now, the id token is dropped and the old
@@ -78,10 +81,12 @@ package struct RefreshFlow: Sendable {
         case .clientCredentials: return .clientCredentials
         case .jwtBearer:
             let subject = request.subject == client.type.clientID ? nil : request.subject
-            return .jwtBearer(assertion: try client.bearerAssertion(subject: subject, scope: scope))
+            return .jwtBearer(
+                assertion: try client.bearerAssertion(
+                    subject: subject, scope: scope, resource: request.key.resource))
         case .code, .device, .password:
             throw CredentialError(
-                .signInRequired, "the provider gave no refresh token, so the sign-in cannot be renewed",
+                .signInRequired, "the provider gave no refresh token, so the sign-in cannot be refreshed",
                 hint: "credmgr login --type \(client.type.name)")
         }
     }
@@ -89,7 +94,9 @@ package struct RefreshFlow: Sendable {
     /// Without `scope` a refresh is for all that was granted (RFC 6749 §6): right where the provider granted less
     /// than the sign-in asked for, and would refuse to be asked for more.
     private func scopeToSend(_ scope: [String], _ grant: Grant) -> [String] {
-        if grant.refreshToken == nil || client.dialect.alwaysSendsScope { return scope }
+        if grant.refreshToken == nil || client.dialect.alwaysSendsScope {
+            return GrantState.widened(scope, by: grant.adapterState)
+        }
         return GrantState.isScope(scope, of: grant.adapterState) ? [] : scope
     }
 }

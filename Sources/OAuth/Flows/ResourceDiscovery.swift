@@ -1,7 +1,8 @@
 package import CredentialCore
 import StrictJSON
 
-/// Finds out from a protected resource itself how tokens for it are had (RFC 9728).
+/// Finds out from a protected resource itself how tokens for it are had (RFC 9728, and what the Model Context
+/// Protocol adds to it).
 package struct ResourceDiscovery: Sendable {
     private let context: AdapterContext
     private let source = MetadataSource()
@@ -11,67 +12,192 @@ package struct ResourceDiscovery: Sendable {
 
     /// What a resource wants.
     package struct Finding: Sendable {
-        /// What the resource tells of itself.
-        package var resource: ResourceMetadata
+        /// What the resource tells of itself; `nil` where it tells nothing and is its own authorization server, as the
+        /// Model Context Protocol had it in March 2025.
+        package var resource: ResourceMetadata?
         /// The scopes that its challenge named (RFC 6750 §3).
         package var challengedScope: [String]
-        /// Its first authorization server.
+        /// Whether its challenge was for tokens that are bound to a key and for no others (RFC 9449 §7.1).
+        package var challengesBoundTokens: Bool
+        /// The authorization server chosen among those it names.
         package var server: ServerMetadata
+        /// Whether nothing at all was told, and the server's endpoints are at the places of March 2025.
+        package var isGuessed: Bool
     }
 
-    /// Asks the resource without a token, follows its challenge to its metadata, and from there to the metadata of its
-    /// first authorization server.
+    /// How a resource answers without a token.
+    private struct Probe {
+        let status: Int
+        let challenges: [AuthenticationChallenge]
+
+        var challenge: AuthenticationChallenge? { challenges.first }
+    }
+
+    /// Asks the resource without a token, follows its challenge to its metadata, and from there to the metadata of an
+    /// authorization server. What the resource tells is read afresh, whatever is kept.
     ///
+    /// - Parameters:
+    ///   - issuer: the one to choose where the resource names several; else the first whose metadata can be had.
+    ///   - needs: endpoints of the server that are wanted.
     /// - Throws: ``ErrorCode/unsupported`` when it tells nothing of itself; ``ErrorCode/validationFailed`` for metadata
     ///   of another resource or issuer; ``ErrorCode/temporary``; ``ErrorCode/malformedReply``.
-    package func find(_ address: WebAddress) throws(CredentialError) -> Finding {
-        let response = try context.transport.send(
-            HTTPRequest(
-                address: address, headers: [("accept", "application/json, */*;q=0.5")], maximumReplySize: 4 << 20))
-        let challenge = AuthenticationChallenge.parse(response.values(of: "www-authenticate")).first {
-            ["bearer", "dpop"].contains($0.scheme)
+    package func find(
+        _ address: WebAddress, preferring issuer: String? = nil, needs: [AccountType.Endpoint] = []
+    ) throws(CredentialError) -> Finding {
+        let probe = try probe(address)
+        let bound = !probe.challenges.isEmpty && probe.challenges.allSatisfy { $0.scheme == "dpop" }
+        var finding = Finding(
+            challengedScope: Scope.words(probe.challenge?.parameters["scope"] ?? "").filter(Scope.isValid),
+            challengesBoundTokens: bound, server: ServerMetadata(), isGuessed: false)
+        if let resource = try metadata(of: address, probe.challenge) {
+            finding.resource = resource
+            finding.server = try server(of: resource, address, preferring: issuer, needs: needs)
+        } else if let server = try origin(of: address, needs) {
+            finding.server = server
+        } else {
+            guard probe.status == 401 else { throw Self.silence(of: address) }
+            finding.server.endpoints = Self.oldPlaces(at: address)
+            finding.isGuessed = true
         }
-        let resource = try metadata(of: address, challenge)
-        guard let issuer = resource.issuers.first, let place = WebAddress(issuer), place.isWeb, place.isSecure,
-            place.fragment == nil
-        else {
-            throw CredentialError(
-                .validationFailed, "the authorization server of \(address.origin) is not a URL with https")
-        }
-        return Finding(
-            resource: resource,
-            challengedScope: Scope.words(challenge?.parameters["scope"] ?? "").filter(Scope.isValid),
-            server: try server(issuer, place))
+        return finding
+    }
+
+    /// The issuers that a resource names now, read afresh.
+    ///
+    /// - Parameter challenge: the resource's, where there is one.
+    /// - Throws: as ``find(_:preferring:needs:)``.
+    package func issuers(
+        of address: WebAddress, _ challenge: AuthenticationChallenge?
+    ) throws(CredentialError) -> [String] {
+        guard let resource = try metadata(of: address, challenge) else { throw Self.silence(of: address) }
+        return resource.issuers
     }
 
     /// The metadata of an authorization server.
     ///
-    /// - Throws: as ``find(_:)``.
-    package func server(_ issuer: String, _ address: WebAddress) throws(CredentialError) -> ServerMetadata {
-        try source.metadata(of: issuer, address, in: context)
+    /// - Throws: as ``find(_:preferring:needs:)``.
+    package func server(
+        _ issuer: String, _ address: WebAddress, needs: [AccountType.Endpoint] = []
+    ) throws(CredentialError) -> ServerMetadata {
+        try source.metadata(of: issuer, address, needs: needs, in: context)
     }
 
+    // MARK: The resource
+
+    /// Asks without a token. Servers of the Model Context Protocol may know only POST: where a GET gives no challenge
+    /// and is refused, the request follows that every client of theirs begins with.
+    private func probe(_ address: WebAddress) throws(CredentialError) -> Probe {
+        let accept = ("accept", "application/json, text/event-stream, */*;q=0.5")
+        let first = try ask(HTTPRequest(address: address, headers: [accept], maximumReplySize: 4 << 20))
+        guard first.challenges.isEmpty, (400..<500).contains(first.status), first.status != 429 else {
+            return first
+        }
+        let hello: JSONValue = [
+            "jsonrpc": "2.0", "id": 1, "method": "initialize",
+            "params": [
+                "protocolVersion": "2025-11-25", "capabilities": [:],
+                "clientInfo": ["name": "credmgr", "version": "1"],
+            ],
+        ]
+        let second = try ask(
+            HTTPRequest(
+                method: "POST", address: address, headers: [accept, ("content-type", "application/json")],
+                body: .bytes(hello.bytes()), maximumReplySize: 4 << 20))
+        return second.challenges.isEmpty && second.status != 401 ? first : second
+    }
+
+    private func ask(_ request: HTTPRequest) throws(CredentialError) -> Probe {
+        let response = try context.transport.send(request)
+        return Probe(
+            status: response.status,
+            challenges: AuthenticationChallenge.parse(response.values(of: "www-authenticate")).filter {
+                ["bearer", "dpop"].contains($0.scheme)
+            })
+    }
+
+    /// What the resource tells of itself; `nil` where it tells nothing.
     private func metadata(
         of address: WebAddress, _ challenge: AuthenticationChallenge?
-    ) throws(CredentialError) -> ResourceMetadata {
+    ) throws(CredentialError) -> ResourceMetadata? {
         var places = ResourceMetadata.locations(of: address)
         if let named = challenge?.parameters["resource_metadata"] {
             guard let place = WebAddress(named), place.isWeb, place.isSecure, place.fragment == nil else {
                 throw CredentialError(
                     .validationFailed, "the challenge of \(address.origin) points to metadata without https")
             }
+            // What a resource says of itself is not fetched from wherever it likes, this machine's loopback included.
+            guard place.origin == address.origin else {
+                throw CredentialError(
+                    .validationFailed,
+                    "the challenge of \(address.origin) points to metadata of a foreign origin, \(place.origin)")
+            }
             places = [place]
         }
         do throws(CredentialError) {
-            return try source.first(of: places, "resource metadata", in: context) {
+            return try source.first(of: places, "resource metadata", isAfresh: true, in: context) {
                 (document) throws(CredentialError) in try ResourceMetadata(document, for: address)
             }
         } catch {
             guard error.code == .configuration else { throw error }
-            throw CredentialError(
-                .unsupported, "\(address.origin) does not say how tokens for it are had (RFC 9728)",
-                hint: "define the type by hand: credmgr types add NAME --issuer URL --client-id ID",
-                details: error.details)
+            return nil
         }
+    }
+
+    private static func silence(of address: WebAddress) -> CredentialError {
+        CredentialError(
+            .unsupported, "\(address.origin) does not say how tokens for it are had (RFC 9728)",
+            hint: "define the type by hand: credmgr types add --help")
+    }
+
+    // MARK: The authorization server
+
+    private func server(
+        of resource: ResourceMetadata, _ address: WebAddress, preferring issuer: String?,
+        needs: [AccountType.Endpoint]
+    ) throws(CredentialError) -> ServerMetadata {
+        let preferred = resource.issuers.first { name in
+            issuer.map { ServerMetadata.isSameIssuer($0, name) } ?? false
+        }
+        var failure: CredentialError?
+        for name in preferred.map({ [$0] }) ?? resource.issuers {
+            guard let place = WebAddress(name), place.isWeb, place.isSecure, place.fragment == nil else {
+                throw CredentialError(
+                    .validationFailed, "the authorization server of \(address.origin) is not a URL with https")
+            }
+            guard address.isLoopback || !place.isLoopback else {
+                throw CredentialError(
+                    .validationFailed,
+                    "\(address.origin) names an authorization server on this machine, \(place.origin)")
+            }
+            do throws(CredentialError) {
+                return try source.metadata(of: name, place, needs: needs, isNamed: true, in: context)
+            } catch {
+                guard error.code == .configuration || error.code == .temporary else { throw error }
+                failure = failure ?? error
+            }
+        }
+        throw failure ?? CredentialError(.unsupported, "\(address.origin) names no authorization server")
+    }
+
+    /// The resource's own origin as authorization server, where it has a server's metadata (Model Context Protocol of
+    /// March 2025).
+    private func origin(
+        of address: WebAddress, _ needs: [AccountType.Endpoint]
+    ) throws(CredentialError) -> ServerMetadata? {
+        let origin = address.replacing(path: "")
+        do throws(CredentialError) {
+            return try source.metadata(of: origin.origin, origin, needs: needs, isNamed: true, in: context)
+        } catch {
+            guard error.code == .configuration else { throw error }
+            return nil
+        }
+    }
+
+    /// Where the Model Context Protocol of March 2025 has the endpoints of a server without metadata.
+    private static func oldPlaces(at address: WebAddress) -> [AccountType.Endpoint: WebAddress] {
+        [
+            .authorization: address.replacing(path: "/authorize"), .token: address.replacing(path: "/token"),
+            .registration: address.replacing(path: "/register"),
+        ]
     }
 }

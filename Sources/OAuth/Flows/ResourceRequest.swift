@@ -33,7 +33,10 @@ package struct ResourceRequest: Sendable {
 
     private static let bound = "DPoP"
 
-    private func authorized(
+    /// The request with its token, for whoever sends it.
+    ///
+    /// - Throws: ``ErrorCode/signInRequired`` when the token is bound to a key that is not there.
+    package func authorized(
         _ request: HTTPRequest, in context: AdapterContext
     ) throws(CredentialError) -> HTTPRequest {
         var request = request

@@ -1,4 +1,4 @@
-import CredentialCore
+package import CredentialCore
 import StrictJSON
 
 extension OAuthClient {
@@ -13,22 +13,29 @@ extension OAuthClient {
         var received = received
         let isRepeatable = [.clientCredentials, .jwtBearer].contains(request.flow)
         if !received.reply.saysEnd, received.reply.refreshToken == nil, !isRepeatable {
-            // Nothing could renew it, and some providers' tokens last until they are revoked: GitHub's do. Taking
+            // Nothing could refresh it, and some providers' tokens last until they are revoked: GitHub's do. Taking
             // it for old after some minutes would have a person sign in again and again.
             received.reply.expiresAt = context.clock.now.adding(TokenReply.longestLifetime)
         }
         let identity = try dialect.identity(of: received, for: request, by: self)
+        // What was asked for beside the type's own scopes belongs to the account from now on: a plain demand finds the
+        // token, and a refresh for it does not narrow it again.
+        let further = Set(request.scope).subtracting(type.scope)
+        let isWider = !further.isEmpty && Set(type.scope).isSubset(of: request.scope)
+        let base = isWider ? scope.filter { !further.contains($0) } : nil
         let key = TokenRequestKey(
-            policy: request.policy, scope: scope, resource: request.resource ?? type.resource,
-            audience: request.audience ?? type.audience, parameters: type.tokenShape, bearer: type.bearer)
+            under: type, policy: request.policy, scope: base ?? scope, resource: request.resource,
+            audience: request.audience)
         var grant = Grant(flow: request.flow, obtainedAt: context.clock.now)
         grant.scope = received.reply.scope ?? scope
         grant.refreshToken = received.reply.refreshToken.map(Secret.init)
         grant.refreshExpiresAt = received.reply.refreshExpiresAt
         grant.idToken = received.claims == nil ? nil : received.reply.idToken.map(Secret.init)
         grant.adapterState = GrantState.make(
-            claims: received.claims, scope: scope, metadata: metadata, now: context.clock.now,
+            claims: received.claims, scope: scope, base: base, parameters: type.authorizeParameters,
+            metadata: learnedMetadata, now: context.clock.now,
             also: dialect.state(of: received))
+        GrantState.keepFields(of: received.reply.members, in: &grant.adapterState)
         prover?.keep(in: &grant.adapterState)
         return SignInResult(
             identity: identity,
@@ -57,5 +64,25 @@ extension OAuthClient {
             key: key, token: Secret(token), tokenType: key.bearer == .idToken ? "Bearer" : reply.tokenType,
             issuedAt: now, expiresAt: end,
             scope: reply.scope ?? scope)
+    }
+}
+
+extension SignInResult {
+    /// Whether a login hint may mean the person who has signed in: a hint is a name in the provider's own way, an
+    /// e-mail address, a part of one or a number.
+    package func isOf(_ hint: String) -> Bool {
+        let wanted = hint.lowercased()
+        var names = [identity.subject, identity.username, identity.displayName].compactMap(\.self)
+        if let token = tokens.grant.idToken, let claims = try? CompactToken(token.reveal()).claims {
+            for name in [
+                "email", "emails", "preferred_username", "upn", "unique_name", "nickname", "phone_number", "oid",
+            ] {
+                names += claims[name]?.string.map { [$0] } ?? claims[name]?.array?.compactMap(\.string) ?? []
+            }
+        }
+        return names.contains { name in
+            let name = name.lowercased()
+            return name == wanted || name.hasPrefix(wanted + "@")
+        }
     }
 }

@@ -1,45 +1,76 @@
-package import CredentialCore
+public import CredentialCore
 import StrictJSON
 
 /// Ends a sign-in at the provider: its tokens (RFC 7009) or the browser's session (OpenID Connect RP-Initiated
 /// Logout 1.0).
-package struct SignOut: Sendable {
+public struct SignOut: Sendable {
     private let client: OAuthClient
 
     /// Makes it for a client.
-    package init(_ client: OAuthClient) { self.client = client }
+    public init(_ client: OAuthClient) { self.client = client }
 
-    /// Revokes the refresh token of a grant, and with it what was issued for it.
+    /// Revokes the refresh token of a grant, and then each access token: a provider need not end those with it
+    /// (RFC 7009 §2.1).
     ///
-    /// - Throws: ``ErrorCode/unsupported`` when the provider has no revocation or the grant no refresh token; the
-    ///   error that a refusal means.
-    package func revoke(_ grant: Grant) throws(CredentialError) {
+    /// - Throws: ``ErrorCode/unsupported`` when the provider has no revocation or there is nothing to revoke; the error
+    ///   that a refusal means. An access token that is refused after its refresh token was revoked is no failure: it has
+    ///   gone with that, or the provider revokes none.
+    public func revoke(_ revocable: RevocableGrant) throws(CredentialError) {
         let endpoint = try client.metadata.required(.revocation)
-        guard let token = grant.refreshToken else {
-            throw CredentialError(.unsupported, "there is no refresh token to revoke")
+        let refreshToken = revocable.grant.refreshToken
+        guard refreshToken != nil || !revocable.accessTokens.isEmpty else {
+            throw CredentialError(.unsupported, "there is no token to revoke")
         }
-        let response = try client.post(
-            [("token", token.reveal()), ("token_type_hint", "refresh_token")], to: endpoint)
-        // A reply of 200 has no body that means anything (RFC 7009 §2.2).
-        if (200..<300).contains(response.status) { return }
-        switch try EndpointReply.sort(response, from: "revocation endpoint of \(endpoint.origin)") {
-        case .object: return
-        case .refused(let refusal) where refusal.code == "unsupported_token_type":
-            throw CredentialError(
-                .unsupported, "the provider does not revoke refresh tokens",
-                details: RefusalMapping.details(of: refusal))
-        case .refused(let refusal)
-        where [401, 403].contains(refusal.status) && client.type.clientSecret == nil
-            && client.type.privateKey == nil:
-            throw CredentialError(
-                .unsupported, "the provider revokes nothing for a client without a secret",
-                details: RefusalMapping.details(of: refusal))
-        case .refused(let refusal): throw client.dialect.error(for: refusal, in: .revoke)
+        if let refreshToken, let refusal = try revoke(refreshToken, .refreshToken, at: endpoint) {
+            throw error(for: refusal, .refreshToken)
+        }
+        for token in revocable.accessTokens {
+            guard let refusal = try revoke(token.token, .accessToken, at: endpoint) else { continue }
+            guard refreshToken != nil else { throw error(for: refusal, .accessToken) }
+            client.context.note("the provider did not revoke an access token by itself: \(refusal.code)")
         }
     }
 
+    /// A kind of token, as the provider is told it (RFC 7009 §2.1).
+    private enum Hint: String {
+        case refreshToken = "refresh_token"
+        case accessToken = "access_token"
+    }
+
+    /// Revokes one token.
+    ///
+    /// - Returns: what the provider refused it with; `nil` where it has gone.
+    private func revoke(
+        _ token: Secret, _ hint: Hint, at endpoint: WebAddress
+    ) throws(CredentialError) -> ProviderError? {
+        let response = try client.post(
+            [("token", token.reveal()), ("token_type_hint", hint.rawValue)], to: endpoint)
+        // A reply of 200 has no body that means anything (RFC 7009 §2.2).
+        if (200..<300).contains(response.status) { return nil }
+        switch try EndpointReply.sort(response, from: "revocation endpoint of \(endpoint.origin)") {
+        case .object: return nil
+        case .refused(let refusal): return refusal
+        }
+    }
+
+    private func error(for refusal: ProviderError, _ hint: Hint) -> CredentialError {
+        if refusal.code == "unsupported_token_type" {
+            return CredentialError(
+                .unsupported, "the provider does not revoke \(hint == .refreshToken ? "refresh" : "access") tokens",
+                details: RefusalMapping.details(of: refusal))
+        }
+        if let status = refusal.status, [401, 403].contains(status), client.type.clientSecret == nil,
+            client.type.privateKey == nil
+        {
+            return CredentialError(
+                .unsupported, "the provider revokes nothing for a client without a secret",
+                details: RefusalMapping.details(of: refusal))
+        }
+        return client.dialect.error(for: refusal, in: .revoke)
+    }
+
     /// The URL that ends the browser's session; `nil` where the provider has none.
-    package func endSessionAddress(_ grant: Grant?) -> WebAddress? {
+    public func endSessionAddress(_ grant: Grant?) -> WebAddress? {
         guard let endpoint = client.metadata.endpoints[.endSession] else { return nil }
         var fields: [FormCoding.Field] = [("client_id", client.type.clientID)]
         if let token = grant?.idToken { fields.append(("id_token_hint", token.reveal())) }

@@ -1,3 +1,6 @@
+package import CredentialCore
+import StrictJSON
+
 /// One challenge of `WWW-Authenticate` (RFC 9110 §11.6.1), `Bearer` ones above all (RFC 6750 §3).
 package struct AuthenticationChallenge: Sendable, Equatable {
     /// The scheme in lower case.
@@ -14,12 +17,46 @@ package struct AuthenticationChallenge: Sendable, Equatable {
         }
     }
 
-    /// Whether a new access token may help: a `Bearer` or `DPoP` challenge, unless it says that the scope is too narrow
-    /// (RFC 6750 §3.1) or the request wrong.
+    /// Whether a new access token may help: a `Bearer` or `DPoP` challenge, unless it says that the request is wrong, or
+    /// that it takes another sign-in.
     package var asksForFreshToken: Bool {
-        ["bearer", "dpop"].contains(scheme)
-            && !["insufficient_scope", "invalid_request", "use_dpop_nonce", "invalid_dpop_proof"]
-                .contains(parameters["error"] ?? "")
+        isForToken && stepUp == nil
+            && !["invalid_request", "use_dpop_nonce", "invalid_dpop_proof"].contains(parameters["error"] ?? "")
+    }
+
+    /// What a new sign-in has to ask for, where the challenge says that no token of this one will do: a wider scope
+    /// (RFC 6750 §3.1), another authentication (RFC 9470 §3), or claims (as Microsoft Entra ID challenges).
+    package var stepUp: StepUp? {
+        guard isForToken else { return nil }
+        let claims = parameters["claims"].flatMap(Self.claims)
+        switch parameters["error"] {
+        case "insufficient_scope":
+            return StepUp(scope: Scope.distinct([parameters["scope"] ?? ""]).filter(Scope.isValid), claims: claims)
+        case "insufficient_user_authentication":
+            return StepUp(
+                acrValues: parameters["acr_values"].flatMap(Self.shownWhole),
+                maximumAge: parameters["max_age"].flatMap { Int64($0) }.flatMap { $0 < 0 ? nil : $0 },
+                claims: claims)
+        default: return claims.map { StepUp(claims: $0) }
+        }
+    }
+
+    private var isForToken: Bool { ["bearer", "dpop"].contains(scheme) }
+
+    /// A claims request: a JSON object, as it is or coded as base64.
+    private static func claims(_ text: String) -> String? {
+        let decoded = Base64URL.decodeOrdinary(text) ?? Base64URL.decode(text)
+        for candidate in [text, decoded.map { String(decoding: $0, as: UTF8.self) }] {
+            if let candidate, let object = try? JSONValue.parse(candidate).object {
+                return JSONValue.object(object).text()
+            }
+        }
+        return nil
+    }
+
+    /// A value that can be shown in a command and pasted from it.
+    private static func shownWhole(_ text: String) -> String? {
+        !text.isEmpty && text.utf8.count <= 1_000 && text.utf8.allSatisfy { $0 >= 0x20 && $0 < 0x7F } ? text : nil
     }
 }
 

@@ -1,7 +1,7 @@
-package import CredentialCore
+public import CredentialCore
 
 /// How a client shows who it is at the token endpoint (RFC 6749 §2.3, RFC 7523 §2.2).
-package enum ClientAuthentication: Sendable {
+public enum ClientAuthentication: Sendable {
     /// A public client: `client_id` in the body and no secret field at all, as B2C and others demand.
     case none
     /// HTTP Basic, both halves form-encoded first (RFC 6749 §2.3.1).
@@ -14,7 +14,7 @@ package enum ClientAuthentication: Sendable {
     case certificate
 
     /// The methods by their registered words (RFC 7591 §2).
-    package enum Method: String, Sendable, CaseIterable {
+    public enum Method: String, Sendable, CaseIterable {
         /// ``ClientAuthentication/none``.
         case none
         /// ``ClientAuthentication/secretBasic(_:)``.
@@ -29,7 +29,7 @@ package enum ClientAuthentication: Sendable {
         case selfSignedCertificate = "self_signed_tls_client_auth"
 
         /// Whether it needs a certificate.
-        package var usesCertificate: Bool { self == .certificate || self == .selfSignedCertificate }
+        public var usesCertificate: Bool { self == .certificate || self == .selfSignedCertificate }
     }
 
     /// The fields that go into the body.
@@ -48,7 +48,7 @@ package enum ClientAuthentication: Sendable {
     }
 
     /// The header fields.
-    package func headers(clientID: String) -> [(name: String, value: String)] {
+    public func headers(clientID: String) -> [(name: String, value: String)] {
         guard case .secretBasic(let secret) = self else { return [] }
         let pair = FormCoding.encode(clientID) + ":" + FormCoding.encode(secret.reveal())
         return [("authorization", "Basic " + Base64URL.encodeOrdinary(Array(pair.utf8)))]

@@ -22,7 +22,7 @@ enum LenientNumber {
     }
 
     private static func clamp(_ number: Double, _ range: ClosedRange<Int64>) -> Int64? {
-        if number.isNaN { return nil }
+        if !number.isFinite { return nil }
         if number >= Double(range.upperBound) { return range.upperBound }
         if number <= Double(range.lowerBound) { return range.lowerBound }
         return Int64(exactly: number.rounded(.down))

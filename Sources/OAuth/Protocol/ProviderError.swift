@@ -1,18 +1,18 @@
 /// A refusal in OAuth's own words (RFC 6749 §4.1.2.1 and §5.2), as it came; foreign text throughout.
-package struct ProviderError: Sendable, Equatable {
+public struct ProviderError: Sendable, Equatable {
     /// `error`.
-    package var code: String
+    public var code: String
     /// `error_description`.
-    package var description: String?
+    public var description: String?
     /// `error_uri`.
-    package var uri: String?
+    public var uri: String?
     /// The HTTP status it came with; `nil` for a redirect.
-    package var status: Int?
+    public var status: Int?
     /// `Retry-After`, as it came.
-    package var retryAfter: String?
+    public var retryAfter: String?
 
     /// Makes a refusal.
-    package init(
+    public init(
         code: String, description: String? = nil, uri: String? = nil, status: Int? = nil, retryAfter: String? = nil
     ) {
         self.code = code

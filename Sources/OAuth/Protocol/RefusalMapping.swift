@@ -1,12 +1,12 @@
-package import CredentialCore
+public import CredentialCore
 
 /// What was asked of the provider when it refused.
-package enum ProviderOperation: Sendable, Hashable {
+public enum ProviderOperation: Sendable, Hashable {
     /// The authorization endpoint, by way of the browser.
     case authorize
     /// Exchanging a code.
     case exchangeCode
-    /// Renewing a grant.
+    /// Refreshing a grant.
     case refresh
     /// The password grant.
     case password
@@ -32,21 +32,24 @@ package enum ProviderOperation: Sendable, Hashable {
 ///
 /// A grant is lost by one thing only: `invalid_grant` in answer to a refresh with a status of 400 or 401, or its two
 /// known disguises: a 400 without any body (glewlwyd) and GitHub's `bad_refresh_token`. Everything else leaves it.
-package enum RefusalMapping {
+public enum RefusalMapping {
     /// The error for a refusal.
     ///
     /// - Parameters:
     ///   - refusal: the refusal as it came.
     ///   - operation: what was asked.
     ///   - type: the name of the account type, for hints.
-    package static func error(
-        _ refusal: ProviderError, in operation: ProviderOperation, type: String
+    ///   - clientKeys: the keys of the type by which its client is known, for hints.
+    public static func error(
+        _ refusal: ProviderError, in operation: ProviderOperation, type: String,
+        clientKeys: [String] = ["client_id"]
     ) -> CredentialError {
         let shown = ForeignText.shown(refusal.code, limit: 60)
         let reason = refusal.description.map { ForeignText.shown($0) } ?? ""
         let said = [shown, reason].filter { !$0.isEmpty }.joined(separator: ": ")
         let details = details(of: refusal)
-        let login = "credmgr login --type \(type)"
+        let login = LoginCommandLine(type: type).description
+        let client = checkClient(clientKeys, of: type)
 
         func make(_ code: ErrorCode, _ message: String, hint: String? = nil) -> CredentialError {
             CredentialError(
@@ -66,17 +69,16 @@ package enum RefusalMapping {
         case "temporarily_unavailable", "server_error":
             return make(.temporary, "the provider has trouble", hint: "try again later")
         case "expired_token":
-            return make(.denied, "the code was not entered in time", hint: login)
+            // Nobody has said no: a sign-in that nobody finishes may be begun again.
+            return make(
+                operation == .devicePoll ? .temporary : .denied, "the code was not entered in time", hint: login)
         case "invalid_client":
             return make(
-                .configuration, "the provider refused the client",
-                hint: "check client_id, client_secret and token_endpoint_auth_method of account type '\(type)'")
+                .configuration, "the provider refused the client", hint: client)
         case "unauthorized_client":
             return make(
                 .configuration, "the provider does not accept this of the client",
-                hint:
-                    "check client_id and client_secret of account type '\(type)', and that the flow is enabled for it"
-            )
+                hint: "enable the flow where the client is registered; \(client)")
         case "unsupported_grant_type", "unsupported_response_type":
             return make(
                 .configuration, "the provider does not allow this flow for the client",
@@ -84,11 +86,12 @@ package enum RefusalMapping {
         case "invalid_scope", "invalid_target":
             return make(
                 .configuration, "the provider refused the scope or resource",
-                hint: "check scope, resource and audience of account type '\(type)'")
+                hint: "check scope, resource and audience of account type '\(type)': credmgr types show "
+                    + ShellQuote.word(type))
         case "redirect_uri_mismatch":
             return make(
                 .configuration, "the redirect URI is not registered for the client",
-                hint: "check redirect_uri of account type '\(type)'")
+                hint: "check redirect_uri of account type '\(type)': credmgr types show " + ShellQuote.word(type))
         case "invalid_redirect_uri", "invalid_client_metadata", "unapproved_software_statement":
             return make(.configuration, "the provider does not register such a client")
         case "invalid_dpop_proof", "use_dpop_nonce":
@@ -96,7 +99,7 @@ package enum RefusalMapping {
         case "invalid_request", "request_not_supported", "request_uri_not_supported", "registration_not_supported":
             return make(.configuration, "the provider found the request wrong")
         case EndpointReply.noReason:
-            return withoutReason(refusal, in: operation, type: type, login: login, make)
+            return withoutReason(refusal, in: operation, client: client, login: login, make)
         default:
             return make(.denied, "the provider refused")
         }
@@ -110,7 +113,7 @@ package enum RefusalMapping {
         case .refresh:
             refusal.status == 400 || refusal.status == 401
                 ? make(.signInRequired, "the provider no longer accepts the sign-in", login)
-                : make(.denied, "the provider refused to renew the sign-in", nil)
+                : make(.denied, "the provider refused to refresh the sign-in", nil)
         case .password: make(.denied, "the provider refused the username or the password", nil)
         case .machine: make(.denied, "the provider refused the client's assertion", nil)
         case .exchangeToken: make(.denied, "the provider does not exchange the token", nil)
@@ -119,7 +122,7 @@ package enum RefusalMapping {
     }
 
     private static func withoutReason(
-        _ refusal: ProviderError, in operation: ProviderOperation, type: String, login: String,
+        _ refusal: ProviderError, in operation: ProviderOperation, client: String, login: String,
         _ make: (ErrorCode, String, String?) -> CredentialError
     ) -> CredentialError {
         let status = refusal.status ?? 0
@@ -129,13 +132,21 @@ package enum RefusalMapping {
         if status == 401 || (status == 403 && operation != .password) {
             return make(
                 .configuration, "the provider refused the client without a reason: HTTP status \(status)",
-                "check client_id and client_secret of account type '\(type)'")
+                client)
         }
         return make(.denied, "the provider refused without a reason: HTTP status \(status)", nil)
     }
 
+    /// What to look at where the client itself is refused; of a secret only where the type has one.
+    private static func checkClient(_ keys: [String], of type: String) -> String {
+        let list =
+            keys.count < 2
+            ? keys.joined() : keys.dropLast().joined(separator: ", ") + " and " + keys[keys.count - 1]
+        return "check \(list) of account type '\(type)': credmgr types show \(ShellQuote.word(type))"
+    }
+
     /// The facts of a refusal, safe to show.
-    package static func details(of refusal: ProviderError) -> [String] {
+    public static func details(of refusal: ProviderError) -> [String] {
         var details: [String] = []
         if !refusal.code.isEmpty { details.append("error: " + ForeignText.shown(refusal.code, limit: 60)) }
         if let text = refusal.description {

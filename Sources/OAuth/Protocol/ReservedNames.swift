@@ -10,6 +10,12 @@ package enum ReservedNames {
         "response_mode", "dpop_jkt",
     ]
 
+    /// What a sign-in sets by options of its own, besides ``parameters``.
+    private static let ofSignIn = [
+        "prompt": "--prompt", "login_hint": "--login-hint", "resource": "--resource",
+        "audience": "audience in the account type",
+    ]
+
     private static let headers: Set<String> = [
         "authorization", "accept", "content-type", "content-length", "host", "cookie", "connection",
         "transfer-encoding", "proxy-authorization", "dpop",
@@ -37,6 +43,17 @@ package enum ReservedNames {
                 throw CredentialError(
                     .configuration, "account type '\(type.name)': headers.\(name) holds a control character")
             }
+        }
+    }
+
+    /// Checks the extra parameters of one sign-in.
+    ///
+    /// - Throws: ``ErrorCode/usage``, naming the parameter.
+    package static func check(signIn extra: [String: String]) throws(CredentialError) {
+        for name in extra.keys.sorted() where parameters.contains(name) || ofSignIn[name] != nil {
+            throw CredentialError(
+                .usage, "--param cannot set '\(name)', which the sign-in sets itself",
+                hint: ofSignIn[name].map { "use \($0)" })
         }
     }
 

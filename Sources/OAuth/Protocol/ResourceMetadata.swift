@@ -40,7 +40,7 @@ package struct ResourceMetadata: Sendable {
         guard !issuers.isEmpty else {
             throw CredentialError(
                 .unsupported, "\(address.origin) does not say which authorization server it trusts",
-                hint: "define the type by hand: credmgr types add NAME --issuer URL --client-id ID")
+                hint: "define the type by hand: credmgr types add --help")
         }
     }
 

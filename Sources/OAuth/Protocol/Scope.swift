@@ -1,19 +1,19 @@
 /// Scopes (RFC 6749 §3.3): case-sensitive words of printable ASCII without `"` and `\`.
-package enum Scope {
+public enum Scope {
     /// The words of a `scope` value.
-    package static func words(_ text: String) -> [String] { text.split(separator: " ").map(String.init) }
+    public static func words(_ text: String) -> [String] { text.split(separator: " ").map(String.init) }
 
     /// The words as one `scope` value, without blanks and repetitions, in order.
-    package static func text(_ words: [String]) -> String { distinct(words).joined(separator: " ") }
+    public static func text(_ words: [String]) -> String { distinct(words).joined(separator: " ") }
 
     /// `words` without blank ones and without repetitions, in order.
-    package static func distinct(_ words: [String]) -> [String] {
+    public static func distinct(_ words: [String]) -> [String] {
         var seen: Set<String> = []
         return words.flatMap(Self.words).filter { seen.insert($0).inserted }
     }
 
     /// Whether every character of a word is allowed.
-    package static func isValid(_ word: String) -> Bool {
+    public static func isValid(_ word: String) -> Bool {
         !word.isEmpty
             && word.utf8.allSatisfy {
                 $0 == 0x21 || (0x23...0x5B).contains($0) || (0x5D...0x7E).contains($0)

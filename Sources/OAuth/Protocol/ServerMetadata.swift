@@ -1,34 +1,37 @@
-package import CredentialCore
-package import StrictJSON
+public import CredentialCore
+public import StrictJSON
 
 /// What a provider tells of itself (RFC 8414 §2, OpenID Connect Discovery §3), or what a type says in its place.
-package struct ServerMetadata: Sendable {
+public struct ServerMetadata: Sendable {
     /// The issuer; `nil` for a type with explicit endpoints only.
-    package var issuer: String?
+    public var issuer: String?
     /// The endpoints known.
-    package var endpoints: [AccountType.Endpoint: WebAddress]
+    public var endpoints: [AccountType.Endpoint: WebAddress]
     /// Where endpoints are for clients that authenticate by certificate (RFC 8705 §5).
-    package var certificateEndpoints: [AccountType.Endpoint: WebAddress]
+    public var certificateEndpoints: [AccountType.Endpoint: WebAddress]
     /// Algorithms an id token may be signed with: those the provider lists, without `none` and the symmetric ones;
     /// all supported ones when it lists nothing.
-    package var signingAlgorithms: [SignatureAlgorithm]
+    public var signingAlgorithms: [SignatureAlgorithm]
     /// Client authentication methods, where the provider lists them.
-    package var authenticationMethods: [String]?
+    public var authenticationMethods: [String]?
     /// Algorithms for the client's assertions, where the provider lists them.
-    package var assertionAlgorithms: [String]?
+    public var assertionAlgorithms: [String]?
     /// Scopes, where the provider lists them.
-    package var scopes: [String]?
+    public var scopes: [String]?
     /// Whether authorization requests must be pushed (RFC 9126 §5).
-    package var demandsPushedRequests: Bool
+    public var demandsPushedRequests: Bool
     /// Whether a URL of a document about the client serves as client id (OAuth Client ID Metadata Document).
-    package var takesClientDocuments: Bool
+    public var takesClientDocuments: Bool
     /// PKCE methods, where the provider lists them.
-    package var challengeMethods: [String]?
+    public var challengeMethods: [String]?
     /// Whether every authorization response carries `iss` (RFC 9207 §3).
-    package var sendsIssuer: Bool
+    public var sendsIssuer: Bool
+
+    /// Whether it takes clients' assertions for its token endpoint only; learned, never published.
+    var wantsEndpointAudience = false
 
     /// Makes the metadata of a provider about which nothing is known.
-    package init(issuer: String? = nil, endpoints: [AccountType.Endpoint: WebAddress] = [:]) {
+    public init(issuer: String? = nil, endpoints: [AccountType.Endpoint: WebAddress] = [:]) {
         self.issuer = issuer
         self.endpoints = endpoints
         signingAlgorithms = SignatureAlgorithm.allCases
@@ -42,23 +45,25 @@ package struct ServerMetadata: Sendable {
     ///
     /// - Parameters:
     ///   - document: the document.
+    ///   - isLocal: whether it was fetched from this machine; the issuer says where it is `nil`.
     ///   - issuerRule: checks the document's issuer; ``exactIssuer(_:)`` but for B2C.
     /// - Throws: ``ErrorCode/validationFailed`` for another issuer or an endpoint that is not `https` (or loopback);
     ///   ``ErrorCode/malformedReply`` for one without issuer.
-    package init(
-        _ document: JSONObject, issuerRule: (String) throws(CredentialError) -> Void
+    public init(
+        _ document: JSONObject, isLocal: Bool? = nil, issuerRule: (String) throws(CredentialError) -> Void
     ) throws(CredentialError) {
         guard let issuer = document["issuer"]?.string, !issuer.isEmpty, issuer.utf8.count <= 2_048 else {
             throw CredentialError(.malformedReply, "the provider's metadata names no issuer")
         }
         try issuerRule(issuer)
         self.init(issuer: issuer)
+        let isLocal = isLocal ?? WebAddress(issuer)?.isLoopback ?? false
         for endpoint in AccountType.Endpoint.allCases {
-            endpoints[endpoint] = try Self.address(endpoint.rawValue, in: document)
+            endpoints[endpoint] = try Self.address(endpoint.rawValue, in: document, isLocal)
         }
         if let aliases = document["mtls_endpoint_aliases"]?.object {
             for endpoint in AccountType.Endpoint.allCases {
-                certificateEndpoints[endpoint] = try Self.address(endpoint.rawValue, in: aliases)
+                certificateEndpoints[endpoint] = try Self.address(endpoint.rawValue, in: aliases, isLocal)
             }
         }
         if let listed = document["id_token_signing_alg_values_supported"]?.array {
@@ -76,7 +81,7 @@ package struct ServerMetadata: Sendable {
     }
 
     /// The rule that a document's issuer must be the one asked for, byte for byte (RFC 8414 §3.3).
-    package static func exactIssuer(_ expected: String) -> (String) throws(CredentialError) -> Void {
+    public static func exactIssuer(_ expected: String) -> (String) throws(CredentialError) -> Void {
         { (issuer: String) throws(CredentialError) in
             guard ConstantTime.equal(issuer, expected) else {
                 throw CredentialError(
@@ -87,21 +92,69 @@ package struct ServerMetadata: Sendable {
         }
     }
 
+    /// The rule for an issuer that another party names: for a bare origin, `https://as.example` and
+    /// `https://as.example/` are one. Their well-known addresses are the same, and some libraries add the slash to
+    /// every URL they write. All else is compared as by ``exactIssuer(_:)``.
+    public static func namedIssuer(_ expected: String) -> (String) throws(CredentialError) -> Void {
+        { (issuer: String) throws(CredentialError) in
+            if isSameIssuer(issuer, expected) { return }
+            try exactIssuer(expected)(issuer)
+        }
+    }
+
+    /// Whether two issuers are the same, the slash of a bare origin forgiven.
+    public static func isSameIssuer(_ one: String, _ other: String) -> Bool {
+        func withoutRootSlash(_ issuer: String) -> String {
+            guard issuer.hasSuffix("/"), let address = WebAddress(issuer), address.path == "/",
+                address.query == nil, address.fragment == nil
+            else { return issuer }
+            return String(issuer.dropLast())
+        }
+        return ConstantTime.equal(withoutRootSlash(one), withoutRootSlash(other))
+    }
+
     /// Where the metadata of an issuer may be, in the order to try: OpenID Connect Discovery §4 (appended to the
-    /// path), then RFC 8414 §3.1 (put before the path).
-    package static func locations(of issuer: WebAddress) -> [WebAddress] {
+    /// path), RFC 8414 §3.1 (put before the path), and OpenID's document put there, too (RFC 8414 §5).
+    public static func locations(of issuer: WebAddress) -> [WebAddress] {
         var path = issuer.path
         while path.hasSuffix("/") { path.removeLast() }
         return [
-            issuer.replacing(path: path + "/.well-known/openid-configuration", query: issuer.query),
-            issuer.replacing(path: "/.well-known/oauth-authorization-server" + path, query: issuer.query),
-        ]
+            path + "/.well-known/openid-configuration", "/.well-known/oauth-authorization-server" + path,
+            "/.well-known/openid-configuration" + path,
+        ].reduce(into: []) { places, path in
+            let place = issuer.replacing(path: path, query: issuer.query)
+            if !places.contains(place) { places.append(place) }
+        }
+    }
+
+    /// Takes from another document of the same issuer what this one lacks.
+    mutating func complete(by other: ServerMetadata?) {
+        guard let other else { return }
+        endpoints.merge(other.endpoints) { own, _ in own }
+        takesClientDocuments = takesClientDocuments || other.takesClientDocuments
+    }
+
+    /// Whether codes are safe with it: PKCE by S256, where the provider says; `nil` where it says nothing, as many do
+    /// that have it.
+    public var protectsCodes: Bool? {
+        guard let challengeMethods, !challengeMethods.isEmpty else { return nil }
+        return challengeMethods.contains("S256")
+    }
+
+    /// Refuses a provider that says it cannot do PKCE by S256 (RFC 7636 §4.2).
+    ///
+    /// - Throws: ``ErrorCode/unsupported``.
+    public func checkCodesAreSafe() throws(CredentialError) {
+        if protectsCodes == false {
+            throw CredentialError(
+                .unsupported, "the provider does not support PKCE with S256, without which codes can be stolen")
+        }
     }
 
     /// The endpoint.
     ///
     /// - Throws: ``ErrorCode/unsupported`` when the provider has none.
-    package func required(_ endpoint: AccountType.Endpoint) throws(CredentialError) -> WebAddress {
+    public func required(_ endpoint: AccountType.Endpoint) throws(CredentialError) -> WebAddress {
         guard let address = endpoints[endpoint] else {
             throw CredentialError(
                 .unsupported, "the provider has no \(endpoint.rawValue)",
@@ -110,13 +163,21 @@ package struct ServerMetadata: Sendable {
         return address
     }
 
-    private static func address(_ name: String, in document: JSONObject) throws(CredentialError) -> WebAddress? {
+    /// - Parameter isLocal: whether the provider is on this machine. One elsewhere does not have requests sent to
+    ///   what listens here and trusts whoever can reach it.
+    private static func address(
+        _ name: String, in document: JSONObject, _ isLocal: Bool
+    ) throws(CredentialError) -> WebAddress? {
         guard let value = document[name], value != .null else { return nil }
         guard let text = value.string, let address = WebAddress(text), address.isWeb, address.isSecure,
             address.fragment == nil
         else {
             throw CredentialError(
                 .validationFailed, "the provider's metadata has a \(name) that is not a URL with https")
+        }
+        guard isLocal || !address.isLoopback else {
+            throw CredentialError(
+                .validationFailed, "the provider's metadata has a \(name) on this machine, \(address.origin)")
         }
         return address
     }

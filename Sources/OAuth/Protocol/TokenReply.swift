@@ -1,37 +1,37 @@
-package import CredentialCore
-package import StrictJSON
+public import CredentialCore
+public import StrictJSON
 
 /// A successful reply of the token endpoint (RFC 6749 §5.1, OpenID Connect Core §3.1.3.3), as providers really send
 /// it.
 ///
 /// What cannot be read of times and scopes counts as absent: the reply may hold the only copy of a rotated refresh
 /// token, so a strange `expires_in` must not cost a sign-in. What goes into a header or decides something is strict.
-package struct TokenReply: Sendable {
+public struct TokenReply: Sendable {
     /// The access token.
-    package var accessToken: String?
+    public var accessToken: String?
     /// Its type as it goes into the header: `Bearer`, or `DPoP` where that was asked for.
-    package var tokenType: String
+    public var tokenType: String
     /// When the access token ends; ``defaultLifetime`` after receipt when the reply does not say.
-    package var expiresAt: Instant
+    public var expiresAt: Instant
     /// Whether the reply says when the access token ends.
-    package var saysEnd: Bool
+    public var saysEnd: Bool
     /// The refresh token.
-    package var refreshToken: String?
+    public var refreshToken: String?
     /// When the refresh token ends, where the reply says.
-    package var refreshExpiresAt: Instant?
+    public var refreshExpiresAt: Instant?
     /// The id token, not validated yet.
-    package var idToken: String?
+    public var idToken: String?
     /// When the id token ends, where the reply says.
-    package var idTokenExpiresAt: Instant?
+    public var idTokenExpiresAt: Instant?
     /// The scopes granted; `nil` when the reply does not say, which means those asked for.
-    package var scope: [String]?
+    public var scope: [String]?
     /// All members, for what only one provider sends.
-    package var members: JSONObject
+    public var members: JSONObject
 
-    /// Seconds an access token that can be renewed is trusted for when the reply does not say.
-    package static let defaultLifetime: Int64 = 600
+    /// Seconds an access token that can be refreshed is trusted for when the reply does not say.
+    public static let defaultLifetime: Int64 = 600
     /// The longest lifetime believed: one year.
-    package static let longestLifetime: Int64 = 31_536_000
+    public static let longestLifetime: Int64 = 31_536_000
 
     /// Reads a reply.
     ///
@@ -41,7 +41,7 @@ package struct TokenReply: Sendable {
     ///   - acceptsIDTokenAlone: whether a reply without an access token will do if it has an id token.
     ///   - acceptsDPoP: whether the request proved the possession of a key, so that the token may be bound to it.
     /// - Throws: ``ErrorCode/malformedReply`` when there is no token, one is not printable, or its type is unknown.
-    package init(
+    public init(
         _ members: JSONObject, now: Instant, acceptsIDTokenAlone: Bool, acceptsDPoP: Bool = false
     ) throws(CredentialError) {
         self.members = members

@@ -1,5 +1,6 @@
 package import CredentialCore
 import StrictJSON
+import Synchronization
 
 /// A JSON Web Token that the client signs: to authenticate itself (RFC 7523 §2.2) or as a grant (§2.1).
 package struct ClientAssertion: Sendable {
@@ -86,5 +87,41 @@ package struct ClientAssertion: Sendable {
         case ("OKP", _): [.edDSA]
         default: []
         }
+    }
+}
+
+/// Whom a client's assertions are for: the issuer (draft-ietf-oauth-rfc7523bis §4), or at servers that take nothing else
+/// the token endpoint, as RFC 7523 §3 had it.
+final class AssertionAudience: Sendable {
+    private let endpoint: Mutex<Bool>
+
+    /// Makes it as it was learned before.
+    init(isEndpoint: Bool) { endpoint = Mutex(isEndpoint) }
+
+    /// Whether it is the token endpoint.
+    var isEndpoint: Bool { endpoint.withLock { $0 } }
+
+    /// Whether a request is worth repeating for the token endpoint, which it is from now on: an assertion for the issuer
+    /// was refused, and both are of one origin.
+    func mayBeEndpoint(after response: HTTPResponse, of issuer: String, at place: WebAddress?) -> Bool {
+        guard !isEndpoint, let place, WebAddress(issuer)?.origin == place.origin, Self.isRefused(response) else {
+            return false
+        }
+        endpoint.withLock { $0 = true }
+        return true
+    }
+
+    /// Takes it back where the other audience was refused, too.
+    func settle(by response: HTTPResponse) {
+        if Self.isRefused(response) { endpoint.withLock { $0 = false } }
+    }
+
+    /// Whether a response says that the client is not who it says (RFC 6749 §5.2); glewlwyd says it without words.
+    private static func isRefused(_ response: HTTPResponse) -> Bool {
+        guard [400, 401, 403].contains(response.status) else { return false }
+        guard let error = (try? JSONValue.parse(response.body))?.object?["error"]?.string else {
+            return response.status != 400
+        }
+        return error == "invalid_client"
     }
 }

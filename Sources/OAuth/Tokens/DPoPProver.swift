@@ -1,10 +1,10 @@
-package import CredentialCore
-package import StrictJSON
+public import CredentialCore
+public import StrictJSON
 import Synchronization
 
 /// Proves the possession of a key with each request (RFC 9449): the key of one grant, made at its sign-in and kept
 /// with it, and the newest nonce of each server.
-package final class DPoPProver: Sendable {
+public final class DPoPProver: Sendable {
     private let privateKey: Secret
     private let publicJWK: JSONObject
     private let nonces: Mutex<[String: String]>
@@ -26,13 +26,13 @@ package final class DPoPProver: Sendable {
     /// A prover with a new key.
     ///
     /// - Throws: ``ErrorCode/internalFault``.
-    package static func make(in context: AdapterContext) throws(CredentialError) -> DPoPProver {
+    public static func make(in context: AdapterContext) throws(CredentialError) -> DPoPProver {
         let key = try context.cryptography.generateKey(algorithm)
         return DPoPProver(privateKey: key.privateKey, publicJWK: key.publicJWK, nonces: [:])
     }
 
     /// The prover that a grant or a pending sign-in keeps; `nil` when it keeps none.
-    package static func kept(in state: JSONObject) -> DPoPProver? {
+    public static func kept(in state: JSONObject) -> DPoPProver? {
         guard let kept = state[member]?.object, let privateKey = kept["key"]?.string,
             let publicJWK = kept["jwk"]?.object
         else { return nil }
@@ -42,7 +42,7 @@ package final class DPoPProver: Sendable {
     }
 
     /// Keeps the prover in a grant's state or a pending sign-in, which are secrets both.
-    package func keep(in state: inout JSONObject) {
+    public func keep(in state: inout JSONObject) {
         var kept = JSONObject()
         kept["key"] = .string(privateKey.reveal())
         kept["jwk"] = .object(publicJWK)
@@ -60,7 +60,7 @@ package final class DPoPProver: Sendable {
     ///
     /// - Parameter accessToken: the token that goes with the request to a protected resource, for `ath`.
     /// - Throws: ``ErrorCode/internalFault``.
-    package func proof(
+    public func proof(
         method: String, address: WebAddress, accessToken: Secret? = nil, in context: AdapterContext
     ) throws(CredentialError) -> String {
         var header = JSONObject()
@@ -86,7 +86,7 @@ package final class DPoPProver: Sendable {
     }
 
     /// Takes the nonce of a response, and tells whether the request is worth repeating for it (RFC 9449 §8, §9).
-    package func shouldRepeat(after response: HTTPResponse, from address: WebAddress) -> Bool {
+    public func shouldRepeat(after response: HTTPResponse, from address: WebAddress) -> Bool {
         guard let nonce = response.value(of: "dpop-nonce"), !nonce.isEmpty,
             nonce.utf8.count <= Self.longestNonce,
             nonce.utf8.allSatisfy({ $0 == 0x21 || (0x23...0x5B).contains($0) || (0x5D...0x7E).contains($0) })
@@ -113,7 +113,7 @@ package final class DPoPProver: Sendable {
     }
 
     /// The SHA-256 of a text as base64url: `ath`.
-    package static func hash(_ text: String, _ cryptography: any Cryptography) throws(CredentialError) -> String {
+    public static func hash(_ text: String, _ cryptography: any Cryptography) throws(CredentialError) -> String {
         Base64URL.encode(try cryptography.sha256(Array(text.utf8)))
     }
 }

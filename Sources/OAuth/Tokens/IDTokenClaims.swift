@@ -1,16 +1,16 @@
-package import CredentialCore
-package import StrictJSON
+public import CredentialCore
+public import StrictJSON
 
 /// The claims of an id token that has been validated (OpenID Connect Core §2).
-package struct IDTokenClaims: Sendable {
+public struct IDTokenClaims: Sendable {
     /// All of them.
-    package let members: JSONObject
+    public let members: JSONObject
     /// The issuer.
-    package let issuer: String
+    public let issuer: String
     /// The subject.
-    package let subject: String
+    public let subject: String
     /// When the token ends.
-    package let expiresAt: Instant
+    public let expiresAt: Instant
 
     /// Takes claims whose validity the caller has established.
     init(members: JSONObject, issuer: String, subject: String, expiresAt: Instant) {
@@ -21,7 +21,7 @@ package struct IDTokenClaims: Sendable {
     }
 
     /// A claim that is a string and not empty.
-    package func text(_ name: String) -> String? {
+    public func text(_ name: String) -> String? {
         members[name]?.string.flatMap { $0.isEmpty ? nil : $0 }
     }
 }

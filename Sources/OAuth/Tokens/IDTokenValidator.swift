@@ -25,8 +25,11 @@ package struct IDTokenValidator: Sendable {
     /// The greatest age of the person's sign-in in seconds, where one was asked for.
     package var maximumAge: Int64?
 
+    /// How the person had to authenticate, where the sign-in asked for that.
+    package var authentication = AuthenticationDemand()
+
     /// How far two clocks may differ, in seconds.
-    package static let leeway: Int64 = 300
+    package static let leeway: Int64 = SignedTokenCheck.leeway
 
     /// Makes a validator with the checks that every token must pass.
     package init(issuer: String, clientID: String, algorithms: [SignatureAlgorithm], now: Instant) {
@@ -47,23 +50,16 @@ package struct IDTokenValidator: Sendable {
         _ text: String, cryptography: any Cryptography,
         key: (SignatureAlgorithm, String?) throws(CredentialError) -> JSONObject?
     ) throws(CredentialError) -> IDTokenClaims {
-        let token = try CompactToken(text)
-        let algorithm = try algorithm(of: token.header)
-        let kid = try string("kid", of: token.header)
-        guard let key = try key(algorithm, kid) else {
-            throw CompactToken.refused("the provider has no key that it could be signed with")
-        }
-        guard
-            try cryptography.verify(
-                token.signature, of: token.signingInput, algorithm: algorithm, key: key)
-        else { throw CompactToken.refused("its signature is wrong") }
-
-        let claims = token.claims
-        guard let issuer = try string("iss", of: claims), ConstantTime.equal(issuer, self.issuer) else {
-            throw CompactToken.refused("it is from another issuer than '\(ForeignText.shown(self.issuer))'")
-        }
+        let check = SignedTokenCheck(of: .idToken, issuer: issuer, algorithms: algorithms, now: now)
+        let token = try check.validate(text, cryptography: cryptography, key: key)
+        let (claims, algorithm) = (token.claims, token.algorithm)
         try checkAudience(claims)
-        let expiresAt = try checkTimes(claims)
+        if let maximumAge {
+            guard let signedIn = try time("auth_time", of: claims),
+                now.seconds(since: signedIn) <= maximumAge.addingReportingOverflow(Self.leeway).partialValue
+            else { throw CompactToken.refused("the person signed in too long ago") }
+        }
+        try authentication.check(claims)
         if let nonce {
             guard let received = try string("nonce", of: claims), ConstantTime.equal(received, nonce) else {
                 throw CompactToken.refused("its nonce is not that of this sign-in")
@@ -77,30 +73,11 @@ package struct IDTokenValidator: Sendable {
         }
         try checkHash("at_hash", of: accessToken, claims, algorithm, cryptography)
         try checkHash("c_hash", of: code, claims, algorithm, cryptography)
-        return IDTokenClaims(members: claims, issuer: issuer, subject: subject, expiresAt: expiresAt)
-    }
-
-    private func algorithm(of header: JSONObject) throws(CredentialError) -> SignatureAlgorithm {
-        if header["crit"] != nil { throw CompactToken.refused("it has critical header members") }
-        guard header["b64"] == nil else { throw CompactToken.refused("its claims are not encoded (RFC 7797)") }
-        guard let name = try string("alg", of: header), let algorithm = SignatureAlgorithm(rawValue: name),
-            algorithms.contains(algorithm)
-        else {
-            let name = header["alg"]?.string.map { ForeignText.shown($0, limit: 20) } ?? "none"
-            throw CompactToken.refused("its algorithm '\(name)' is not allowed")
-        }
-        return algorithm
+        return IDTokenClaims(members: claims, issuer: issuer, subject: subject, expiresAt: token.expiresAt)
     }
 
     private func checkAudience(_ claims: JSONObject) throws(CredentialError) {
-        let audience: [String]
-        switch claims["aud"] {
-        case .string(let one)?: audience = [one]
-        case .array(let several)?:
-            audience = several.compactMap(\.string)
-            guard audience.count == several.count else { throw CompactToken.refused("its audience is malformed") }
-        default: throw CompactToken.refused("it has no audience")
-        }
+        let audience = try claims.audience(of: .idToken)
         guard audience.contains(where: { ConstantTime.equal($0, clientID) }) else {
             throw CompactToken.refused("it is for another client")
         }
@@ -111,25 +88,6 @@ package struct IDTokenValidator: Sendable {
         if let party, !ConstantTime.equal(party, clientID) {
             throw CompactToken.refused("its authorized party is another client")
         }
-    }
-
-    private func checkTimes(_ claims: JSONObject) throws(CredentialError) -> Instant {
-        guard let expiry = try time("exp", of: claims) else { throw CompactToken.refused("it has no end (exp)") }
-        guard let issued = try time("iat", of: claims) else {
-            throw CompactToken.refused("it does not say when it was issued (iat)")
-        }
-        guard now < expiry.adding(Self.leeway) else { throw CompactToken.refused("it has expired") }
-        let latest = now.adding(Self.leeway)
-        guard issued <= latest else { throw CompactToken.refused("it was issued in the future; check the clock") }
-        if let begin = try time("nbf", of: claims), begin > latest {
-            throw CompactToken.refused("it is not valid yet; check the clock")
-        }
-        if let maximumAge {
-            guard let signedIn = try time("auth_time", of: claims),
-                now.seconds(since: signedIn) <= maximumAge.addingReportingOverflow(Self.leeway).partialValue
-            else { throw CompactToken.refused("the person signed in too long ago") }
-        }
-        return expiry
     }
 
     private func checkHash(
@@ -145,23 +103,11 @@ package struct IDTokenValidator: Sendable {
         throw CompactToken.refused("its \(name) does not fit what came with it")
     }
 
-    private func string(_ name: String, of object: JSONObject) throws(CredentialError) -> String? {
-        switch object[name] {
-        case nil, .null?: return nil
-        case .string(let text)?: return text
-        case let other?: throw CompactToken.refused("its \(name) is \(other.kindDescription), not a string")
-        }
+    private func string(_ name: String, of claims: JSONObject) throws(CredentialError) -> String? {
+        try claims.text(name, of: .idToken)
     }
 
-    /// A NumericDate (RFC 7519 §2), cut to whole seconds.
     private func time(_ name: String, of claims: JSONObject) throws(CredentialError) -> Instant? {
-        switch claims[name] {
-        case nil, .null?: return nil
-        case let value?:
-            guard value.string == nil, let seconds = LenientNumber.read(value, in: 0...Int64.max) else {
-                throw CompactToken.refused("its \(name) is not a time")
-            }
-            return Instant(epochSeconds: seconds)
-        }
+        try claims.time(name, of: .idToken)
     }
 }

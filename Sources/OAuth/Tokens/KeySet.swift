@@ -27,17 +27,19 @@ package struct KeySet: Sendable {
     /// - Returns: `nil` when none fits.
     /// - Throws: ``ErrorCode/validationFailed`` when several fit.
     package func key(
-        for algorithm: SignatureAlgorithm, kid: String?
+        for algorithm: SignatureAlgorithm, kid: String?, of kind: CompactToken.Kind = .idToken
     ) throws(CredentialError) -> JSONObject? {
         let fitting = keys.filter { Self.fits($0, algorithm) }
         guard let kid else {
             guard fitting.count <= 1 else {
-                throw CompactToken.refused("it names no key and the provider has several")
+                throw CompactToken.refused("it names no key and the provider has several", kind)
             }
             return fitting.first
         }
         let named = fitting.filter { key in key["kid"]?.string.map { ConstantTime.equal($0, kid) } ?? false }
-        guard named.count <= 1 else { throw CompactToken.refused("the provider has several keys of its name") }
+        guard named.count <= 1 else {
+            throw CompactToken.refused("the provider has several keys of its name", kind)
+        }
         return named.first
     }
 

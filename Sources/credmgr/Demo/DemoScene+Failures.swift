@@ -44,7 +44,7 @@ extension DemoScene {
         try stage.say("   (codes that the provider has seen: \(codes() - before))")
     }
 
-    static let silentRefresh = DemoScene(title: "The token ends: it is renewed silently, once") {
+    static let silentRefresh = DemoScene(title: "The token ends: it is refreshed silently, once") {
         (stage, provider) throws(CredentialError) in
         let before = provider.counters.refreshes
         provider.expireTokens()

@@ -1,5 +1,6 @@
 import CredentialCore
 import DemoProvider
+import PropertyLists
 
 /// Form A of the seeds' `settings.plist`, its placeholders filled with the demo provider's facts. The account
 /// identifier keeps its three c's.

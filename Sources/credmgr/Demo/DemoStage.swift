@@ -1,7 +1,8 @@
+import Commands
 import CredentialCore
-import CredmgrCommands
 import DemoProvider
-import LinuxPlatform
+import LocalMachine
+import Platform
 import StrictJSON
 
 /// Where the walkthrough is played: runs this program's own commands as a shell would, and shows them.
@@ -150,7 +151,7 @@ struct DemoStage {
         try file.close()
     }
 
-    /// Forgets what is kept outside the home: tokens in the kernel's keyring, items in the desktop's.
+    /// Forgets what is kept outside the home: cached tokens, items in the desktop's keyring.
     func cleanUp() {
         let launch = ProgramLaunch(ExecutablePath.itself, ["logout", "--all", "--yes"], environment: environment)
         // The walkthrough is over, one way or the other; what is left expires by itself.
@@ -160,7 +161,7 @@ struct DemoStage {
     /// A home of its own. The secrets go to the encrypted file there, so that the user's keyring stays as it is,
     /// unless another store was asked for.
     private var environment: [String: String] {
-        var environment = machine.environment.filter { name, _ in
+        var environment = machine.local.environment.filter { name, _ in
             !name.hasPrefix("XDG_DATA") && !name.hasPrefix("XDG_CONFIG") && !name.hasPrefix("CREDMGR_")
         }
         environment["HOME"] = home
@@ -174,7 +175,7 @@ struct DemoStage {
         var environment = environment
         environment["XDG_DATA_HOME"] = home + "/.local/share"
         environment["XDG_CONFIG_HOME"] = home + "/.config"
-        environment["HOME"] = machine.directories.home
+        environment["HOME"] = machine.local.directories.home
         return environment
     }
 }

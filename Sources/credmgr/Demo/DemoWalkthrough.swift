@@ -1,31 +1,32 @@
+import Commands
 import CredentialCore
-import CredmgrCommands
 import CryptoSupport
 import DemoProvider
-import LinuxPlatform
+import LocalMachine
+import Platform
 
 /// `credmgr demo`: the walkthrough of the seeds with the real commands of this program, in a throw-away home, against
 /// a provider of its own.
 struct DemoWalkthrough: Demonstration {
     let machine: Machine
 
-    func run(_ arguments: ParsedArguments, _ session: Session) throws(CredentialError) {
-        let key = try machine.cryptography.generateKey(.rs256)
+    func run(_ session: Session, opensBrowser: Bool, servesOnly: Bool) throws(CredentialError) {
+        let key = try machine.local.cryptography.generateKey(.rs256)
         var configuration = DemoConfiguration()
-        configuration.offersControl = arguments.flag("serve")
+        configuration.offersControl = servesOnly
         let provider = try DemoProvider(
             configuration: configuration,
             keys: [DemoSigningKey(kid: "demo", privateKey: key.privateKey, publicJWK: key.publicJWK)],
-            cryptography: machine.cryptography, clock: machine.clock, random: machine.random)
+            cryptography: machine.local.cryptography, clock: machine.local.clock, random: machine.local.random)
         let base = try provider.start()
         defer { provider.stop() }
-        if arguments.flag("serve") { return try serve(base, configuration, session) }
+        if servesOnly { return try serve(base, configuration, session) }
 
-        let home = try ThrowawayFolder(in: machine.environment["TMPDIR"] ?? "/tmp", name: "credmgr-demo")
+        let home = try ThrowawayFolder(in: machine.local.environment["TMPDIR"] ?? "/tmp", name: "credmgr-demo")
         var stage = DemoStage(machine: machine, session: session, home: home.path, base: base)
         defer { stage.cleanUp() }
         try stage.write(DemoSettings(base: base, configuration: configuration).plist, to: "settings.plist")
-        for scene in arguments.flag("browser") ? DemoScene.inBrowser : DemoScene.walkthrough {
+        for scene in opensBrowser ? DemoScene.inBrowser : DemoScene.walkthrough {
             try stage.title(scene.title)
             try scene.play(stage, provider)
         }

@@ -1,6 +1,6 @@
+import Commands
 import CredentialCore
-import CredmgrCommands
-import LinuxPlatform
+import Platform
 
 /// `$XDG_DATA_HOME/credmgr` on this machine.
 struct LinuxDataFolder: DataFolder {
@@ -13,9 +13,14 @@ struct LinuxDataFolder: DataFolder {
     func faults() throws(CredentialError) -> [FolderFault] {
         guard let facts = FileFacts.of(path) else { return [] }
         var faults: [FolderFault] = []
+        if let above = PrivateDirectory.exposedFolder(above: path) {
+            faults.append(FolderFault(path: path, kind: .replaceable(above: above)))
+        }
         try look(at: path, facts, &faults)
         if let reason = FileSystem.refusal(at: path) {
             faults.append(FolderFault(path: path, kind: .unwritable(reason)))
+        } else if let room = FileSystem.scarceRoom(at: path) {
+            faults.append(FolderFault(path: path, kind: .nearlyFull(room)))
         }
         return faults
     }
@@ -24,16 +29,21 @@ struct LinuxDataFolder: DataFolder {
         switch fault.kind {
         case .openToOthers: try FileFacts.close(fault.path)
         case .stale: try FileFacts.remove(fault.path)
-        case .foreign, .setAside, .unwritable:
+        case .foreign, .replaceable, .setAside, .unwritable, .nearlyFull, .immutable:
             throw CredentialError(.unsupported, "\(ForeignText.shown(fault.path)) is for you to look at")
         }
     }
 
     private func look(at path: String, _ facts: FileFacts, _ faults: inout [FolderFault]) throws(CredentialError) {
+        if facts.isOwn, facts.kind == .other, let folder = FileFacts.of(path + "/."), folder.isOwn {
+            // A link of the user's own to a folder, as `stow` makes them, counts as the folder.
+            return try look(at: path + "/.", folder, &faults)
+        }
         guard facts.isOwn, facts.kind != .other else {
             faults.append(FolderFault(path: path, kind: .foreign))
             return
         }
+        if facts.isImmutable { faults.append(FolderFault(path: path, kind: .immutable)) }
         if facts.isOpenToOthers { faults.append(FolderFault(path: path, kind: .openToOthers)) }
         guard facts.kind == .folder else {
             let name = path.split(separator: "/").last ?? ""

@@ -62,9 +62,7 @@ import Testing
         #expect(second == ["logout", "begin", "complete", "request", "list 0", "request"])
         let both = course(try transcript.next("Carol comes back beside him"))
         #expect(
-            both == [
-                "begin", "complete", "token", "exit 3", "request", "list 1", "use", "request", "list 2",
-            ])
+            both == ["begin", "complete", "which", "request", "list 1", "use", "request", "list 2"])
         #expect(course(try transcript.next("Carol deletes a task")) == ["request", "request", "list 1"])
         #expect(course(try transcript.next("Another tool of the same keychain group")) == ["types", "token"])
 
@@ -84,13 +82,13 @@ import Testing
         #expect(course(twice) == ["begin", "complete", "complete", "exit 7"])
         #expect(twice.last == "(codes that the provider has seen: 1)")
 
-        let renewed = try transcript.next("The token ends: it is renewed silently")
-        #expect(course(renewed) == ["request", "list 1"])
-        #expect(renewed.last == "(refreshes that the provider has seen: 1)")
+        let refreshed = try transcript.next("The token ends: it is refreshed silently")
+        #expect(course(refreshed) == ["request", "list 1"])
+        #expect(refreshed.last == "(refreshes that the provider has seen: 1)")
         let lost = try transcript.next("The provider takes its grants back")
         #expect(course(lost) == ["request", "exit 4", "accounts", "begin", "complete", "request", "list 1"])
         #expect(lost.contains { $0.contains("needs-login") })
-        #expect(lost.contains("credmgr: hint: credmgr login --type B2C_Acccount --policy b2c_1_sign_in"))
+        #expect(lost.contains { $0.hasPrefix("credmgr: hint: credmgr login --account ") })
         let forgotten = try transcript.next("Bob has forgotten his password")
         #expect(course(forgotten) == ["begin", "complete", "exit 4", "complete", "exit 4", "complete"])
         #expect(forgotten.last?.hasSuffix("\tbob@example.com") == true)
@@ -112,6 +110,7 @@ import Testing
             transcript.split { !($0.isLetter || $0.isNumber || "-_".contains($0)) }.map(\.count).max() ?? 0
         #expect(longest < 60)
         #expect(!transcript.contains("credmgr: warning"))
-        #expect(home.files.isEmpty)
+        // What the sealed cache leaves is nothing without the half in the kernel's keyring, and ends with the session.
+        #expect(home.files.keys.allSatisfy { $0.hasPrefix("run/credmgr/") })
     }
 }

@@ -7,7 +7,7 @@ import Testing
 @Suite struct `Grants of B2C` {
     private static let confidential = "c0ffee00-5b1d-4e55-8e7e-0d1e2f3a4b5c"
 
-    @Test func `A password signs in at a policy for it, and renews`() throws {
+    @Test func `A password signs in at a policy for it, and refreshes`() throws {
         let home = try Home(), tenant = try DemoTenant()
         try tenant.definePolicies(at: home, ["flow": "password", "default_policy": "ropc"])
         let login = ["login", "--type", "Tasks", "--username", DemoTenant.alice.email, "--password-file", "-"]
@@ -45,7 +45,7 @@ import Testing
         #expect(tenant.provider.counters == DemoCounters())
     }
 
-    @Test func `The sample's own scopes give a sign-in that cannot be renewed, as the sample had it`() throws {
+    @Test func `The sample's own scopes give a sign-in that cannot be refreshed, as the sample had it`() throws {
         let home = try Home(), tenant = try DemoTenant()
         let file = try home.write(AppSettings(base: tenant.base).plist, to: "settings.plist")
         try home.run(["types", "import", file, "--exact"])

@@ -24,7 +24,7 @@ import Testing
         #expect(Set(tokens.compactMap { $0["access_token"]?.string }).count == 3)
         #expect(try home.json(["claims", "--policy", "facebook", "--json"]).object?["idp"] == "facebook.com")
         #expect(try home.json(["claims", "--json"]).object?["tfp"] == "B2C_1_sign_in")
-        // Each policy is renewed by its own refresh token: another's would be refused (AADB2C90088).
+        // Each policy is refreshed by its own refresh token: another's would be refused (AADB2C90088).
         for policy in ["sign-in", "facebook", "edit"] {
             try home.run(["token", "--policy", policy, "--force-refresh"])
         }
@@ -37,7 +37,7 @@ import Testing
         "\(DemoTenant.tenant)/", "\(DemoTenant.tenant)?p=b2c_1_sign_in", "\(DemoTenant.tenant)/b2c_1_sign_in/",
         "tfp/\(DemoTenant.tenant)/b2c_1_sign_in/", "\(tenantID)/", "\(tenantID)?p=b2c_1_sign_in",
         "\(tenantID)/b2c_1_sign_in/", "tfp/\(tenantID)/b2c_1_sign_in/",
-    ]) func `Every form of URL signs in, and renews`(authority: String) throws {
+    ]) func `Every form of URL signs in, and refreshes`(authority: String) throws {
         let home = try Home(), tenant = try DemoTenant()
         try tenant.definePolicies(at: home, ["authority": .string("\(tenant.base)/\(authority)")])
         let url = try home.run(["login", "--type", "Tasks", "--print-url"]).line
@@ -83,11 +83,11 @@ import Testing
     @Test func `A policy without a sign-in is told with the command that makes one`() throws {
         let home = try Home(), tenant = try DemoTenant()
         try tenant.definePolicies(at: home)
-        try tenant.signIn(at: home, policy: "sign-in")
+        let id = try tenant.signIn(at: home, policy: "sign-in")
         for command in [["token"], ["claims"], ["request", "GET", "/tasks"]] {
             let outcome = try home.run(command + ["--policy", "edit"], exits: 4)
             #expect(
-                outcome.standardError.contains("credmgr login --type Tasks --policy b2c_1_edit_profile"))
+                outcome.standardError.contains("credmgr login --account \(id) --policy b2c_1_edit_profile\n"))
         }
         let unknown = try home.run(["token", "--policy", "edti"], exits: 2)
         #expect(unknown.standardError.contains("did you mean 'edit'?"))
@@ -98,9 +98,9 @@ import Testing
         let read = "https://exampleb2c.onmicrosoft.com/tasks/read"
         let write = "https://exampleb2c.onmicrosoft.com/tasks/write"
         try tenant.definePolicies(at: home, ["scope": ["offline_access", .string(read)]])
-        try tenant.signIn(at: home, policy: "sign-in")
+        let id = try tenant.signIn(at: home, policy: "sign-in")
         tenant.provider.revokeRefreshTokens()
-        let login = "hint: credmgr login --type Tasks --policy b2c_1_sign_in"
+        let login = "hint: credmgr login --account \(id) --policy b2c_1_sign_in"
         let wider = try home.run(["token", "--scope", write], exits: 4).standardError
         #expect(wider.contains("\(login) --scope 'offline_access \(read) \(write)'\n"), "\(wider)")
         // The type's own scopes need no words.
@@ -125,7 +125,7 @@ import Testing
     @Test func `A policy whose refresh token the provider refuses leaves the others as they are`() throws {
         let home = try Home(), tenant = try DemoTenant()
         try tenant.definePolicies(at: home)
-        try tenant.signIn(at: home, policy: "sign-in")
+        let id = try tenant.signIn(at: home, policy: "sign-in")
         let old = try home.run(["token"]).line
         tenant.provider.revokeRefreshTokens()
         try tenant.signIn(at: home, policy: "edit")
@@ -140,9 +140,9 @@ import Testing
         let refreshes = tenant.provider.counters.tokenRequests
         #expect(try home.run(["token"]).line == old)
         let refused = try home.run(["token", "--force-refresh"], exits: 4)
-        #expect(refused.standardError.contains("credmgr login --type Tasks --policy b2c_1_sign_in"))
+        #expect(refused.standardError.contains("credmgr login --account \(id) --policy b2c_1_sign_in\n"))
         #expect(tenant.provider.counters.tokenRequests == refreshes)
-        // With the last one that can be renewed the account has to sign in again, and still gives what has not ended.
+        // With the last one that can be refreshed the account has to sign in again, and still gives what has not ended.
         tenant.provider.revokeRefreshTokens()
         try home.run(["token", "--policy", "edit", "--force-refresh"], exits: 4)
         #expect(try status() == "needs-login")
@@ -188,7 +188,7 @@ import Testing
         let url = try home.run(["login", "--type", "Tasks", "--print-url"]).line
         let forgotten = try tenant.redirect(from: url, act: .forgotPassword)
         let first = try home.run(["login", "--complete", forgotten], exits: 4)
-        #expect(first.standardError.contains("credmgr login --complete URL"))
+        #expect(first.standardError.contains("credmgr login --complete -"))
         let reset = try tenant.redirect(from: Self.address(in: first))
         let second = try home.run(["login", "--complete", reset], exits: 4)
         let again = try tenant.redirect(from: Self.address(in: second))

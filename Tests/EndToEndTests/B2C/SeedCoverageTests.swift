@@ -15,7 +15,7 @@ import Testing
     private static func rows() throws -> [(name: String, cells: [String])] {
         try page().compactMap { line in
             let cells = line.split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }
-            return line.hasPrefix("| ") && cells.count == 4 && cells[0] != "Row" ? (cells[0], cells) : nil
+            return line.hasPrefix("| ") && cells.count == 5 && cells[0] != "Row" ? (cells[0], cells) : nil
         }
     }
 
@@ -27,6 +27,7 @@ import Testing
             #expect(["done", "different", "not here"].contains(row.cells[2]), "\(row.name)")
             // Done is what a test shows.
             #expect(row.cells[2] != "done" || row.cells[3].contains("`"), "\(row.name)")
+            #expect(row.cells[4] == "the same part" || row.cells[4].contains("`"), "\(row.name)")
         }
     }
 
@@ -49,5 +50,40 @@ import Testing
         }
         #expect(named.count > 80)
         for name in named { #expect(tests.contains(name), "\(name)") }
+    }
+
+    /// The names of the two libraries that a program to be ported has in it.
+    private static let names =
+        [
+            "InvalidRequest", "InvalidClient", "UnauthorizedClient", "RedirectURIMismatch", "AccessDenied",
+            "UnsupportedResponseType", "InvalidScope", "CouldNotRefreshToken",
+        ].map { "NXOAuth2\($0)ErrorCode" }
+        + [
+            "SUCCEEDED", "USER_CANCEL", "INVALID_ARGUMENT", "MISSING_AUTHENTICATE_HEADER",
+            "AUTHENTICATE_HEADER_BAD_FORMAT", "CONNECTION_MISSING_RESPONSE", "UNAUTHORIZED_CODE_EXPECTED",
+            "INVALID_REFRESH_TOKEN", "UNEXPECTED", "MULTIPLE_USERS", "USER_INPUT_NEEDED", "CACHE_PERSISTENCE",
+            "BAD_CACHE_FORMAT", "USER_PROMPTED", "APPLICATION", "AUTHENTICATION", "AUTHORITY_VALIDATION",
+            "NO_MAIN_VIEW_CONTROLLER", "MISSING_RESOURCES", "WRONG_USER",
+        ].map { "AD_ERROR_\($0)" }
+        + [
+            "ClientID", "Secret", "AuthorizeURL", "TokenURL", "RedirectURL", "Scope", "TokenType",
+            "TokenRequestHTTPMethod", "KeyChainGroup", "KeyChainAccessGroup", "AdditionalAuthenticationParameters",
+            "CustomHeaderFields",
+        ].map { "kNXOAuth2AccountStoreConfiguration\($0)" }
+        + [
+            "NXOAuth2AccountStoreAccountsDidChangeNotification", "NXOAuth2AccountCreated", "NXOAuth2AccountRemoved",
+            "NXOAuth2AccountStoreDidFailToRequestAccessNotification", "NXOAuth2AccountDidChangeUserData",
+            "NXOAuth2AccountDidChangeAccessToken", "NXOAuth2AccountDidLoseAccessToken",
+            "NXOAuth2AccountDidFailToGetAccessToken", "NXOAuth2DidStartConnection", "NXOAuth2DidEndConnection",
+            "kNXOAuth2AccountStoreAccountType", "kNXOAuth2AccountStoreError",
+            "kNXOAuth2AccountStoreNewAccountUserInfoKey", "scopes", "additionalScopes", "clientId", "redirectUri",
+            "AD_PROMPT_AUTO", "AD_PROMPT_ALWAYS", "AD_PROMPT_NEVER", "extraQueryParameters", "policy",
+            "correlationId", "completionBlock",
+        ]
+
+    @Test func `Every code, notification, key and parameter of the two libraries is in the tables`() throws {
+        let tables = try String(
+            contentsOf: Self.root.appendingPathComponent("docs/porting/tables.md"), encoding: .utf8)
+        for name in Self.names { #expect(tables.contains("`\(name)`"), "\(name)") }
     }
 }

@@ -75,9 +75,14 @@ import Testing
         #expect(tenant.provider.counters.tokenRequests > 0)
     }
 
-    @Test func `That B2C revokes nothing is said, and the account is forgotten all the same`() throws {
+    @Test func `What B2C does not revoke is kept, until it is to be forgotten all the same`() throws {
         let (home, tenant, alice, _) = try world()
-        let outcome = try home.run(["logout", "--account", alice, "--revoke"])
+        let refused = try home.run(["logout", "--account", alice, "--revoke"], exits: 2)
+        #expect(refused.standardError.contains("not revoked, so the account is kept: revocation does not exist"))
+        #expect(try ids(home).contains(alice))
+        let hint = try #require(refused.standardError.split(separator: "hint: ").last).prefix { !$0.isNewline }
+        #expect(hint.hasPrefix("credmgr logout --account \(alice) --group ") && hint.hasSuffix(" --revoke --force"))
+        let outcome = try home.run(hint.split(separator: " ").dropFirst().map(String.init))
         #expect(outcome.standardError.contains("were not revoked: revocation does not exist at Azure AD B2C"))
         #expect(try !ids(home).contains(alice))
         #expect(tenant.provider.counters.refreshes == 0)

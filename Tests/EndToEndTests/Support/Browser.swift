@@ -37,5 +37,13 @@ struct Browser {
     /// The environment that the program gave it.
     var receivedEnvironment: String { home.text(of: "outside/browser.environment") ?? "" }
     /// The address it was called with.
-    var receivedAddress: String { home.text(of: "outside/browser.arguments") ?? "" }
+    ///
+    /// The program does not wait for its browser: where it ends at once, the browser is waited for here, 10 s at most.
+    var receivedAddress: String {
+        for _ in 0..<1_000 {
+            if let text = home.text(of: "outside/browser.arguments"), text.hasSuffix("\n") { return text }
+            usleep(10_000)
+        }
+        return ""
+    }
 }

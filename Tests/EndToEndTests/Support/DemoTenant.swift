@@ -1,7 +1,7 @@
 import CredentialCore
 import CryptoSupport
 import DemoProvider
-import LinuxPlatform
+import Platform
 import TestSupport
 import Testing
 
@@ -37,12 +37,16 @@ final class DemoTenant: Sendable {
     /// - Parameters:
     ///   - users: who may sign in besides Alice and Bob.
     ///   - clientSecret: the secret of the confidential client.
+    ///   - redirectURIs: what the seeds' client has registered; `nil` for every form.
     init(
-        users: [DemoUser] = [], clientSecret: String = "demo client secret",
+        users: [DemoUser] = [], clientSecret: String = "demo client secret", redirectURIs: [String]? = nil,
         _ change: (inout DemoSwitches) -> Void = { _ in }
     ) throws {
         var configuration = DemoConfiguration()
         configuration.users += users
+        if let redirectURIs {
+            configuration.clients = [DemoClient(id: Self.clientID, redirectURIs: redirectURIs)]
+        }
         configuration.clients.removeAll { $0.id == Self.confidentialID }
         configuration.clients.append(DemoClient(id: Self.confidentialID, secret: Secret(clientSecret)))
         provider = try DemoProvider(

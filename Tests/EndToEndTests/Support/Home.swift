@@ -13,7 +13,8 @@ final class Home: Sendable {
     /// Where it is.
     var path: String { folder.path }
     /// The variables that every call gets.
-    let environment: [String: String]
+    var environment: [String: String] { home.environment }
+    private let home: ProgramHome
     private let folder: TemporaryFolder
     private let transcript = Mutex<String>("")
     private let ownFiles = Mutex<Set<String>>([])
@@ -23,23 +24,7 @@ final class Home: Sendable {
     /// - Parameter variables: added to the environment; none of them reaches another home.
     init(_ variables: [String: String] = [:]) throws {
         folder = try TemporaryFolder()
-        let path = folder.path
-        var environment = [
-            "HOME": path, "XDG_CONFIG_HOME": path + "/config", "XDG_DATA_HOME": path + "/data",
-            "XDG_CONFIG_DIRS": path + "/etc", "XDG_DATA_DIRS": path + "/share", "XDG_RUNTIME_DIR": path + "/run",
-            "TMPDIR": path + "/tmp", "PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8",
-            // A bus that is not there: the one of whoever runs the tests is never asked.
-            "DBUS_SESSION_BUS_ADDRESS": "unix:path=" + path + "/run/bus",
-            // The kernel's keyring outlives a home; the tests of the cache turn it on.
-            "CREDMGR_CACHE": "off",
-        ]
-        environment.merge(variables) { $1 }
-        self.environment = environment
-        for name in ["run", "tmp"] {
-            try FileManager.default.createDirectory(
-                atPath: path + "/" + name, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700]
-            )
-        }
+        home = try ProgramHome(folder.path, variables)
     }
 
     deinit {
@@ -48,7 +33,10 @@ final class Home: Sendable {
         for folder in ["data", "config", "run", "tmp"] {
             for case let name as String in FileManager.default.enumerator(atPath: path + "/" + folder) ?? .init() {
                 let file = folder + "/" + name
-                guard !own.contains(file), let content = FileManager.default.contents(atPath: path + "/" + file)
+                // What a link leads to is not the home's.
+                let kind = try? FileManager.default.attributesOfItem(atPath: path + "/" + file)[.type]
+                guard !own.contains(file), kind as? FileAttributeType != .typeSymbolicLink,
+                    let content = FileManager.default.contents(atPath: path + "/" + file)
                 else { continue }
                 if Canary.secret(in: content) != nil { Issue.record("a secret stands in \(file)") }
             }
@@ -56,22 +44,14 @@ final class Home: Sendable {
     }
 
     /// The program that was built with the tests.
-    static let program: String = {
-        let itself = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? ""
-        let places = CommandLine.arguments.filter { $0.hasPrefix("/") } + [itself]
-        let folders = places.map { URL(fileURLWithPath: $0).deletingLastPathComponent() }
-        let inBundle = folders.map { $0.appendingPathComponent("credmgr").path }
-        return inBundle.first { FileManager.default.isExecutableFile(atPath: $0) } ?? "credmgr"
-    }()
+    static let program = ProgramHome.program
 
     /// Runs the program to its end.
     @discardableResult func run(
         _ words: [String], input: String = "", environment: [String: String] = [:], exits status: Int32 = 0,
         sourceLocation: SourceLocation = #_sourceLocation
     ) throws -> ChildProcess.Outcome {
-        let outcome = try ChildProcess(
-            Self.program, words, environment: self.environment.merging(environment) { $1 }
-        ).run(input: input)
+        let outcome = try home.command(words, environment).run(input: input)
         transcript.withLock { $0 += outcome.standardOutput + outcome.standardError }
         let shown = Comment(rawValue: "credmgr \(words.joined(separator: " "))\n\(outcome.standardError)")
         #expect(outcome.exitStatus == status, shown, sourceLocation: sourceLocation)
@@ -114,20 +94,12 @@ final class Home: Sendable {
 
     /// Writes a file below the home, with the folders on the way.
     @discardableResult func write(_ text: String, to name: String, mode: Int = 0o600) throws -> String {
-        let file = path + "/" + name
         ownFiles.withLock { _ = $0.insert(name) }
-        try FileManager.default.createDirectory(
-            atPath: (file as NSString).deletingLastPathComponent, withIntermediateDirectories: true,
-            attributes: [.posixPermissions: 0o700])
-        try Data(text.utf8).write(to: URL(fileURLWithPath: file))
-        try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: file)
-        return file
+        return try home.write(text, to: name, mode: mode)
     }
 
     /// The text of a file below the home; `nil` where there is none.
-    func text(of name: String) -> String? {
-        FileManager.default.contents(atPath: path + "/" + name).map { String(decoding: $0, as: UTF8.self) }
-    }
+    func text(of name: String) -> String? { home.text(of: name) }
 
     /// Every file below the home: path below it, content.
     var files: [String: Data] {

@@ -20,6 +20,12 @@ final class ScriptedProvider: Sendable {
             200, ["access_token": "at-1", "token_type": "Bearer", "expires_in": 3600, "refresh_token": "rt-1"])
         /// Who the id token is about; without it there is none.
         var idTokenSubject: String?
+        /// Put over the claims of the id token; `null` takes one away.
+        var idTokenClaims: JSONObject = JSONObject()
+        /// Put over the claims of an access token by RFC 9068; `null` takes one away. Without it the token is opaque.
+        var accessTokenClaims: JSONObject?
+        /// The `typ` of that access token.
+        var accessTokenType: JSONValue = "at+jwt"
         /// The UserInfo endpoint's answer.
         var userInfo = ServerResponse.json(200, ["sub": "ada", "preferred_username": "ada@example.test"])
         /// The client id metadata documents that it can fetch, by their URLs.
@@ -106,9 +112,8 @@ final class ScriptedProvider: Sendable {
                     "interval": 1,
                 ])
         case "/token":
-            guard let subject = script.idTokenSubject else { return script.token }
-            let nonce = shared.state.withLock { $0.nonce }
-            return tokens(about: subject, nonce, base, shared)
+            guard script.idTokenSubject != nil || script.accessTokenClaims != nil else { return script.token }
+            return tokens(script, shared.state.withLock { $0.nonce }, base, shared)
         case "/userinfo": return script.userInfo
         case "/keys":
             var key = shared.key.publicJWK
@@ -150,22 +155,42 @@ final class ScriptedProvider: Sendable {
     }
 
     private static func tokens(
-        about subject: String, _ nonce: String?, _ base: String, _ shared: Shared
+        _ script: Script, _ nonce: String?, _ base: String, _ shared: Shared
     ) -> ServerResponse {
         let now = Int64(time(nil))
-        let header: JSONValue = ["alg": "ES256", "kid": "k-1"]
-        let claims: JSONValue = [
-            "iss": .string(base), "sub": .string(subject), "aud": "app", "iat": .integer(now),
-            "exp": .integer(now + 600), "nonce": nonce.map(JSONValue.string) ?? .null,
-        ]
-        let input = Base64URL.encode(header.bytes()) + "." + Base64URL.encode(claims.bytes())
+        var reply = JSONObject([
+            "access_token": "at-1", "token_type": "Bearer", "expires_in": 3600, "refresh_token": "rt-1",
+        ])
+        if let subject = script.idTokenSubject {
+            let claims = JSONObject([
+                "iss": .string(base), "sub": .string(subject), "aud": "app", "iat": .integer(now),
+                "exp": .integer(now + 600), "nonce": nonce.map(JSONValue.string) ?? .null,
+            ])
+            reply["refresh_token"] = nil
+            reply["id_token"] = .string(signed(claims, script.idTokenClaims, type: .null, shared))
+        }
+        if let changes = script.accessTokenClaims {
+            let claims = JSONObject([
+                "iss": .string(base), "sub": "ada", "aud": "https://api.example.test", "client_id": "app",
+                "jti": "j-1", "iat": .integer(now), "exp": .integer(now + 600),
+            ])
+            reply["access_token"] = .string(signed(claims, changes, type: script.accessTokenType, shared))
+        }
+        return .json(200, .object(reply))
+    }
+
+    private static func signed(
+        _ claims: JSONObject, _ changes: JSONObject, type: JSONValue, _ shared: Shared
+    ) -> String {
+        var claims = claims
+        for (name, value) in changes.members { claims[name] = value == .null ? nil : value }
+        var header = JSONObject(["alg": "ES256", "kid": "k-1"])
+        header["typ"] = type == .null ? nil : type
+        let input =
+            Base64URL.encode(JSONValue.object(header).bytes()) + "."
+            + Base64URL.encode(JSONValue.object(claims).bytes())
         let signature = try? LibCryptography().sign(
             Array(input.utf8), algorithm: .es256, privateKey: shared.key.privateKey)
-        return .json(
-            200,
-            [
-                "access_token": "at-1", "token_type": "Bearer", "expires_in": 3600,
-                "id_token": .string(input + "." + Base64URL.encode(signature ?? [])),
-            ])
+        return input + "." + Base64URL.encode(signature ?? [])
     }
 }

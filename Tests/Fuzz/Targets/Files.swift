@@ -1,6 +1,7 @@
 import AzureB2CAdapter
 import CredentialCore
 import CryptoSupport
+import PropertyLists
 import StrictJSON
 
 @testable import EncryptedFileStore
@@ -35,10 +36,21 @@ extension FuzzTarget {
         _ = try? ProductConfiguration(json: json, place: "config.json")
     }
 
-    /// `accounts.json`.
-    static let registry = FuzzTarget("registry") { bytes in
-        guard let members = object(bytes), let registry = try? AccountRegistry(json: members) else { return }
-        require((try? AccountRegistry(json: registry.json)) == registry, "a registry is written as it is read")
+    /// An account's record.
+    static let record = FuzzTarget("record") { bytes in
+        guard let record = try? AccountRecord(bytes, of: "0123456789abcdef", in: .standard) else { return }
+        let again = try? AccountRecord(record.bytes, of: record.account.id, in: record.group)
+        require(again == record, "a record is written as it is read")
+    }
+
+    /// The index of the names.
+    static let index = FuzzTarget("index") { bytes in
+        guard let index = AccountIndex(bytes) else { return }
+        let again = AccountIndex(AccountIndex.file(index.entries, unreadable: index.unreadable))
+        require(again?.entries == index.entries, "an index is written as it is read")
+        for entry in index.entries.prefix(4) {
+            require(index.matches(for: entry.id, of: nil).contains(entry), "an account is found by its id")
+        }
     }
 
     /// What a keyring's item or the journal holds.

@@ -1,23 +1,27 @@
 import CredentialCore
+import FastToken
 import OAuth
 import StrictJSON
 
-@testable import CredmgrCommands
+@testable import Commands
 @testable import CurlTransport
 @testable import LoopbackHTTP
 
-/// The kernel's keyring with a memo, and everything else the same token.
+/// A cache with a memo, and everything else the same token.
 private struct TwoEntries: AccessTokenCache {
     let memo: [UInt8], token: [UInt8]
 
-    func read(_ name: String) -> [UInt8]? { name.contains("\nmemo\n") ? memo : token }
-    func write(_ entry: [UInt8], name: String, seconds: Int64) {}
-    func remove(_ name: String) {}
-    func removeAll(prefix: String) {}
+    func read(_ name: CacheEntryName) -> [UInt8]? { if case .memo = name { memo } else { token } }
+    func write(_ entry: [UInt8], name: CacheEntryName, seconds: Int64) {}
+    func remove(_ name: CacheEntryName) {}
+    func removeAll(ofOwner name: CacheEntryName) {}
+    func removeTokens() {}
+    func check() {}
 }
 
 private struct NoFiles: FileStates {
     func state(of path: String) -> FileState? { nil }
+    var time: Int64 { 0 }
 }
 
 private struct FixedClock: WallClock {
@@ -25,9 +29,9 @@ private struct FixedClock: WallClock {
 }
 
 extension FuzzTarget {
-    /// The entries of the kernel's keyring: a line for the memo, then the token.
+    /// The entries of the cache, opened: how long the memo is, the memo, then the token.
     static let cachedToken = FuzzTarget("cached-token") { bytes in
-        let memo = Array(bytes.prefix { $0 != 0x0A })
+        let memo = Array(bytes.dropFirst().prefix(Int(bytes.first ?? 0)))
         let entries = TwoEntries(memo: memo, token: Array(bytes.dropFirst(memo.count + 1)))
         for format in ["token", "json", "header", "env", "exec-credential"] {
             let answer = FastToken.answer(["token", "--type", "Tasks", "--format", format]) {
@@ -59,9 +63,10 @@ extension FuzzTarget {
     /// What git writes to its helper.
     static let gitCredential = FuzzTarget("git-credential") { bytes in
         guard let message = try? GitCredentialMessage(bytes) else { return }
-        if let address = message.address {
+        if let destination = message.destination {
             require(
-                address.isWeb && address.host.utf8.allSatisfy { $0 > 0x20 }, "a place to go to has a plain host")
+                !destination.host.isEmpty && destination.host.utf8.allSatisfy { $0 > 0x20 },
+                "a place to go to has a plain host")
         }
         for challenge in AuthenticationChallenge.parse(message.list("wwwauth[]")) {
             require(!challenge.scheme.isEmpty, "a challenge has a scheme")

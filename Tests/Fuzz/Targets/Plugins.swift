@@ -1,18 +1,18 @@
 import CredentialCore
 import StrictJSON
 
-@testable import ProviderHost
+@testable import PluginHost
 
 extension FuzzTarget {
-    /// `manifest.json` of an external adapter.
+    /// `manifest.json` of a plugin.
     static let pluginManifest = FuzzTarget("plugin-manifest") { bytes in
-        guard let manifest = try? ProviderManifest(bytes, place: "manifest.json") else { return }
+        guard let manifest = try? PluginManifest(bytes, place: "manifest.json") else { return }
         require(Name.isValid(manifest.name) && Name.isValid(manifest.executable), "names are names")
         require(!manifest.flows.isEmpty && !manifest.protocolVersions.isEmpty, "an adapter has flows and versions")
         require(manifest.settings.allSatisfy { Name.isValid($0.name) }, "settings have names")
     }
 
-    /// What an external adapter prints, as an answer to each operation.
+    /// What a plugin prints, as an answer to each operation.
     static let pluginReply = FuzzTarget("plugin-reply") { bytes in
         let transcript = PluginTranscript(bytes, plugin: "p")
         let redactor = Redactor(transcript.texts)
@@ -23,7 +23,7 @@ extension FuzzTarget {
             for token in [issued.accessToken, issued.idToken, issued.refreshToken?.reveal()] {
                 require(token?.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F } ?? true, "tokens are printable")
             }
-            let latest = now.adding(ProviderProtocol.longestLifetime)
+            let latest = now.adding(PluginProtocol.longestLifetime)
             require(issued.expiresAt > now && issued.expiresAt <= latest, "a lifetime has limits")
         }
         switch try? reply.interaction(now: now).0 {

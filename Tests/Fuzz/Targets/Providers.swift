@@ -1,8 +1,8 @@
 import CredentialCore
 import CryptoSupport
 import GenericOAuth2Adapter
-import LinuxPlatform
 import OAuth
+import Platform
 import StrictJSON
 
 /// A provider that answers every request with the same reply.

@@ -1,5 +1,5 @@
 import Foundation
-import LinuxPlatform
+import Platform
 
 /// A call of the program that is under way, in a session of its own.
 final class Call {

@@ -2,7 +2,7 @@ import CredentialCore
 import CryptoSupport
 import DemoProvider
 import Foundation
-import LinuxPlatform
+import Platform
 import TestSupport
 import Testing
 
@@ -11,7 +11,8 @@ final class Track: Sendable {
     /// The provider, for its switches and counters.
     let provider: DemoProvider
     /// The variables that every call gets.
-    let environment: [String: String]
+    var environment: [String: String] { home.environment }
+    private let home: ProgramHome
     private let folder: TemporaryFolder
 
     /// The keychain group of the types.
@@ -29,15 +30,14 @@ final class Track: Sendable {
     /// - Parameter keyring: where secrets are kept; in the encrypted file for `nil`.
     init(keyring: PrivateKeyring? = nil, isCaching: Bool = false) throws {
         folder = try TemporaryFolder()
-        var environment = keyring?.environment ?? ["PATH": "/usr/bin:/bin"]
-        environment["HOME"] = folder.path
-        environment["XDG_CONFIG_HOME"] = folder.path + "/.config"
-        environment["XDG_DATA_HOME"] = folder.path + "/.local/share"
-        environment["XDG_CONFIG_DIRS"] = folder.path + "/etc"
-        environment["XDG_DATA_DIRS"] = folder.path + "/share"
-        environment["CREDMGR_STORE"] = keyring == nil ? "file" : "secret-service"
-        environment["CREDMGR_CACHE"] = isCaching ? "on" : "off"
-        self.environment = environment
+        home = try ProgramHome(
+            folder.path, busAddress: keyring?.busAddress,
+            [
+                "CREDMGR_STORE": keyring == nil ? "file" : "secret-service",
+                "CREDMGR_CACHE": isCaching ? "on" : "off",
+                // The places that cron knows, too.
+                "XDG_CONFIG_HOME": folder.path + "/.config", "XDG_DATA_HOME": folder.path + "/.local/share",
+            ])
         provider = try DemoProvider(
             keys: [try Self.key.get()], cryptography: LibCryptography(), clock: SystemClock(),
             random: SystemRandom())
@@ -67,13 +67,7 @@ final class Track: Sendable {
     // MARK: Calls
 
     /// The program that was built with the tests.
-    static let program: String = {
-        let itself = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? ""
-        let places = CommandLine.arguments.filter { $0.hasPrefix("/") } + [itself]
-        let folders = places.map { URL(fileURLWithPath: $0).deletingLastPathComponent() }
-        let inBundle = folders.map { $0.appendingPathComponent("credmgr").path }
-        return inBundle.first { FileManager.default.isExecutableFile(atPath: $0) } ?? "credmgr"
-    }()
+    static let program = ProgramHome.program
 
     /// Starts a call in a session of its own.
     ///
@@ -143,13 +137,7 @@ final class Track: Sendable {
     func groupFile(_ name: String) -> String { path(".local/share/credmgr/groups/\(Self.group)/\(name)") }
 
     /// Writes a file in the home, private, with the folders on the way.
-    func write(_ text: String, to name: String) throws {
-        try FileManager.default.createDirectory(
-            atPath: (path(name) as NSString).deletingLastPathComponent, withIntermediateDirectories: true,
-            attributes: [.posixPermissions: 0o700])
-        try Data(text.utf8).write(to: URL(fileURLWithPath: path(name)))
-        try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path(name))
-    }
+    func write(_ text: String, to name: String) throws { try home.write(text, to: name) }
 
     /// Waits until nobody holds an account's lock: then no worker is at work either.
     func waitForFreeLock(of account: String) throws {

@@ -21,10 +21,10 @@ int flock(int file, int operation) {
     return real(file, operation);
 }
 
-/// FAULT_RENAME=NAME: no file can be given that name, as if the disk were full.
+/// FAULT_RENAME=NAME: no new file can be given that name, as if the disk were full; room set aside for it can.
 int renameat(int from, const char *old, int to, const char *new) {
     const char *fault = getenv("FAULT_RENAME");
-    if (fault && strcmp(fault, new) == 0) {
+    if (fault && strcmp(fault, new) == 0 && strstr(old, ".tmp")) {
         errno = ENOSPC;
         return -1;
     }

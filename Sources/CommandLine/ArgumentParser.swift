@@ -1,0 +1,40 @@
+package import CredentialCore
+
+/// What a command line asks for.
+package enum Invocation: Sendable {
+    /// Help about the words: a command, a namespace, or everything for no words.
+    case help([String])
+    /// The version.
+    case version
+    /// A command with its arguments.
+    case command(Arguments)
+}
+
+/// Reads a command line by a ``CommandTable``.
+///
+/// Options stand anywhere before `--`; `--name value` and `--name=value` are the same; letters cluster (`-vq`,
+/// `-ofile`). A value of its own word may be `-` or a negative number; one that begins with a dash otherwise has to
+/// be written `--name=-value`, so that a forgotten value does not swallow the next option. `-h` wins over every
+/// fault but an unknown command.
+package struct ArgumentParser: Sendable {
+    private let table: CommandTable
+
+    /// Makes a parser.
+    package init(_ table: CommandTable) { self.table = table }
+
+    /// Reads the words behind the program's name. No words at all ask for help, as does a namespace alone.
+    ///
+    /// - Throws: ``ErrorCode/usage`` with what helps as its hint.
+    package func parse(_ words: [String]) throws(CredentialError) -> Invocation {
+        var scan = ArgumentScan(table: table)
+        scan.read(words)
+        return try scan.invocation()
+    }
+
+    /// Whether the command line, which may be faulty, asks for JSON.
+    package func wantsJSON(_ words: [String]) -> Bool {
+        var scan = ArgumentScan(table: table)
+        scan.read(words)
+        return scan.asksForJSON
+    }
+}

@@ -1,0 +1,90 @@
+/// One command as parser, help, manual page and completion see it.
+package struct CommandSpec: Sendable {
+    /// The words that name it: `["types", "show"]`.
+    package let path: [String]
+    /// Other spellings of the same command: `["types", "list"]` for `["types"]`.
+    package let aliases: [[String]]
+    /// Whether it runs, and whether help shows it.
+    package let role: Role
+    /// What it does, on one line, in lower case and without a full stop.
+    package let summary: String
+    /// What it does, in whole sentences; paragraphs are parted by an empty line.
+    package var details: String { list.details() }
+    /// Its positional parameters, in order.
+    package var parameters: [ParameterSpec] { list.parameters().map(\.spec) }
+    /// Its options, without those of every command.
+    package var options: [OptionSpec] { list.options().map(\.spec) }
+    /// Command lines that show its use.
+    package var examples: [Example] { list.examples() }
+    /// The exit statuses, besides 0, 1 and 2, that its callers should expect.
+    package let exitStatuses: [Int32]
+    /// Whether its parameters are the command line of another program, behind '--'.
+    package let runsProgram: Bool
+
+    /// Whether a command runs, and whether help shows it.
+    package enum Role: Sendable {
+        /// Runs and is shown.
+        case command
+        /// Only holds other commands: `store`.
+        case namespace
+        /// Runs and is not shown; for scripts of our own.
+        case hidden
+    }
+
+    /// A command line and what it does.
+    package struct Example: Sendable {
+        /// What it does, in lower case and without a full stop.
+        package let purpose: String
+        /// The line as typed, without a prompt.
+        package let line: String
+
+        /// Makes an example.
+        package init(_ purpose: String, _ line: String) {
+            self.purpose = purpose
+            self.line = line
+        }
+    }
+
+    /// What is asked for only of the command that a command line names, and by help: `token` does not pay for the
+    /// descriptions of all others.
+    private struct Description: Sendable {
+        let details: @Sendable () -> String
+        let parameters: @Sendable () -> [any DeclaredParameter]
+        let options: @Sendable () -> [any DeclaredOption]
+        let examples: @Sendable () -> [Example]
+    }
+
+    private let list: Description
+
+    /// Describes a command.
+    package init(
+        _ path: [String], aliases: [[String]] = [], role: Role = .command, _ summary: String,
+        details: @autoclosure @escaping @Sendable () -> String = "",
+        parameters: @autoclosure @escaping @Sendable () -> [any DeclaredParameter] = [],
+        options: @autoclosure @escaping @Sendable () -> [any DeclaredOption] = [],
+        examples: @autoclosure @escaping @Sendable () -> [Example] = [],
+        exitStatuses: [Int32] = [], runsProgram: Bool = false
+    ) {
+        self.path = path
+        self.aliases = aliases
+        self.role = role
+        self.summary = summary
+        self.exitStatuses = exitStatuses
+        self.runsProgram = runsProgram
+        list = Description(details: details, parameters: parameters, options: options, examples: examples)
+    }
+
+    /// The words as typed: `types show`.
+    package var name: String { path.joined(separator: " ") }
+
+    /// Whether it has a flag `--json`: then its result can be had as JSON, and its failures are.
+    var hasJSONFlag: Bool { options.contains { $0.name == "json" && $0.value == nil } }
+
+    /// Whether `words` name it, by its path or an alias.
+    func answers(to words: [String]) -> Bool { path == words || aliases.contains(words) }
+
+    /// Whether `words` begin its path or an alias.
+    func begins(with words: [String]) -> Bool {
+        path.starts(with: words) || aliases.contains { $0.starts(with: words) }
+    }
+}

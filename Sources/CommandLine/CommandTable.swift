@@ -1,0 +1,83 @@
+/// All commands and the options of every command: the one source of parser, help, manual page and completion.
+package struct CommandTable: Sendable {
+    /// The commands by subject, in the order help shows them.
+    package let sections: [Section]
+    /// The options that stand before or after every command.
+    package let globalOptions: [OptionSpec]
+    /// Every status that a command can end with.
+    package let exitStatuses: [ExitStatusText]
+    /// The environment variables that are read.
+    package let environment: [EnvironmentText]
+    /// The files that are read and written.
+    package let files: [FileText]
+
+    /// `--version`, which every program has.
+    static let version = Option.flag("version", "print the version and end")
+    /// `--help`, which every program has.
+    static let help = Option.flag("help", short: "h", "print help and end")
+
+    /// Commands about one subject.
+    package struct Section: Sendable {
+        /// The subject, as a heading.
+        package let title: String
+        private let list: @Sendable () -> [CommandSpec]
+
+        /// Makes a section.
+        ///
+        /// - Parameter commands: the commands, in the order help shows them; asked for only when a search gets as
+        ///   far as this section.
+        package init(_ title: String, _ commands: @escaping @Sendable () -> [CommandSpec]) {
+            self.title = title
+            list = commands
+        }
+
+        /// The commands, in the order help shows them.
+        package var commands: [CommandSpec] { list() }
+    }
+
+    /// Makes a table.
+    ///
+    /// - Parameter globalOptions: the options of every command, without `--version` and `--help`.
+    package init(
+        sections: [Section], globalOptions: [any DeclaredOption], exitStatuses: [ExitStatusText] = [],
+        environment: [EnvironmentText] = [], files: [FileText] = []
+    ) {
+        self.sections = sections
+        self.globalOptions = globalOptions.map(\.spec) + [Self.version.spec, Self.help.spec]
+        self.exitStatuses = exitStatuses
+        self.environment = environment
+        self.files = files
+    }
+
+    /// All commands.
+    package var commands: [CommandSpec] { sections.flatMap(\.commands) }
+
+    /// The command that `words` name, by path or alias.
+    package func command(_ words: [String]) -> CommandSpec? {
+        for section in sections {
+            for command in section.commands where command.answers(to: words) { return command }
+        }
+        return nil
+    }
+
+    /// Whether a command is named by `words` or by words that begin with them.
+    func contains(_ words: [String]) -> Bool {
+        sections.contains { $0.commands.contains { $0.begins(with: words) } }
+    }
+
+    /// The shown commands directly below `words`, in order.
+    func children(of words: [String]) -> [CommandSpec] {
+        commands.filter { $0.role != .hidden && $0.path.count == words.count + 1 && $0.path.starts(with: words) }
+    }
+
+    /// The words that may follow `words`, aliases included.
+    func nextWords(after words: [String]) -> [String] {
+        var seen: Set<String> = []
+        return commands.filter { $0.role != .hidden }.flatMap { [$0.path] + $0.aliases }
+            .filter { $0.count > words.count && $0.starts(with: words) }
+            .map { $0[words.count] }.filter { seen.insert($0).inserted }
+    }
+
+    /// The options that may be given with `command`: its own, then those of every command.
+    func options(of command: CommandSpec?) -> [OptionSpec] { (command?.options ?? []) + globalOptions }
+}

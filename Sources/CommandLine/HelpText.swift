@@ -1,0 +1,127 @@
+package import CredentialCore
+
+/// Help rendered from a ``CommandTable``, wrapped to a width. The text ends with a newline.
+package struct HelpText: Sendable {
+    private let table: CommandTable
+    private let width: Int
+
+    /// Makes a renderer.
+    ///
+    /// - Parameter width: the columns of the terminal; less than 40 counts as 40, more than 100 as 100.
+    package init(_ table: CommandTable, width: Int = 80) {
+        self.table = table
+        self.width = min(max(width, 40), 100)
+    }
+
+    /// Help about a command, a namespace, or, for no words, everything.
+    ///
+    /// - Throws: ``ErrorCode/usage`` when the words name nothing.
+    package func about(_ words: [String]) throws(CredentialError) -> String {
+        if words.isEmpty { return overview }
+        guard let command = table.command(words) else {
+            let known = table.commands.filter { $0.role != .hidden }.map(\.name)
+            let name = words.joined(separator: " ")
+            let nearest = NearestWord.to(name, among: known)
+            throw CredentialError(
+                .usage, "no help about '\(ForeignText.shown(name, limit: 40))'",
+                hint: nearest.map { "did you mean 'credmgr help \($0)'?" } ?? "credmgr --help")
+        }
+        return page(of: command)
+    }
+
+    // MARK: Pages
+
+    private var overview: String {
+        var text = wrapped("Manages the OAuth sign-ins of many accounts and gives tools their tokens.")
+        text += "\nUsage: credmgr COMMAND [OPTION…]\n"
+        let labels = table.children(of: []).map(label)
+        for section in table.sections {
+            let entries = section.commands.filter { $0.role != .hidden && $0.path.count == 1 }
+                .map { (label(of: $0), $0.summary) }
+            text += heading(section.title) + list(entries, alignedWith: labels)
+        }
+        text += heading("Options of every command") + list(table.globalOptions.map(entry))
+        text += heading("Environment") + list(table.environment.filter(\.isUsual).map { ($0.name, $0.meaning) })
+        text += heading("Exit status") + list(table.exitStatuses.map { (String($0.status), $0.meaning) })
+        text += "\n" + wrapped("Help about one command: credmgr COMMAND --help")
+        return text
+    }
+
+    private func page(of command: CommandSpec) -> String {
+        var text = wrapped("Usage: " + Self.usage(of: command), hanging: 7)
+        let details = command.details.isEmpty ? command.summary.capitalizedSentence : command.details
+        for paragraph in details.split(separator: "\n") { text += "\n" + wrapped(String(paragraph)) }
+        let children = table.children(of: command.path)
+        if !children.isEmpty { text += heading("Commands") + list(children.map { ($0.name, $0.summary) }) }
+        if !command.parameters.isEmpty {
+            text += heading("Arguments") + list(command.parameters.map { ($0.value.placeholder, $0.summary) })
+        }
+        if !command.options.isEmpty { text += heading("Options") + list(command.options.map(entry)) }
+        if !command.exitStatuses.isEmpty {
+            let told = table.exitStatuses.filter { command.exitStatuses.contains($0.status) }
+            text += heading("Exit status") + list(told.map { (String($0.status), $0.meaning) })
+        }
+        if !command.examples.isEmpty { text += heading("Examples") }
+        for example in command.examples { text += "  # \(example.purpose)\n  \(example.line)\n" }
+        return text + "\n" + wrapped("Options of every command: credmgr --help")
+    }
+
+    /// The usage line of a command: `credmgr types show TYPE [OPTION…]`, `credmgr exec [OPTION…] -- COMMAND`.
+    static func usage(of command: CommandSpec) -> String {
+        let own = command.role == .namespace ? ["COMMAND"] : command.parameters.map(\.usage)
+        let rest = command.runsProgram ? ["[OPTION…]", "--"] + own : own + ["[OPTION…]"]
+        return (["credmgr", command.name] + rest).joined(separator: " ")
+    }
+
+    /// A command of the overview with the commands below it: `types [show|add]`, `store status`.
+    private func label(of command: CommandSpec) -> String {
+        let children = table.children(of: command.path).compactMap(\.path.last)
+        if children.isEmpty { return command.name }
+        let words = children.joined(separator: "|")
+        return command.name + (command.role == .namespace ? " \(words)" : " [\(words)]")
+    }
+
+    /// An option and what it does, with the values it allows.
+    static func summary(of option: OptionSpec) -> String {
+        var text = option.summary
+        if let allowed = option.value?.allowed, !allowed.isEmpty { text += ": " + allowed.joined(separator: ", ") }
+        if option.isRepeatable, option.value != nil { text += " (repeatable)" }
+        return text
+    }
+
+    // MARK: Layout
+
+    private func entry(_ option: OptionSpec) -> (String, String) { (option.label, Self.summary(of: option)) }
+
+    private func heading(_ title: String) -> String { "\n\(title):\n" }
+
+    /// Labels in a column and their texts wrapped beside them; a label too long for the column has its own line.
+    ///
+    /// - Parameter labels: the labels that the column is made for, where they are more than these.
+    private func list(_ entries: [(label: String, text: String)], alignedWith labels: [String]? = nil) -> String {
+        let longest = width < 70 ? 16 : 32
+        let labelWidth =
+            (labels ?? entries.map(\.label)).map(TextLayout.columns).filter { $0 <= longest }.max() ?? 4
+        let indent = labelWidth + 4
+        var output = ""
+        for (label, text) in entries {
+            let lines = TextLayout.wrapped(text, width: width - indent)
+            let fits = TextLayout.columns(label) <= labelWidth
+            output += "  " + (fits ? TextLayout.padded(label, to: labelWidth) + "  " : label + "\n")
+            for (index, line) in lines.enumerated() {
+                output += (index == 0 && fits ? "" : String(repeating: " ", count: indent)) + line + "\n"
+            }
+        }
+        return output
+    }
+
+    private func wrapped(_ text: String, hanging: Int = 0) -> String {
+        TextLayout.wrapped(text, width: width - hanging)
+            .joined(separator: "\n" + String(repeating: " ", count: hanging)) + "\n"
+    }
+}
+
+extension String {
+    /// A summary as a sentence: a capital first and a full stop.
+    var capitalizedSentence: String { prefix(1).uppercased() + dropFirst() + "." }
+}

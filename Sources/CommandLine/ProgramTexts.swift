@@ -1,0 +1,44 @@
+/// An exit status and what it means, for help and the manual page.
+package struct ExitStatusText: Sendable {
+    /// The status.
+    package let status: Int32
+    /// What it means, in lower case and without a full stop.
+    package let meaning: String
+
+    /// Describes a status.
+    package init(_ status: Int32, _ meaning: String) {
+        self.status = status
+        self.meaning = meaning
+    }
+}
+
+/// An environment variable and what it does, for help and the manual page.
+package struct EnvironmentText: Sendable {
+    /// The variable.
+    package let name: String
+    /// What it does, in lower case and without a full stop.
+    package let meaning: String
+    /// Whether the overview of the help names it; the manual page names all.
+    package let isUsual: Bool
+
+    /// Describes a variable.
+    package init(_ name: String, _ meaning: String, isUsual: Bool = false) {
+        self.name = name
+        self.meaning = meaning
+        self.isUsual = isUsual
+    }
+}
+
+/// A file, or a folder of files, and what it is for, for the manual page.
+package struct FileText: Sendable {
+    /// Where it is.
+    package let name: String
+    /// What is in it, in lower case and without a full stop.
+    package let meaning: String
+
+    /// Describes a file.
+    package init(_ name: String, _ meaning: String) {
+        self.name = name
+        self.meaning = meaning
+    }
+}

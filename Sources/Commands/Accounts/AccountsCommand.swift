@@ -1,0 +1,42 @@
+import CommandLine
+import CredentialCore
+
+/// `credmgr accounts`: from the records' facts alone, so it works while the keyring is locked.
+struct AccountsCommand: Command {
+    static let spec = CommandSpec(
+        ["accounts"], aliases: [["accounts", "list"], ["accounts", "ls"]], "list the accounts that are signed in",
+        details: """
+            Lists the accounts of the group, or of all groups when none is named, with their status, their default \
+            and the store that keeps their secrets. It works while the keyring is locked.
+            """,
+        options: [SharedOption.type, SharedOption.json])
+
+    static let configurationUse = ConfigurationUse.advisory
+
+    let arguments: Arguments
+
+    func run(_ session: Session) throws(CredentialError) {
+        let type = try arguments[SharedOption.type].map { (name) throws(CredentialError) in
+            try TargetResolver(session).type(named: name)
+        }
+        let registration = try type.map { (type) throws(CredentialError) in
+            try TargetResolver(session).registration(of: type)
+        }
+        var rows: [AccountPresentation] = []
+        for (group, registry) in try session.registries(of: type, leftOut: { session.notices.warning($0.message) })
+        {
+            let defaults = DefaultAccounts(registry)
+            for account in registry.accounts where registration == nil || account.registration == registration {
+                rows.append(
+                    AccountPresentation(account, group: group, isDefault: defaults.contains(account)))
+            }
+        }
+        if arguments.wantsJSON { return try session.print(AccountPresentation.json(rows)) }
+        if rows.isEmpty {
+            session.notices.note("no account is signed in")
+        } else {
+            try session.print(AccountPresentation.table(rows, now: session.context.clock.now))
+        }
+        for row in rows { if let note = row.ending(now: session.context.clock.now) { session.notices.note(note) } }
+    }
+}

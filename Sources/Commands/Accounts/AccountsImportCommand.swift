@@ -1,0 +1,58 @@
+import CommandLine
+import CredentialCore
+import StrictJSON
+
+/// `credmgr accounts import`.
+struct AccountsImportCommand: Command {
+    static let spec = CommandSpec(
+        ["accounts", "import"], "take over sign-ins from a file",
+        details: """
+            Reads what 'accounts export' has written, hosts.yml of GitHub's gh with a token in it, a token cache of \
+            MSAL, or what 'oidc-add --print NAME' of oidc-agent prints. An exported account that is signed in here \
+            already is left as it is. Sign-ins of other programs need an account type of the same client: --type, or \
+            the only one with that client id; their refresh token is used at once, which may end its use there.
+            """,
+        parameters: [file],
+        options: [SharedOption.type, passphraseFile],
+        exitStatuses: [4, 5, 6, 7])
+
+    private static let file = Parameter.required("file", .file, "the file")
+    private static let passphraseFile = Option.value(
+        "passphrase-file", .file, "the passphrase; '-' reads a line of standard input")
+
+    let arguments: Arguments
+
+    func run(_ session: Session) throws(CredentialError) {
+        let path = arguments[Self.file]
+        guard let file = try session.context.typeFiles.read(path) else {
+            throw CredentialError(.usage, "there is no file \(ForeignText.shown(path))")
+        }
+        let stores = session.stores()
+        if let document = (try? JSONValue.parse(file.bytes, limits: .ownFile))?.object,
+            SealedArchive.isOne(document)
+        {
+            let archive = try SealedArchive.open(
+                document, passphrase: try passphrase(session), session.context.cryptography)
+            let choice = try StoreChoice(session, stores)
+            if try ArchiveImport(session, stores, store: choice.kind).run(archive) {
+                choice.tell("what was imported", session)
+            }
+            return
+        }
+        let found = try ForeignFiles.signIns(in: file.bytes)
+        let choice = try StoreChoice(session, stores)
+        try ForeignImport(session, stores, store: choice.kind, typeName: arguments[SharedOption.type]).run(found)
+        choice.tell("what was imported", session)
+    }
+
+    private func passphrase(_ session: Session) throws(CredentialError) -> Secret {
+        if let file = arguments[Self.passphraseFile] {
+            return try session.secret(from: file, what: "passphrase", option: "passphrase-file")
+        }
+        guard session.mayAsk else {
+            throw CredentialError(
+                .usage, "the passphrase cannot be asked for here", hint: "use --passphrase-file FILE")
+        }
+        return try session.context.console.ask("Passphrase of the exported file: ", isSecret: true)
+    }
+}

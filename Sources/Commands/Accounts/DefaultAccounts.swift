@@ -1,0 +1,29 @@
+import CredentialCore
+
+/// The accounts that `token` would take where nothing names one: of each registration one, or none.
+struct DefaultAccounts {
+    private var ids: [Registration: String] = [:]
+
+    init(_ registry: AccountRegistry) {
+        var newest: [Registration: Account] = [:]
+        var counts: [Registration: Int] = [:]
+        for account in registry.accounts {
+            counts[account.registration, default: 0] += 1
+            guard let chosenAt = account.chosenAt else { continue }
+            if let other = newest[account.registration]?.chosenAt, other > chosenAt { continue }
+            newest[account.registration] = account
+        }
+        for account in registry.accounts where counts[account.registration] == 1 {
+            newest[account.registration] = account
+        }
+        ids = newest.mapValues(\.id)
+    }
+
+    /// Whether an account is the default of its registration.
+    func contains(_ account: Account) -> Bool { ids[account.registration] == account.id }
+
+    /// Whether an account is the default, by the index alone.
+    static func contain(_ account: Account, _ index: AccountIndex) -> Bool {
+        index.defaultEntry(of: account.registration)?.id == account.id
+    }
+}

@@ -1,0 +1,102 @@
+import CredentialCore
+
+/// Takes over sign-ins that other programs keep.
+struct ForeignImport: Sendable {
+    private let session: Session
+    private let stores: any SecretStores
+    private let store: StoreKind
+    private let typeName: String?
+
+    init(_ session: Session, _ stores: any SecretStores, store: StoreKind, typeName: String?) {
+        self.session = session
+        self.stores = stores
+        self.store = store
+        self.typeName = typeName
+    }
+
+    /// Takes over each. One that fails does not keep the others back; the first failure is thrown at the end.
+    func run(_ found: [ForeignSignIn]) throws(CredentialError) {
+        var failure: CredentialError?
+        for signIn in found {
+            do throws(CredentialError) { try take(signIn) } catch {
+                if let failure { session.notices.warning(failure.message) }
+                failure = error
+            }
+        }
+        if let failure { throw failure }
+    }
+
+    private func take(_ signIn: ForeignSignIn) throws(CredentialError) {
+        let type = try type(for: signIn)
+        let resolver = TargetResolver(session)
+        try checkPlace(of: type, signIn)
+        let adapter = try session.context.adapters.adapter(of: type)
+        let policy = try adapter.policy(nil, of: type)
+        var request = SignInRequest(
+            type: type, flow: .code, policy: policy, scope: type.scope, redirectURI: adapter.defaultRedirectURI)
+        request.username = signIn.username
+        let result = try adapter.adopt(signIn.token, request, in: session.services(stores).adapterContext)
+        let outcome = try session.services(stores).signIn.keep(
+            result, of: type, registration: try resolver.registration(of: type), policy: policy,
+            in: resolver.group(of: type), store: store, forceNew: false)
+        for warning in outcome.warnings { session.notices.warning(warning) }
+        try session.print("\(outcome.account.id)\t\(ForeignText.shown(outcome.account.shownName))\n")
+    }
+
+    /// The type of the same client: a refresh token is good with no other, and is not shown to another's provider.
+    private func type(for signIn: ForeignSignIn) throws(CredentialError) -> AccountType {
+        if let typeName {
+            let type = try TargetResolver(session).type(named: typeName)
+            guard fits(type, signIn) else {
+                let client = signIn.clientID.map { "client \(ForeignText.shown($0))" }
+                let owner = client ?? signIn.host.map { "host \(ForeignText.shown($0))" } ?? "another client"
+                throw CredentialError(
+                    .configuration,
+                    "the sign-in of \(signIn.program) is of \(owner), which account type \(typeName) is not")
+            }
+            return type
+        }
+        let names = try session.catalog.entries().compactMap { entry -> String? in
+            guard case .success(let type) = entry.type, fits(type, signIn) else { return nil }
+            return type.name
+        }
+        guard let name = names.first, names.count == 1 else {
+            let what = signIn.clientID.map { "the client id \(ForeignText.shown($0))" }
+            let wanted = what ?? "the host \(ForeignText.shown(signIn.host ?? "of the file"))"
+            throw CredentialError(
+                names.isEmpty ? .unknownType : .ambiguousAccount,
+                names.isEmpty
+                    ? "no account type has \(wanted)"
+                    : "several account types have \(wanted): \(names.joined(separator: ", "))",
+                hint: names.isEmpty ? "define one: credmgr types add --help" : "choose one with --type")
+        }
+        return try TargetResolver(session).type(named: name)
+    }
+
+    /// The token is shown to the endpoint that says who it is of: one of the host that it came from, or below it.
+    private func checkPlace(of type: AccountType, _ signIn: ForeignSignIn) throws(CredentialError) {
+        guard let host = signIn.host?.lowercased(), signIn.clientID == nil, signIn.issuer == nil,
+            let endpoint = type.endpoints[.userInfo], let address = WebAddress(endpoint),
+            address.host != host, !address.host.hasSuffix("." + host)
+        else { return }
+        throw CredentialError(
+            .configuration,
+            "the sign-in of \(signIn.program) is of \(ForeignText.shown(host)), and account type \(type.name) would "
+                + "show its token to \(address.host)",
+            hint: "correct userinfo_endpoint and api_base: credmgr types show \(type.name)")
+    }
+
+    private func fits(_ type: AccountType, _ signIn: ForeignSignIn) -> Bool {
+        if let clientID = signIn.clientID, clientID != type.clientID { return false }
+        if let issuer = signIn.issuer {
+            return Self.plain(issuer) == type.issuer.map(Self.plain)
+        }
+        guard let host = signIn.host, signIn.clientID == nil else { return signIn.clientID != nil }
+        let addresses = [type.issuer, type.authority].compactMap(\.self) + type.endpoints.values
+        return addresses.contains { WebAddress($0)?.host == host.lowercased() }
+    }
+
+    private static func plain(_ issuer: String) -> Substring {
+        issuer.hasSuffix("/") ? issuer.dropLast() : issuer[...]
+    }
+}

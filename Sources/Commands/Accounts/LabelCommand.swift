@@ -1,0 +1,41 @@
+import CommandLine
+import CredentialCore
+
+/// `credmgr label`.
+struct LabelCommand: Command {
+    static let spec = CommandSpec(
+        ["label"], "give an account a name of your own",
+        parameters: [account, text],
+        exitStatuses: [3])
+
+    private static let account = Parameter.required("account", .account, "its id, username, subject or label")
+    private static let text = Parameter.required("text", .any("TEXT"), "the name; an empty one removes it")
+
+    let arguments: Arguments
+
+    func run(_ session: Session) throws(CredentialError) {
+        let (group, account) = try AccountFinder(session).account(arguments[Self.account], type: nil)
+        let text = arguments[Self.text]
+        guard ForeignText.shown(text, limit: 200) == text else {
+            throw CredentialError(.usage, "a label has at most 200 characters, none of them invisible")
+        }
+        let records = session.context.records
+        let others = try records.index(of: group, .none).matches(for: text, of: nil).filter { $0.id != account.id }
+        guard text.isEmpty || others.isEmpty else {
+            throw CredentialError(.usage, "another account of group \(group) goes by that name already")
+        }
+        let now = session.context.clock.now
+        try records.update(account.id, in: group) {
+            $0.label = text.isEmpty ? nil : text
+            $0.updatedAt = now
+        }
+        session.context.events.append(
+            AccountEvent(
+                kind: .accountUpdated, time: session.context.clock.now, group: group, type: account.type,
+                account: account.id))
+        session.notices.note(
+            text.isEmpty
+                ? "\(account.id) (\(ForeignText.shown(account.username ?? account.subject))) has no label any more"
+                : "\(account.id) (\(ForeignText.shown(account.username ?? account.subject))) is called \(text) now")
+    }
+}

@@ -1,0 +1,44 @@
+import CommandLine
+import CredentialCore
+import Platform
+import StrictJSON
+
+/// `credmgr watch`.
+struct WatchCommand: Command {
+    static let spec = CommandSpec(
+        ["watch"], "print what happens to accounts as it happens",
+        details: """
+            Prints a line per event of any process, of the group, or of all groups when none is named: \
+            account.added, account.updated, account.removed, token.refreshed, token.lost, login.failed, and \
+            grant.expiring seven days and one day before a sign-in ends, where the provider says when. It never \
+            prints a token. Ctrl-C ends it.
+            """,
+        options: [json],
+        exitStatuses: [130])
+
+    private static let json = Option.flag("json", "print a JSON object per line")
+
+    static let configurationUse = ConfigurationUse.advisory
+
+    let arguments: Arguments
+
+    func run(_ session: Session) throws(CredentialError) {
+        InterruptExit.install()
+        let feed = try session.context.events.follow(session.options.group)
+        let place = session.options.group.map { "group \($0)" } ?? "all groups"
+        session.notices.note("watching \(place); Ctrl-C ends it")
+        while true {
+            guard let event = try feed.next(timeout: nil) else { continue }
+            try session.print(arguments.wantsJSON ? JSONValue.object(event.json).text() + "\n" : Self.line(event))
+        }
+    }
+
+    private static func line(_ event: AccountEvent) -> String {
+        let policy = event.policy.map { "policy \($0)" }
+        let parts = [
+            event.time.rfc3339, event.kind.rawValue, event.group.name, event.type, event.account, policy,
+            event.reason,
+        ]
+        return parts.compactMap { $0.map { ForeignText.shown($0) } }.joined(separator: "  ") + "\n"
+    }
+}

@@ -1,0 +1,52 @@
+import CommandLine
+import CredentialCore
+import StrictJSON
+
+/// `credmgr which`.
+struct WhichCommand: Command {
+    static let spec = CommandSpec(
+        ["which"], "show which account 'token' would take here",
+        details: "Prints the account that 'token' would take in this folder and environment.",
+        options: [SharedOption.type, explain, SharedOption.json],
+        exitStatuses: [3])
+
+    private static let explain = Option.flag("explain", "say which rule chose it, and where that stands")
+
+    let arguments: Arguments
+
+    func run(_ session: Session) throws(CredentialError) {
+        let options = TargetOptions(type: arguments[SharedOption.type])
+        let resolver = TargetResolver(session)
+        let target = try resolver.target(options)
+        let place = place(of: target, resolver, options, session)
+        if arguments.wantsJSON {
+            let index = try session.context.records.index(of: target.group, .none)
+            var json =
+                AccountPresentation(
+                    target.account, group: target.group,
+                    isDefault: DefaultAccounts.contain(target.account, index)
+                ).json.object ?? JSONObject()
+            json["type"] = .string(target.type.name)
+            json["rule"] = .string(target.rule.rawValue)
+            json["rule_file"] = JSONValue(place?.file)
+            json["rule_line"] = JSONValue(place?.line.map(Int64.init))
+            return try session.print(.object(json))
+        }
+        var line = "\(target.account.id)\t\(target.type.name)\t\(ForeignText.shown(target.account.shownName))"
+        if arguments[Self.explain] {
+            line += "\tby \(target.rule.rawValue)"
+            if let place { line += " (\(place))" }
+        }
+        try session.print(line + "\n")
+    }
+
+    /// The file, and the line in it, of the rule that chose the account; `nil` where no file did.
+    private func place(
+        of target: Target, _ resolver: TargetResolver, _ options: TargetOptions, _ session: Session
+    ) -> RuleLocation? {
+        guard target.rule == .configuration, let rule = try? resolver.rule(options, for: target.type) else {
+            return nil
+        }
+        return session.rulePlace(rule)
+    }
+}

@@ -1,0 +1,99 @@
+import CommandLine
+import CredentialCore
+import PluginHost
+import StrictJSON
+
+/// `credmgr providers test`: the conformance suite.
+struct AdaptersTestCommand: Command {
+    static let spec = CommandSpec(
+        ["providers", "test"], "run the conformance suite on an adapter",
+        details: """
+            Checks that an adapter keeps to the protocol of docs/plugin-protocol.md. Nobody is asked for anything and \
+            nothing is stored. Without --type a plugin is tested with a type made up for it.
+            """,
+        parameters: [adapter],
+        options: [SharedOption.type, settings, SharedOption.json])
+
+    private static let adapter = Parameter.required("adapter", .any("ADAPTER"), "the adapter's name")
+    private static let settings = Option.pairs("set", "NAME=VALUE", "a setting of the type that is made up")
+
+    let arguments: Arguments
+
+    func run(_ session: Session) throws(CredentialError) {
+        let name = arguments[Self.adapter]
+        guard let adapter = try session.context.adapters.adapter(named: name) else {
+            throw CredentialError(
+                .configuration, "there is no adapter '\(ForeignText.shown(name, limit: 60))'",
+                hint: "credmgr providers")
+        }
+        let type = try type(of: adapter, session)
+        let context = session.services(session.stores(mayPrompt: false)).adapterContext
+        var results: [ConformanceResult] = []
+        if let external = adapter as? PluginAdapter {
+            results += PluginConformance(
+                external.provider, launcher: session.context.providers.launcher, type: type, context: context
+            ).run()
+        }
+        let flow = (adapter as? PluginAdapter)?.provider.manifest.flows.first
+        results += AdapterConformance(adapter, type: type, flow: type.flow ?? flow, context: context).run()
+        try show(results, session)
+        let failed = results.count { if case .failed = $0.verdict { true } else { false } }
+        guard failed == 0 else {
+            throw CredentialError(
+                .problemsFound, "the adapter \(name) fails \(failed) of \(results.count) checks",
+                hint: "docs/plugin-protocol.md says what each must do")
+        }
+    }
+
+    /// The type named, else one made up from the settings given.
+    private func type(of adapter: any CredentialAdapter, _ session: Session) throws(CredentialError) -> AccountType
+    {
+        if let name = arguments[SharedOption.type] {
+            let type = try TargetResolver(session).type(named: name)
+            guard type.adapter == adapter.name else {
+                throw CredentialError(.usage, "account type \(type.name) is not of the adapter \(adapter.name)")
+            }
+            return type
+        }
+        guard let external = adapter as? PluginAdapter else {
+            throw CredentialError(.usage, "--type is missing: a built-in adapter is tested with a type of it")
+        }
+        var type = AccountType(name: "conformance", adapter: adapter.name, clientID: "conformance")
+        // Example addresses (RFC 6761 §6.4): nothing is ever sent there by a begin.
+        type.endpoints = [
+            .authorization: "https://login.invalid/authorize", .token: "https://login.invalid/token",
+        ]
+        for setting in external.provider.manifest.settings where setting.isRequired {
+            type.adapterSettings[setting.name] = "conformance"
+        }
+        for (name, value) in arguments[Self.settings] { type.adapterSettings[name] = value }
+        return type
+    }
+
+    private func show(_ results: [ConformanceResult], _ session: Session) throws(CredentialError) {
+        if arguments.wantsJSON {
+            return try session.print(
+                .array(
+                    results.map { result in
+                        let (word, reason) = Self.words(result.verdict)
+                        return [
+                            "check": .string(result.name), "title": .string(result.title), "result": .string(word),
+                            "reason": JSONValue(reason),
+                        ]
+                    }))
+        }
+        for result in results {
+            let (word, reason) = Self.words(result.verdict)
+            let why = reason.map { " (\(ForeignText.shown($0, limit: 300)))" } ?? ""
+            try session.print("\(TextLayout.padded(word, to: 7))  \(result.title)\(why)\n")
+        }
+    }
+
+    private static func words(_ verdict: ConformanceResult.Verdict) -> (String, reason: String?) {
+        switch verdict {
+        case .passed: ("passed", nil)
+        case .failed(let reason): ("FAILED", reason)
+        case .skipped(let reason): ("skipped", reason)
+        }
+    }
+}

@@ -1,0 +1,84 @@
+import CommandLine
+package import CredentialCore
+import StrictJSON
+
+/// What is in the list of commands: a command, or a word that only holds other commands.
+protocol DescribedCommand: Sendable {
+    /// How it is called, and what help says of it.
+    static var spec: CommandSpec { get }
+}
+
+/// One command: how it is called, its arguments, and what it does with them, all in one file. ``CommandList`` names it.
+protocol Command: DescribedCommand {
+    /// Takes the arguments that ``DescribedCommand/spec`` describes.
+    init(arguments: Arguments)
+
+    /// What it is to do where `config.json` cannot be read.
+    static var configurationUse: ConfigurationUse { get }
+
+    /// Does it.
+    func run(_ session: Session) throws(CredentialError)
+}
+
+extension Command {
+    static var configurationUse: ConfigurationUse { .needed }
+}
+
+/// What a command makes of `config.json`: one bad file stops nothing that goes without it.
+enum ConfigurationUse {
+    /// It decides what the command does: a file that cannot be read is an error.
+    case needed
+    /// The command does as well without it, and says that it does.
+    case advisory
+    /// The command does not look at it, or tells of it in its own way.
+    case unused
+}
+
+extension Session {
+    /// Prints the result.
+    package func print(_ text: String) throws(CredentialError) { try context.console.writeResult(Array(text.utf8)) }
+
+    /// Prints a result as JSON.
+    func print(_ json: JSONValue) throws(CredentialError) {
+        try print(json.text(.indented) + "\n")
+    }
+
+    /// Prints a table, cut to the terminal's width where there is one.
+    func print(_ table: Table) throws(CredentialError) {
+        try print(table.text(width: context.console.resultIsTerminal ? context.console.width : nil))
+    }
+
+    /// A secret from a file that only its owner can read, or from standard input for `-`.
+    ///
+    /// - Parameters:
+    ///   - what: what it is, for messages: "password", "client secret".
+    ///   - option: the option that named the file.
+    ///   - isText: whether it may have several lines; else the first counts.
+    /// - Throws: ``ErrorCode/configuration`` for a file that others can read; ``ErrorCode/usage`` where there is none.
+    func secret(
+        from path: String, what: String, option: String, isText: Bool = false
+    ) throws(CredentialError) -> Secret {
+        try SecretReader(
+            environment: context.environment, files: context.typeFiles, programs: context.programs,
+            console: context.console
+        ).read(
+            path == "-" ? .standardInput : .file(path),
+            for: SecretNeed("the \(what) (--\(option))", isText: isText, absence: .usage))
+    }
+
+    /// A passphrase that the user makes up, asked for twice.
+    ///
+    /// - Throws: ``ErrorCode/usage`` where nobody can be asked or the two differ; ``ErrorCode/cancelled``.
+    func newPassphrase() throws(CredentialError) -> Secret {
+        guard mayAsk else {
+            throw CredentialError(
+                .usage, "the new passphrase cannot be asked for here", hint: "use --passphrase-file FILE")
+        }
+        let passphrase = try context.console.ask("New passphrase: ", isSecret: true)
+        guard !passphrase.isEmpty else { throw CredentialError(.cancelled, "no passphrase was entered") }
+        guard try context.console.ask("The same again: ", isSecret: true) == passphrase else {
+            throw CredentialError(.usage, "the two passphrases differ; nothing was changed")
+        }
+        return passphrase
+    }
+}

@@ -1,0 +1,77 @@
+package import CredentialCore
+import FastToken
+package import PluginHost
+
+/// Everything outside the commands: each effect they can have, made by the composition root, or by a test.
+package struct CommandContext: Sendable {
+    /// What accounts need of the machine.
+    package var machine: MachinePorts
+    /// The folder the command was called in, by each of its names.
+    package var workingDirectories: [String]
+    /// Streams and terminal.
+    package var console: any Console
+    /// Reads the settings of iOS apps as definitions.
+    package var settings: any SettingsImporter
+    /// The folder with all that is kept.
+    package var dataFolder: any DataFolder
+    /// The plugins that are installed.
+    package var providers: PluginCatalog
+    /// The presets of providers.
+    package var presets: PresetCatalog
+    /// Programs.
+    package var programs: any Programs
+    /// Listens for redirects.
+    package var redirects: any RedirectReceivers
+    /// Makes QR codes.
+    package var qrCodes: any QRCodes
+    /// What `demo` shows.
+    package var demonstration: any Demonstration
+
+    /// Makes a context.
+    package init(
+        machine: MachinePorts, workingDirectories: [String], console: any Console, settings: any SettingsImporter,
+        dataFolder: any DataFolder, providers: PluginCatalog, presets: PresetCatalog,
+        programs: any Programs, redirects: any RedirectReceivers, qrCodes: any QRCodes,
+        demonstration: any Demonstration
+    ) {
+        self.machine = machine
+        self.workingDirectories = workingDirectories
+        self.console = console
+        self.settings = settings
+        self.dataFolder = dataFolder
+        self.providers = providers
+        self.presets = presets
+        self.programs = programs
+        self.redirects = redirects
+        self.qrCodes = qrCodes
+        self.demonstration = demonstration
+    }
+}
+
+/// The machine's, by their names.
+extension CommandContext {
+    var environment: [String: String] { machine.environment }
+    var dataHome: String { machine.dataHome }
+    var typeFolders: [String] { machine.typeFolders }
+    var configurationFile: String { machine.configurationFile }
+    var clock: any WallClock { machine.clock }
+    var random: any RandomSource { machine.random }
+    var cryptography: any Cryptography { machine.cryptography }
+    var transport: any HTTPTransport { machine.transport }
+    var records: any AccountRecords { machine.records }
+    var locks: any AccountLocks { machine.locks }
+    var journal: any GenerationJournal { machine.journal }
+    var events: any EventLog { machine.events }
+    var tokenCache: any AccessTokenCache { machine.tokenCache }
+    var fileStates: any FileStates { machine.fileStates }
+    var typeFiles: any TypeFiles { machine.typeFiles }
+    var adapters: AdapterRegistry { machine.adapters }
+
+    /// What the fast path looks at, as the slower one has it.
+    var fastPlace: FastPlace {
+        FastPlace(
+            dataHome: dataHome, typeFolders: typeFolders, configurationFile: configurationFile,
+            variable: { [environment] in environment[$0] }, tokenCache: tokenCache, fileStates: fileStates,
+            clock: clock)
+    }
+}

@@ -1,0 +1,64 @@
+import CredentialCore
+
+extension Session {
+    /// The groups that a command without an account is about, with what each has: the type's group, else the one asked
+    /// for, else all. A group that cannot be read stops no other one.
+    ///
+    /// - Parameter leftOut: takes a group that cannot be read, where it is one of all, and a record that cannot.
+    /// - Throws: what keeps the one group that was asked for from being read, or the last of all where none can be: that
+    ///   is not to have no accounts.
+    func registries(
+        of type: AccountType? = nil, leftOut: (CredentialError) -> Void
+    ) throws(CredentialError) -> [(group: KeychainGroup, registry: AccountRegistry)] {
+        if let group = type.map({ TargetResolver(self).group(of: $0) }) ?? options.group {
+            return [(group, try registry(of: group, leftOut: leftOut))]
+        }
+        var registries: [(group: KeychainGroup, registry: AccountRegistry)] = []
+        var failures: [(group: KeychainGroup, error: CredentialError)] = []
+        for group in try context.records.groups() {
+            do throws(CredentialError) {
+                registries.append((group, try registry(of: group, leftOut: leftOut)))
+            } catch {
+                failures.append((group, error))
+            }
+        }
+        if registries.isEmpty, let last = failures.last { throw last.error }
+        for (group, error) in failures {
+            leftOut(
+                CredentialError(
+                    error.code, "the accounts of group \(group) are left out: \(error.message)", hint: error.hint,
+                    details: error.details))
+        }
+        return registries
+    }
+
+    /// The accounts of a group that can be read; where there are none but damaged ones, that is an error.
+    private func registry(
+        of group: KeychainGroup, leftOut: (CredentialError) -> Void
+    ) throws(CredentialError) -> AccountRegistry {
+        var damage: [(id: String, error: CredentialError)] = []
+        let registry = try context.records.registry(of: group) { damage.append(($0, $1)) }
+        if registry.accounts.isEmpty, let last = damage.last { throw last.error }
+        for (id, error) in damage {
+            leftOut(
+                CredentialError(
+                    error.code, "account \(id) of group \(group) is left out: \(error.message)", hint: error.hint,
+                    details: error.details))
+        }
+        return registry
+    }
+
+    /// Every account of these groups; with a type those that it sees.
+    ///
+    /// - Parameter leftOut: as with ``registries(of:leftOut:)``.
+    func accounts(
+        of type: AccountType? = nil, leftOut: (CredentialError) -> Void
+    ) throws(CredentialError) -> [(group: KeychainGroup, account: Account)] {
+        let registration = try type.map { (type) throws(CredentialError) in
+            try TargetResolver(self).registration(of: type)
+        }
+        return try registries(of: type, leftOut: leftOut).flatMap { group, registry in
+            (registration.map { registry.accounts(of: $0) } ?? registry.accounts).map { (group, $0) }
+        }
+    }
+}

@@ -1,0 +1,33 @@
+package import CredentialCore
+
+/// What goes to standard error: errors, hints, warnings and notes, in one voice.
+package struct Notices: Sendable {
+    private let console: any Console
+    private let renderer: ErrorRenderer
+    private let isQuiet: Bool
+    private let isVerbose: Bool
+
+    /// Makes notices for a console.
+    package init(console: any Console, environment: [String: String], isQuiet: Bool, isVerbose: Bool) {
+        self.console = console
+        renderer = ErrorRenderer(
+            hasColour: ErrorRenderer.colourIsWanted(isTerminal: console.noticeIsTerminal, environment: environment),
+            isVerbose: isVerbose)
+        self.isQuiet = isQuiet
+        self.isVerbose = isVerbose
+    }
+
+    /// Tells what takes long; quiet calls keep it to themselves.
+    var waiting: any WaitingDisplay { isQuiet ? NoWaitingDisplay() : console.waiting }
+
+    /// Something the user should know; quiet calls keep it to themselves.
+    package func note(_ text: String) { if !isQuiet { console.writeNotice(renderer.note(text)) } }
+    /// Something that went wrong without stopping the command.
+    package func warning(_ text: String) { console.writeNotice(renderer.warning(text)) }
+    /// A fact for `--verbose`.
+    package func detail(_ text: String) { if isVerbose { console.writeNotice(renderer.note(text)) } }
+    /// A line that is part of a dialogue: a URL to open, a code to enter.
+    package func say(_ text: String) { console.writeNotice(text + "\n") }
+    /// Why the command failed.
+    package func error(_ error: CredentialError) { console.writeNotice(renderer.error(error)) }
+}

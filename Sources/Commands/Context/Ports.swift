@@ -1,0 +1,114 @@
+import CommandLine
+package import CredentialCore
+package import Platform
+
+/// Other programs and their files, as commands use them.
+package protocol Programs: ProgramRunner, BrowserPrograms {
+    /// Whether the user may not read this program's file: the kernel then keeps other processes of the user out of its
+    /// memory from the first moment on.
+    var isUnreadable: Bool { get }
+
+    /// Whether `word` is a program that can be run.
+    func isProgram(_ word: String) -> Bool
+
+    /// Runs a program in the place of this process, with our streams, the whole environment and `variables`; the
+    /// signals that we get are passed on, and end this process no more.
+    ///
+    /// - Parameter meanwhile: runs beside the program, on a thread that nobody waits for.
+    /// - Throws: ``ErrorCode/inputOutput`` when it cannot be started.
+    func accompany(
+        _ words: [String], variables: [String: String], meanwhile: @escaping @Sendable () -> Void
+    ) throws(CredentialError) -> ProgramEnding
+
+    /// Ends this process as a program that it ran has ended.
+    ///
+    /// - Throws: in a test only, where no process ends.
+    func end(like ending: ProgramEnding) throws(CredentialError) -> Never
+
+    /// The path of the first program called `word` in `PATH` that is not this one; `nil` where there is none.
+    func otherProgram(_ word: String) -> String?
+
+    /// This program's own path, by its real name.
+    var ownPath: String { get }
+
+    /// Whether anything has this path.
+    func isThere(_ path: String) -> Bool
+
+    /// Where a link of the user's leads; `nil` for what is none.
+    func linkTarget(_ path: String) -> String?
+
+    /// Makes a link, its folders where they are missing, in place of a link that was there.
+    ///
+    /// - Throws: ``ErrorCode/inputOutput`` where something else has the name.
+    func link(_ path: String, to target: String) throws(CredentialError)
+
+    /// What is in a file of the user's; `nil` where there is none.
+    ///
+    /// - Throws: ``ErrorCode/inputOutput`` for one that cannot be read or holds more than 8 MiB.
+    func readFile(_ path: String) throws(CredentialError) -> [UInt8]?
+
+    /// Replaces a file of the user's as a whole, its mode and what links point to kept; a new one is for its owner alone.
+    /// Folders that are missing are made.
+    ///
+    /// - Throws: ``ErrorCode/inputOutput``.
+    func replaceFile(_ path: String, _ bytes: [UInt8], isProgram: Bool) throws(CredentialError)
+
+    /// Removes a file of the user's, if it is there.
+    ///
+    /// - Throws: ``ErrorCode/inputOutput``.
+    func removeFile(_ path: String) throws(CredentialError)
+
+    /// Creates a file of the user's, or empties it.
+    ///
+    /// - Throws: ``ErrorCode/inputOutput``.
+    func createFile(_ path: String) throws(CredentialError) -> any OutputFile
+}
+
+/// A file of the user's that is being written.
+package protocol OutputFile {
+    /// Adds bytes at the end.
+    ///
+    /// - Throws: ``ErrorCode/inputOutput``.
+    func write(_ bytes: [UInt8]) throws(CredentialError)
+    /// Ends the writing.
+    ///
+    /// - Throws: ``ErrorCode/inputOutput`` when what was written is not safe on the disk.
+    func close() throws(CredentialError)
+}
+
+/// Makes QR codes.
+package protocol QRCodes: Sendable {
+    /// The rows of the symbol of a text, `true` where a module is dark.
+    ///
+    /// - Throws: ``ErrorCode/internalFault`` where there is no library for it; ``ErrorCode/unsupported``.
+    func modules(of text: String) throws(CredentialError) -> [[Bool]]
+}
+
+/// Reads the settings of an iOS app (`settings.plist`) as the definition of a type.
+package protocol SettingsImporter: Sendable {
+    /// What came of an import: the type, and a line per key that says what became of it.
+    typealias Outcome = (type: AccountType, report: [String])
+
+    /// Reads a file with a report of what became of each key.
+    ///
+    /// - Parameters:
+    ///   - name: the type's name in place of the file's own.
+    ///   - fix: mends what is known to be wrong in such files.
+    ///   - exact: adds nothing that the file does not say.
+    ///   - place: the file, for messages.
+    /// - Throws: ``ErrorCode/configuration``.
+    func importSettings(
+        _ bytes: [UInt8], name: String?, fix: Bool, exact: Bool, place: String
+    ) throws(CredentialError) -> Outcome
+}
+
+/// `credmgr demo`, which brings a provider of its own and therefore lives outside the commands.
+package protocol Demonstration: Sendable {
+    /// Runs the walkthrough to its end.
+    ///
+    /// - Parameters:
+    ///   - opensBrowser: signs in through the real browser.
+    ///   - servesOnly: only runs the provider, until standard input ends.
+    /// - Throws: what failed in it.
+    func run(_ session: Session, opensBrowser: Bool, servesOnly: Bool) throws(CredentialError)
+}

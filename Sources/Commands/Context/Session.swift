@@ -1,0 +1,117 @@
+package import CredentialCore
+
+/// One call of the program: the context, the options of every command, and what is built from both.
+package struct Session: Sendable {
+    /// The outside.
+    package let context: CommandContext
+    /// The options of every command.
+    package let options: GlobalOptions
+    /// When the call began, as files show time.
+    let began: Int64
+    /// `config.json`; one that says nothing where the file cannot be read.
+    package let configuration: ProductConfiguration
+    /// Why `config.json` cannot be read.
+    package let configurationFault: CredentialError?
+    /// Notes, warnings and errors.
+    package let notices: Notices
+
+    /// Takes a fact for `--verbose`.
+    private let detail: @Sendable (String) -> Void
+
+    /// Reads the configuration and prepares the call.
+    ///
+    /// - Parameter detail: takes facts for `--verbose` where they do not go to standard error.
+    package init(
+        context: CommandContext, options: GlobalOptions, notices: Notices,
+        detail: (@Sendable (String) -> Void)? = nil
+    ) {
+        var context = context
+        self.detail = detail ?? { notices.detail($0) }
+        context.machine.transport = ToldTransport(
+            base: context.machine.transport, waiting: notices.waiting,
+            tell: detail ?? (options.isVerbose ? self.detail : nil))
+        self.context = context
+        began = context.fileStates.time
+        self.options = options
+        self.notices = notices
+        do throws(CredentialError) {
+            configuration = try context.machine.configuration()
+            configurationFault = nil
+        } catch {
+            configuration = ProductConfiguration()
+            configurationFault = error
+        }
+    }
+
+    /// The groups to look at: the one asked for, else all that have accounts.
+    ///
+    /// - Throws: ``ErrorCode/inputOutput``.
+    package func groups() throws(CredentialError) -> [KeychainGroup] {
+        if let group = options.group { return [group] }
+        return try context.records.groups()
+    }
+
+    /// The definitions of types.
+    package var catalog: AccountTypeCatalog { context.machine.catalog }
+
+    /// The command that signs in where no type is named, for hints: under the only type, or the first of several.
+    ///
+    /// - Parameter names: the types that can be meant; all for `nil`.
+    func loginHint(among names: [String]? = nil) -> String {
+        guard let first = (names ?? ((try? catalog.entries()) ?? []).map(\.name)).first else {
+            return "define an account type first: credmgr types add --help"
+        }
+        return LoginCommandLine(type: first, group: options.group).description
+    }
+
+    /// Whether a person can be asked.
+    package var mayAsk: Bool { !options.noInput && context.console.hasPerson }
+
+    /// The token cache, or one that keeps nothing where the user wants none.
+    package var cache: TokenCache { AccountServices.cache(of: context.machine, configuration) }
+
+    /// Whether access tokens may be kept in memory.
+    package var isCaching: Bool { AccountServices.isCaching(context.machine, configuration) }
+
+    /// What can be done with accounts, on stores that are open already.
+    package func services(_ stores: any SecretStores) -> AccountServices {
+        AccountServices(context.machine, policy(), configuration, stores: stores)
+    }
+
+    /// The stores.
+    ///
+    /// - Parameters:
+    ///   - mayPrompt: whether the user may be asked to unlock, by the desktop or on the terminal, besides that a person is
+    ///     there.
+    ///   - whileWaiting: called when a store waits for another program's answer; it must not block.
+    package func stores(
+        mayPrompt: Bool = true, whileWaiting: @escaping @Sendable () -> Void = {}
+    ) -> any SecretStores {
+        var policy = policy(mayPrompt: mayPrompt)
+        policy.whileWaiting = whileWaiting
+        return AccountServices(context.machine, policy, configuration).stores
+    }
+
+    /// What a command adds to the machine.
+    private func policy(mayPrompt: Bool = false) -> AccountPolicy {
+        var policy = AccountPolicy(
+            promptSeconds: options.timeout ?? Self.promptSeconds, lockWait: options.timeout,
+            timeout: options.timeout, refreshes: .worker, warn: { [notices] in notices.warning($0) },
+            note: detail, waiting: notices.waiting)
+        policy.vouch = { (provider, type, request) throws(CredentialError) in
+            try IdentityVoucher(self).assertion(by: provider, for: type, request)
+        }
+        guard mayPrompt, !options.noInput else { return policy }
+        let hasDisplay = context.environment["DISPLAY"] != nil || context.environment["WAYLAND_DISPLAY"] != nil
+        policy.mayPrompt = context.console.hasPerson || hasDisplay
+        if context.console.hasPerson {
+            policy.ask = { [console = context.console] prompt throws(CredentialError) in
+                try console.ask(prompt, isSecret: true)
+            }
+        }
+        return policy
+    }
+
+    /// How long a person has to answer the desktop's question, in seconds.
+    private static let promptSeconds = 120
+}

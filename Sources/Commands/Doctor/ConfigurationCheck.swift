@@ -1,0 +1,31 @@
+import CredentialCore
+
+/// `config.json`: whether it can be read, and whether its rules name what there is.
+struct ConfigurationCheck: DoctorCheck {
+    func findings(_ session: Session, isOnline: Bool) -> [Finding] {
+        let path = session.context.configurationFile
+        if let fault = session.configurationFault { return [Finding("configuration", fault)] }
+        let findings = session.configuration.rules.compactMap { rule in
+            fault(of: rule, session)
+        }
+        if !findings.isEmpty { return findings }
+        return [
+            Finding(
+                "configuration", .ok,
+                session.context.fileStates.state(of: path) == nil ? "there is no \(path)" : "\(path) is fine")
+        ]
+    }
+
+    private func fault(of rule: AccountRule, _ session: Session) -> Finding? {
+        guard let type = rule.type else { return nil }
+        do throws(CredentialError) {
+            _ = try session.catalog.definition(of: type)
+            return nil
+        } catch {
+            return Finding(
+                "configuration", .problem,
+                "\(session.rulePlace(rule)?.description ?? session.context.configurationFile): \(error.message)",
+                remedy: "credmgr types")
+        }
+    }
+}

@@ -1,0 +1,106 @@
+import CommandLine
+import CredentialCore
+import StrictJSON
+
+/// `credmgr doctor`.
+struct DoctorCommand: Command {
+    static let spec = CommandSpec(
+        ["doctor"], "check everything and say what to do",
+        details: """
+            Checks the session bus, the stores and whether they are locked, registries and secrets, files and their \
+            modes, locks, the token cache, the clock, account types and, with --online, their endpoints. Ends with 0 \
+            when nothing is wrong and with 1 when something is.
+
+            With --fix it repairs what it can, and asks before each repair: it takes up secrets that no registry \
+            knows, marks accounts without secrets, removes copies that a migration left, closes files that others \
+            can open, and removes what killed processes left.
+            """,
+        options: [online, fix, yes, report, SharedOption.json],
+        examples: [.init("check, and repair what is wrong", "credmgr doctor --fix")])
+
+    private static let online = Option.flag("online", "also ask the endpoints of the account types")
+    private static let fix = Option.flag("fix", "repair what can be repaired, asking first")
+    private static let yes = Option.flag("yes", "do not ask before a repair")
+    private static let report = Option.flag("report", "print a report for a bug report, without names and secrets")
+
+    static let configurationUse = ConfigurationUse.unused
+
+    let arguments: Arguments
+
+    /// The checks, in the order they are shown. A further part of the program adds its own here.
+    static let checks: [any DoctorCheck] = [
+        ConfigurationCheck(), StoreCheck(), RegistryCheck(), AccountCheck(), FolderCheck(), MachineCheck(),
+        TypeCheck(),
+        AdapterCheck(),
+    ]
+
+    func run(_ session: Session) throws(CredentialError) {
+        var findings = check(session)
+        if arguments[Self.fix] {
+            guard arguments[Self.yes] || session.mayAsk else {
+                throw CredentialError(.usage, "--fix asks before each repair; without a terminal it needs --yes")
+            }
+            if try repair(findings, session) { findings = check(session) }
+        }
+        try print(findings, session)
+        let problems = findings.count { $0.state == .problem }
+        guard problems > 0 else { return }
+        let isRepairable = findings.contains { $0.state == .problem && $0.repair != nil }
+        throw CredentialError(
+            .problemsFound, "\(Counted.shown(problems, "problem")) found",
+            hint: isRepairable && !arguments[Self.fix]
+                ? "credmgr doctor --fix" + (session.mayAsk ? "" : " --yes") : nil)
+    }
+
+    private func check(_ session: Session) -> [Finding] {
+        Self.checks.flatMap { $0.findings(session, isOnline: arguments[Self.online]) }
+    }
+
+    /// Repairs what the user agrees to.
+    ///
+    /// - Returns: whether anything was tried.
+    private func repair(_ findings: [Finding], _ session: Session) throws(CredentialError) -> Bool {
+        var hasTried = false
+        for finding in findings {
+            guard let repair = finding.repair else { continue }
+            if !arguments[Self.yes] {
+                session.notices.say("\(finding.check): \(finding.message)")
+                let answer = try session.context.console.ask("  \(repair.action)? [y/N] ", isSecret: false).reveal()
+                guard answer == "y" || answer == "Y" || answer == "yes" else { continue }
+            }
+            hasTried = true
+            do throws(CredentialError) {
+                try repair.run()
+                session.notices.note("\(finding.check): \(repair.action): done")
+            } catch {
+                session.notices.warning("\(finding.check): \(repair.action): \(error.message)")
+            }
+        }
+        return hasTried
+    }
+
+    private func print(_ findings: [Finding], _ session: Session) throws(CredentialError) {
+        if arguments[Self.report] {
+            return try session.print(DoctorReport(session).text(findings))
+        }
+        if arguments.wantsJSON {
+            return try session.print([
+                "ok": .bool(!findings.contains { $0.state == .problem }),
+                "version": .string(Program.version),
+                "checks": .array(findings.map(\.json)),
+            ])
+        }
+        for finding in findings {
+            let mark =
+                switch finding.state {
+                case .ok: "ok     "
+                case .note: "note   "
+                case .problem: "PROBLEM"
+                }
+            try session.print("\(mark)  \(finding.check): \(ForeignText.shown(finding.message, limit: 2_000))\n")
+            if finding.state != .ok, let remedy = finding.remedy {
+                try session.print("           \(ForeignText.shown(remedy, limit: 2_000))\n")
+            }
+        }
+    }
+}

@@ -1,0 +1,72 @@
+package import CredentialCore
+import StrictJSON
+
+/// What a check of `doctor` found.
+package struct Finding: Sendable {
+    /// The part that was checked: `keyring`, `registry`.
+    package let check: String
+    /// How it is.
+    package let state: State
+    /// What was found, and why that matters: lower case, no full stop, no secret.
+    package let message: String
+    /// What to do about it: a command or a sentence.
+    package let remedy: String?
+    /// What `doctor --fix` can do about it.
+    package let repair: Repair?
+
+    /// How a part is.
+    package enum State: String, Sendable {
+        /// As it should be.
+        case ok
+        /// Worth knowing, and not wrong.
+        case note
+        /// Wrong.
+        case problem
+    }
+
+    /// A repair.
+    package struct Repair: Sendable {
+        /// The question to ask first, without a question mark: "take them up into the registry".
+        package let action: String
+        /// Does it.
+        package let run: @Sendable () throws(CredentialError) -> Void
+
+        /// Makes a repair.
+        package init(_ action: String, run: @escaping @Sendable () throws(CredentialError) -> Void) {
+            self.action = action
+            self.run = run
+        }
+    }
+
+    /// Says what was found.
+    package init(_ check: String, _ state: State, _ message: String, remedy: String? = nil, repair: Repair? = nil) {
+        self.check = check
+        self.state = state
+        self.message = message
+        self.remedy = remedy
+        self.repair = repair
+    }
+
+    /// A problem that an error tells of.
+    package init(_ check: String, _ error: CredentialError, state: State = .problem, repair: Repair? = nil) {
+        // What the others are told, to run this command, would lead nowhere here.
+        let remedy = error.hint.flatMap { $0.contains("credmgr doctor") ? nil : $0 }
+        self.init(check, state, error.message, remedy: remedy, repair: repair)
+    }
+
+    /// The element of `doctor --json`.
+    var json: JSONValue {
+        [
+            "check": .string(check), "state": .string(state.rawValue), "message": .string(message),
+            "remedy": JSONValue(remedy), "repair": JSONValue(repair?.action),
+        ]
+    }
+}
+
+/// A check of `doctor`. It never throws: what it cannot find out is a finding.
+package protocol DoctorCheck: Sendable {
+    /// Looks, and changes nothing.
+    ///
+    /// - Parameter isOnline: whether the network may be asked.
+    func findings(_ session: Session, isOnline: Bool) -> [Finding]
+}

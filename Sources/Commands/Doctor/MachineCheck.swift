@@ -1,0 +1,79 @@
+import CredentialCore
+
+/// Locks, the cache of access tokens, the clock, and this program's own file.
+struct MachineCheck: DoctorCheck {
+    func findings(_ session: Session, isOnline: Bool) -> [Finding] {
+        locks(session) + [cache(session), clock(session), memory(session)]
+    }
+
+    private func memory(_ session: Session) -> Finding {
+        if session.context.programs.isUnreadable {
+            return Finding(
+                "memory", .ok, "nobody but root may read the program, so its memory is closed from the start")
+        }
+        return Finding(
+            "memory", .note,
+            "you may read the program, so another process of yours can open its memory as it starts",
+            remedy: "let root own it, with mode 0711: scripts/setup install, or the package")
+    }
+
+    /// How long a refresh holds its account's lock at most, unless something hangs, in seconds.
+    private static let usualHold: Int64 = 60
+
+    /// Whether locks work, and who has held one of an account for long.
+    private func locks(_ session: Session) -> [Finding] {
+        do throws(CredentialError) {
+            let groups = try session.groups()
+            for group in groups { try session.context.locks.tryLock("doctor", in: group)?.release() }
+            let now = session.context.clock.now.epochSeconds
+            var findings: [Finding] = []
+            // What cannot be read is a finding of its own.
+            for (group, account) in (try? session.accounts(leftOut: { _ in })) ?? [] {
+                guard let holder = session.context.locks.holder(of: account.id, in: group) else { continue }
+                let held = max(0, now - holder.since)
+                let isHanging = holder.isStopped || held > Self.usualHold
+                findings.append(
+                    Finding(
+                        "lock of \(account.id)", isHanging ? .problem : .note,
+                        "process \(holder.processID)\(holder.isStopped ? ", which is stopped," : "") has held it "
+                            + "for \(held) s",
+                        remedy: isHanging
+                            ? "kill \(holder.isStopped ? "-CONT " : "")\(holder.processID)" : nil))
+            }
+            if !findings.isEmpty { return findings }
+            return [Finding("locks", .ok, groups.isEmpty ? "nothing to lock yet" : "locks work")]
+        } catch {
+            return [Finding("locks", error)]
+        }
+    }
+
+    private func cache(_ session: Session) -> Finding {
+        guard session.isCaching else {
+            return Finding("cache", .note, "access tokens are not cached, as you wished")
+        }
+        do throws(CredentialError) {
+            try session.context.tokenCache.check()
+            return Finding("cache", .ok, "access tokens are cached, sealed, in memory")
+        } catch {
+            return Finding(
+                "cache", .note, "nothing is cached, so every token comes from the store: \(error.message)",
+                remedy: error.hint)
+        }
+    }
+
+    /// The clock against what is known of the past. Whether it is ahead only a server can tell: see `endpoints`.
+    private func clock(_ session: Session) -> Finding {
+        let now = session.context.clock.now
+        let groups = (try? session.groups()) ?? []
+        let newest = groups.compactMap {
+            (try? session.context.records.registry(of: $0))?.accounts.map(\.updatedAt).max()
+        }
+        .max()
+        guard let newest, newest.seconds(since: now) > 300 else {
+            return Finding("clock", .ok, "it is \(now.rfc3339)")
+        }
+        return Finding(
+            "clock", .problem, "it says \(now.rfc3339), but an account changed at \(newest.rfc3339)",
+            remedy: "set the clock; tokens are judged by it")
+    }
+}

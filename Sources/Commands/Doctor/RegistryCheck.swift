@@ -1,0 +1,179 @@
+import CredentialCore
+
+/// Whether each group's records and the secrets in the stores tell the same story.
+struct RegistryCheck: DoctorCheck {
+    func findings(_ session: Session, isOnline: Bool) -> [Finding] {
+        let stores = session.stores(mayPrompt: false)
+        do throws(CredentialError) {
+            return try StoreGroups.withTypes(session).flatMap { findings(of: $0, session, stores) }
+        } catch {
+            return [Finding("registry", error)]
+        }
+    }
+
+    private func findings(of group: KeychainGroup, _ session: Session, _ stores: any SecretStores) -> [Finding] {
+        let check = "registry \(group)"
+        let services = session.services(stores)
+        let records = session.context.records
+        var findings: [Finding] = []
+        var damaged: [String] = []
+        let accounts: [Account]
+        do throws(CredentialError) {
+            // What does not agree with the records is made again from them.
+            _ = try records.index(of: group, .everything)
+            accounts = try records.registry(of: group) { id, error in
+                damaged.append(id)
+                findings.append(unreadable(check, id, error, group, services))
+            }.accounts
+        } catch {
+            return [Finding(check, error, repair: takeOver(group, error, services))]
+        }
+        services.repository.finishSignIns(in: group, locks: session.context.locks)
+        let inventory = services.rebuild.inventory(of: group) { grant, id in
+            services.repository.isSpent(grant, of: id, in: group)
+        }
+        let known = Dictionary(accounts.map { ($0.id, $0) }) { first, _ in first }
+        findings += strangers(check, Set(known.keys).union(damaged), inventory, group, services.rebuild)
+        findings += accounts.compactMap { account in
+            finding(check, account, inventory, group, session, services)
+        }
+        findings += inventory.damaged.map { store, id in
+            self.damaged(check, id, store, isKnown: known[id] != nil, group, stores)
+        }
+        findings += inventory.spent.map { id in
+            Finding(
+                check, .problem,
+                "the refresh token of \(id) is used up: the store is older than what this machine has seen",
+                remedy: known[id].map { LoginCommandLine(for: $0, in: group).description })
+        }
+        findings += unseen(check, accounts, inventory)
+        if findings.isEmpty, !accounts.isEmpty {
+            findings.append(
+                Finding(
+                    check, .ok, "\(Counted.shown(accounts.count, "account")), secrets where they should be"
+                ))
+        }
+        return findings
+    }
+
+    /// What an older version has kept is taken up from the stores, which have the facts of each account, too.
+    private func takeOver(
+        _ group: KeychainGroup, _ error: CredentialError, _ services: AccountServices
+    ) -> Finding.Repair? {
+        guard error.code == .unsupported, error.hint == "credmgr doctor --fix" else { return nil }
+        return Finding.Repair("take the accounts of group \(group) up from the stores") {
+            () throws(CredentialError) in
+            try services.machine.records.setAsideOlder(group)
+            let outcome = try services.rebuild.run(group)
+            if let unread = outcome.unread.first(where: { $0.error.code == .storeLocked }) { throw unread.error }
+        }
+    }
+
+    private func unreadable(
+        _ check: String, _ id: String, _ error: CredentialError, _ group: KeychainGroup, _ services: AccountServices
+    ) -> Finding {
+        guard error.code == .storeDamaged else { return Finding(check, error) }
+        return Finding(
+            check, .problem, error.message, remedy: "restore it from a backup, or sign in again",
+            repair: Finding.Repair("set it aside, and take the account up from the keyring where that has it") {
+                () throws(CredentialError) in
+                _ = try services.machine.records.setAside(id, in: group)
+                _ = try services.rebuild.run(group)
+            })
+    }
+
+    /// Secrets that no record knows.
+    private func strangers(
+        _ check: String, _ known: Set<String>, _ inventory: RegistryRebuild.Inventory, _ group: KeychainGroup,
+        _ rebuild: RegistryRebuild
+    ) -> [Finding] {
+        let ids = inventory.accounts.map(\.id).filter { !known.contains($0) }
+        guard !ids.isEmpty else { return [] }
+        return [
+            Finding(
+                check, .problem,
+                "the stores have secrets of accounts that it does not know: "
+                    + ids.prefix(10).joined(separator: ", "),
+                repair: Finding.Repair("take them up again") { () throws(CredentialError) in
+                    _ = try rebuild.run(group)
+                })
+        ]
+    }
+
+    private func finding(
+        _ check: String, _ account: Account, _ inventory: RegistryRebuild.Inventory, _ group: KeychainGroup,
+        _ session: Session, _ services: AccountServices
+    ) -> Finding? {
+        let records = session.context.records
+        let copies = inventory.copies[account.id] ?? [:]
+        if copies[account.store] == nil {
+            // A store that could not be asked has told nothing, and a damaged item is a finding of its own.
+            guard !inventory.unread.contains(where: { $0.store == account.store }),
+                !inventory.damaged.contains(where: { $0.store == account.store && $0.id == account.id })
+            else { return nil }
+            if copies[.secretService] != nil {
+                return Finding(
+                    check, .problem,
+                    "the secrets of \(account.id) are in the Secret Service, not in the \(account.store.shownName)",
+                    repair: Finding.Repair("use those in the Secret Service") { () throws(CredentialError) in
+                        try records.update(account.id, in: group) {
+                            $0.store = .secretService
+                            $0.leftover = nil
+                        }
+                    })
+            }
+            return withoutSecrets(check, account, group, session)
+        }
+        guard copies.count > 1 || account.leftover != nil else { return nil }
+        let migration = services.migration
+        return Finding(
+            check, .problem,
+            "a copy of the secrets of \(account.id) that does not count is in the \(account.store.other.shownName)",
+            remedy: "credmgr store migrate --to \(account.store.rawValue)",
+            repair: Finding.Repair("remove that copy") { () throws(CredentialError) in
+                try migration.tidy(account, in: group)
+            })
+    }
+
+    private func withoutSecrets(
+        _ check: String, _ account: Account, _ group: KeychainGroup, _ session: Session
+    ) -> Finding? {
+        // Who has to sign in again anyway is known to have nothing.
+        guard case .active = account.status else { return nil }
+        let records = session.context.records
+        return Finding(
+            check, .problem, "\(account.id) has no secrets in the \(account.store.shownName)",
+            remedy: LoginCommandLine(for: account, in: group).description,
+            repair: Finding.Repair("mark it as one that has to sign in again") { () throws(CredentialError) in
+                try records.update(account.id, in: group) {
+                    $0.status = .needsLogin(reason: "its secrets are gone")
+                }
+            })
+    }
+
+    private func damaged(
+        _ check: String, _ id: String, _ store: StoreKind, isKnown: Bool, _ group: KeychainGroup,
+        _ stores: any SecretStores
+    ) -> Finding {
+        let message = "the secret of \(ForeignText.shown(id, limit: 40)) in the \(store.shownName) is damaged"
+        // Of a record the next sign-in replaces it.
+        if store == .file, isKnown { return Finding(check, .problem, message, remedy: "sign in again") }
+        return Finding(
+            check, .problem, message, remedy: isKnown ? "sign in again" : nil,
+            repair: Finding.Repair("remove the damaged secret") { () throws(CredentialError) in
+                try stores.store(store).remove(SecretItem(group: group, owner: id, kind: .tokenSet))
+            })
+    }
+
+    private func unseen(
+        _ check: String, _ accounts: [Account], _ inventory: RegistryRebuild.Inventory
+    ) -> [Finding] {
+        let used = Set(accounts.map(\.store))
+        return inventory.unread.filter { used.contains($0.store) }.map { unread in
+            Finding(
+                check, .note,
+                "whether the \(unread.store.shownName) has the secrets of its accounts cannot be seen: "
+                    + unread.error.message, remedy: unread.error.hint)
+        }
+    }
+}

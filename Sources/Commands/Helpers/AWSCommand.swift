@@ -1,0 +1,196 @@
+import CommandLine
+import CredentialCore
+import FastToken
+import OAuth
+import StrictJSON
+
+/// `credmgr aws`: a `credential_process` of the AWS tools, by AssumeRoleWithWebIdentity.
+struct AWSCommand: Command {
+    static let spec = CommandSpec(
+        ["aws"], "print credentials of an AWS role, as credential_process wants them",
+        details: """
+            Gives the account's id token, or with --access-token its access token, to AWS's token service in exchange \
+            for credentials of the role, and keeps them in the cache until a while before their end. \
+            AWS_ENDPOINT_URL_STS and AWS_ENDPOINT_URL name another service, AWS_REGION its region.
+            """,
+        options: [
+            roleARN, sessionName, duration, region, accessToken, SharedOption.type, SharedOption.account,
+            SharedOption.policy, SharedOption.scope, SharedOption.resource, SharedOption.audience,
+        ],
+        examples: [
+            .init(
+                "in ~/.aws/config",
+                "credential_process = credmgr aws --type Work --role-arn arn:aws:iam::123456789012:role/build")
+        ],
+        exitStatuses: [3, 4, 5, 6, 7])
+
+    private static let roleARN = Option.value("role-arn", .any("ARN"), "the role")
+    private static let sessionName = Option.value(
+        "role-session-name", .any("NAME"), "what the session is called in AWS's logs; else the user's name")
+    private static let duration = Option.integer(
+        "duration-seconds", "SECONDS", in: 900...43_200, "how long the credentials are to live; else an hour")
+    private static let region = Option.value("region", .any("REGION"), "the region of the token service")
+    private static let accessToken = Option.flag("access-token", "show the access token, not the id token")
+
+    /// The AWS tools refresh credentials a quarter of an hour before their end, and ask again and again from then on.
+    private static let margin: Int64 = 960
+
+    let arguments: Arguments
+
+    func run(_ session: Session) throws(CredentialError) {
+        guard let role = arguments[Self.roleARN], !role.isEmpty else {
+            throw CredentialError(
+                .usage, "--role-arn is missing: the role whose credentials are wanted",
+                hint: "credmgr aws --help")
+        }
+        var query = TokenQuery(arguments, configuration: session.configuration)
+        query.wantsIDToken = !arguments[Self.accessToken]
+        let target = try TargetResolver(session).target(query.target)
+        let endpoint = try endpoint(target, session)
+        let key = TokenRequestKey(
+            scope: query.scope, resource: query.resource, audience: query.audience,
+            parameters: [
+                "aws_endpoint": endpoint.description, "aws_role": role,
+                "aws_session": arguments[Self.sessionName] ?? "",
+                "aws_duration": arguments[Self.duration].map { String($0) } ?? "",
+                "token": query.wantsIDToken ? "id" : "access", "policy": query.policy ?? "",
+            ])
+        let now = session.context.clock.now
+        if let kept = session.cache.token(for: key, of: target.account.id, in: target.group),
+            kept.expiresAt.seconds(since: now) > Self.margin
+        {
+            return try session.print(kept.token.reveal() + "\n")
+        }
+        let answer = try TokenAccess(session).token(query, target)
+        let token = try TokenPresentation(answer, target, wantsIDToken: query.wantsIDToken).checkedToken()
+        let credentials = try STSReply(try send(token, role, target, to: endpoint, session), place: endpoint.origin)
+        keep(credentials, key, target, session)
+        try session.print(credentials.text + "\n")
+    }
+
+    /// Where the token goes: AWS's own service, a server on the loopback, or one that a rule or the type names.
+    ///
+    /// - Throws: ``ErrorCode/denied``, ``ErrorCode/usage``.
+    private func endpoint(_ target: Target, _ session: Session) throws(CredentialError) -> WebAddress {
+        func variable(_ name: String) -> String? { GlobalOptions.set(name, session.context.environment) }
+        let region = arguments[Self.region] ?? variable("AWS_REGION") ?? variable("AWS_DEFAULT_REGION")
+        if let region, !Name.isValid(region) { throw CredentialError(.usage, "the region is no word") }
+        let standard =
+            region.map { "https://sts.\($0).amazonaws.com\($0.hasPrefix("cn-") ? ".cn" : "")/" }
+            ?? "https://sts.amazonaws.com/"
+        let text = variable("AWS_ENDPOINT_URL_STS") ?? variable("AWS_ENDPOINT_URL") ?? standard
+        guard let address = WebAddress(text), address.isWeb, let destination = Destination(address) else {
+            throw CredentialError(.usage, "the endpoint of AWS's token service is not an https URL")
+        }
+        let authority = TargetResolver(session).authority
+        if let refusal = authority.refusalOfTravel(to: destination) {
+            throw CredentialError(.denied, refusal.message)
+        }
+        if text == standard || address.isLoopback { return address }
+        if case .refused(let refusal) = authority.ruling(
+            on: destination, type: target.type, account: target.account)
+        {
+            throw CredentialError(.denied, refusal.message, hint: refusal.hint)
+        }
+        return address
+    }
+
+    private func send(
+        _ token: String, _ role: String, _ target: Target, to endpoint: WebAddress, _ session: Session
+    ) throws(CredentialError) -> HTTPResponse {
+        let name = arguments[Self.sessionName] ?? Self.sessionName(of: target.account)
+        var fields = [
+            (name: "Action", value: "AssumeRoleWithWebIdentity"), (name: "Version", value: "2011-06-15"),
+            (name: "RoleArn", value: role), (name: "RoleSessionName", value: name),
+            (name: "WebIdentityToken", value: token),
+        ]
+        if let seconds = arguments[Self.duration] { fields.append(("DurationSeconds", String(seconds))) }
+        return try session.context.transport.send(
+            HTTPRequest(
+                method: "POST", address: endpoint,
+                headers: [("Content-Type", "application/x-www-form-urlencoded"), ("Accept", "text/xml")],
+                body: .bytes(Array(FormCoding.encode(fields).utf8)), timeout: session.options.timeout ?? 30))
+    }
+
+    /// What AWS takes: letters, digits and `=,.@-_`, 2 to 64 of them.
+    private static func sessionName(of account: Account) -> String {
+        let allowed = (account.username ?? account.id).unicodeScalars.map { scalar -> Character in
+            let isPlain = scalar.isASCII && (scalar.properties.isAlphabetic || ("0"..."9").contains(scalar))
+            return isPlain || "=,.@-_".unicodeScalars.contains(scalar) ? Character(scalar) : "-"
+        }
+        let name = String(allowed.prefix(64))
+        return name.utf8.count < 2 ? "credmgr" : name
+    }
+
+    /// Keeps them under the account's lock, so that a sign-out meanwhile leaves nothing behind.
+    private func keep(_ credentials: STSReply, _ key: TokenRequestKey, _ target: Target, _ session: Session) {
+        guard let lock = try? session.context.locks.tryLock(target.account.id, in: target.group) else { return }
+        defer { lock.release() }
+        guard case .some(.some) = try? session.context.records.account(target.account.id, in: target.group) else {
+            return
+        }
+        let now = session.context.clock.now
+        session.cache.keep(
+            AccessToken(
+                key: key, token: Secret(credentials.text), tokenType: "AWS", issuedAt: now,
+                expiresAt: credentials.expiresAt, scope: []),
+            of: target.account.id, in: target.group, now: now)
+    }
+}
+
+/// The answer of AssumeRoleWithWebIdentity.
+struct STSReply: Sendable {
+    /// What `credential_process` prints.
+    let text: String
+    /// When the credentials end.
+    let expiresAt: Instant
+
+    /// Reads an answer.
+    ///
+    /// - Throws: ``ErrorCode/denied`` where AWS refuses; ``ErrorCode/temporary``; ``ErrorCode/malformedReply``.
+    init(_ response: HTTPResponse, place: String) throws(CredentialError) {
+        let body = String(decoding: response.body, as: UTF8.self)
+        guard response.status == 200 else {
+            let said = Self.element("Message", in: body) ?? Self.element("Code", in: body) ?? "no reason"
+            throw CredentialError(
+                response.status >= 500 || response.status == 429 ? .temporary : .denied,
+                "\(place) gives no credentials (HTTP status \(response.status)): \(ForeignText.shown(said, limit: 300))"
+            )
+        }
+        guard let key = Self.element("AccessKeyId", in: body),
+            let secret = Self.element("SecretAccessKey", in: body),
+            let token = Self.element("SessionToken", in: body), let end = Self.element("Expiration", in: body),
+            let expiresAt = Instant(rfc3339: Self.wholeSeconds(end))
+        else { throw CredentialError(.malformedReply, "\(place) answers with something that holds no credentials") }
+        var object = JSONObject()
+        object["Version"] = 1
+        object["AccessKeyId"] = .string(key)
+        object["SecretAccessKey"] = .string(secret)
+        object["SessionToken"] = .string(token)
+        object["Expiration"] = .string(expiresAt.rfc3339)
+        text = JSONValue.object(object).text()
+        self.expiresAt = expiresAt
+    }
+
+    /// The time without a fraction of a second.
+    private static func wholeSeconds(_ text: String) -> String {
+        text.firstIndex(of: ".").map { text[..<$0] + "Z" } ?? text
+    }
+
+    /// The text of the first element of a name; the elements read here hold no others, and no entities.
+    private static func element(_ name: String, in xml: String) -> String? {
+        let bytes = Array(xml.utf8)
+        func place(of text: String, from start: Int) -> Int? {
+            let wanted = Array(text.utf8)
+            guard bytes.count >= wanted.count else { return nil }
+            return (start..<max(start, bytes.count - wanted.count + 1)).first {
+                bytes[$0..<($0 + wanted.count)].elementsEqual(wanted)
+            }
+        }
+        guard let open = place(of: "<\(name)>", from: 0) else { return nil }
+        let start = open + name.utf8.count + 2
+        guard let end = place(of: "</\(name)>", from: start) else { return nil }
+        let text = String(decoding: bytes[start..<end], as: UTF8.self)
+        return text.isEmpty || text.utf8.contains { $0 < 0x20 || $0 == UInt8(ascii: "<") } ? nil : text
+    }
+}

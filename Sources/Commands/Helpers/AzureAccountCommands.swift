@@ -1,0 +1,89 @@
+import CommandLine
+import CredentialCore
+import StrictJSON
+
+/// `credmgr az account show`: libraries ask it whether anybody is signed in, and for the tenant.
+struct AzureAccountShowCommand: Command {
+    static let spec = CommandSpec(
+        ["az", "account", "show"], "print the account as the Azure CLI does",
+        details: """
+            The subscription is that of --subscription, AZURE_SUBSCRIPTION_ID or ARM_SUBSCRIPTION_ID; else the \
+            tenant stands in its place, as the Azure CLI has it for tenants without one.
+            """,
+        options: [
+            SharedOption.type, SharedOption.account, AzureOption.tenant, AzureOption.subscription,
+            AzureOption.output, AzureOption.query,
+        ],
+        exitStatuses: [3])
+
+    let arguments: Arguments
+
+    func run(_ session: Session) throws(CredentialError) {
+        let (target, tenant) = try AzureTenant.target(
+            TargetOptions(arguments), tenant: arguments[AzureOption.tenant], session)
+        try session.print(
+            try AzureText.text(
+                AzureAccount.members(
+                    target, tenant: tenant, subscription: arguments[AzureOption.subscription], session),
+                output: arguments[AzureOption.output], query: arguments[AzureOption.query]))
+    }
+}
+
+/// `credmgr az account list`.
+struct AzureAccountListCommand: Command {
+    static let spec = CommandSpec(
+        ["az", "account", "list"], "print the account in a list, as the Azure CLI does",
+        options: [SharedOption.type, SharedOption.account, AzureOption.tenant, AzureOption.output, all],
+        exitStatuses: [3])
+
+    private static let all = Option.flag("all", "taken for compatibility")
+
+    let arguments: Arguments
+
+    func run(_ session: Session) throws(CredentialError) {
+        let (target, tenant) = try AzureTenant.target(
+            TargetOptions(arguments), tenant: arguments[AzureOption.tenant], session)
+        let members = AzureAccount.members(target, tenant: tenant, subscription: nil, session)
+        if arguments[AzureOption.output] == "tsv" {
+            return try session.print(try AzureText.text(members, output: "tsv", query: nil))
+        }
+        try session.print(.array([AzureText.object(members)]))
+    }
+}
+
+/// `credmgr az version`: libraries ask it whether the Azure CLI is new enough.
+struct AzureVersionCommand: Command {
+    static let spec = CommandSpec(
+        ["az", "version"], "print a version of the Azure CLI that answers as credmgr does",
+        options: [AzureOption.output])
+
+    /// The release whose answers are imitated.
+    private static let imitated = "2.60.0"
+
+    let arguments: Arguments
+
+    func run(_ session: Session) throws(CredentialError) {
+        try session.print(
+            try AzureText.text(
+                [
+                    ("azure-cli", .string(Self.imitated)), ("azure-cli-core", .string(Self.imitated)),
+                    ("azure-cli-telemetry", "1.1.0"), ("extensions", .object(JSONObject())),
+                ], output: arguments[AzureOption.output], query: nil))
+    }
+}
+
+/// An account as the Azure CLI tells of it.
+private enum AzureAccount {
+    static func members(
+        _ target: Target, tenant: String?, subscription: String?, _ session: Session
+    ) -> [(name: String, value: JSONValue)] {
+        func variable(_ name: String) -> String? { GlobalOptions.set(name, session.context.environment) }
+        let id = subscription ?? variable("AZURE_SUBSCRIPTION_ID") ?? variable("ARM_SUBSCRIPTION_ID") ?? tenant
+        let user = JSONObject(["name": .string(target.account.shownName), "type": "user"])
+        return [
+            ("environmentName", "AzureCloud"), ("homeTenantId", JSONValue(tenant)), ("id", JSONValue(id)),
+            ("isDefault", true), ("managedByTenants", .array([])), ("name", .string(target.type.name)),
+            ("state", "Enabled"), ("tenantId", JSONValue(tenant)), ("user", .object(user)),
+        ]
+    }
+}

@@ -1,0 +1,84 @@
+import CommandLine
+import CredentialCore
+import FastToken
+import Platform
+import StrictJSON
+
+/// `credmgr az account get-access-token`: called like the command of the Azure CLI, which Azure's libraries
+/// (`AzureCliCredential`) run.
+struct AzureTokenCommand: Command {
+    static let spec = CommandSpec(
+        ["az", "account", "get-access-token"], "print a token as the Azure CLI does",
+        details: """
+            Answers like the command of the Azure CLI, for programs that call that: with a script called az that \
+            runs 'credmgr az "$@"'. --query takes one name. A token is valid for at least five minutes.
+            """,
+        options: [
+            SharedOption.type, SharedOption.account, SharedOption.scope, resource, resourceType, tenant,
+            subscription, output, query,
+        ],
+        examples: [
+            .init("the usual call", "credmgr az account get-access-token --query accessToken -o tsv")
+        ],
+        exitStatuses: [3, 4, 5, 6, 7])
+
+    private static let resource = Option.value("resource", .any("URI"), "the resource; its scope is URI/.default")
+    private static let resourceType = Option.value(
+        "resource-type",
+        .choice("NAME", ["aad-graph", "arm", "batch", "data-lake", "media", "ms-graph", "oss-rdbms"]),
+        "a resource by the Azure CLI's name for it")
+    private static let tenant = AzureOption.tenant
+    private static let subscription = AzureOption.subscription
+    private static let output = AzureOption.output
+    private static let query = AzureOption.query
+
+    let arguments: Arguments
+
+    /// The Azure CLI's tokens are valid for at least five minutes; libraries count on it.
+    private static let validity: Int64 = 300
+    /// The resources that the Azure CLI knows by name.
+    private static let resources = [
+        "aad-graph": "https://graph.windows.net/", "arm": "https://management.core.windows.net/",
+        "batch": "https://batch.core.windows.net/", "data-lake": "https://datalake.azure.net/",
+        "media": "https://rest.media.azure.net", "ms-graph": "https://graph.microsoft.com/",
+        "oss-rdbms": "https://ossrdbms-aad.database.windows.net",
+    ]
+
+    func run(_ session: Session) throws(CredentialError) {
+        let query = try query()
+        let (target, tenant) = try AzureTenant.target(query.target, tenant: arguments[Self.tenant], session)
+        let answer = try TokenAccess(session).token(query, target)
+        for warning in answer.warnings { session.notices.warning(warning) }
+        let shown = try TokenPresentation(answer, target)
+        let members: [(name: String, value: JSONValue)] = [
+            ("accessToken", .string(try shown.checkedToken())),
+            ("expiresOn", .string(LocalTime.text(epochSeconds: shown.expiresAt.epochSeconds) + ".000000")),
+            ("expires_on", .integer(shown.expiresAt.epochSeconds)),
+            ("subscription", JSONValue(arguments[Self.subscription])),
+            ("tenant", JSONValue(arguments[Self.tenant] ?? tenant)),
+            ("tokenType", .string(shown.tokenType)),
+        ]
+        try session.print(try text(members))
+    }
+
+    private func query() throws(CredentialError) -> TokenQuery {
+        var query = TokenQuery()
+        query.target = TargetOptions(arguments)
+        query.freshness = Freshness(minimumValidity: Self.validity)
+        query.scope = arguments[SharedOption.scope]
+        var resource = arguments[Self.resource]
+        if let name = arguments[Self.resourceType] { resource = Self.resources[name] }
+        if let resource {
+            guard query.scope.isEmpty else {
+                throw CredentialError(.usage, "--scope and --resource exclude each other")
+            }
+            // As the Azure CLI does it: a resource of the first version is a scope of the second.
+            query.scope = [resource + "/.default"]
+        }
+        return query
+    }
+
+    private func text(_ members: [(name: String, value: JSONValue)]) throws(CredentialError) -> String {
+        try AzureText.text(members, output: arguments[Self.output], query: arguments[Self.query])
+    }
+}

@@ -1,0 +1,98 @@
+import CommandLine
+import CredentialCore
+import FastToken
+import OAuth
+
+/// `credmgr git-credential`: what git asks its credential helpers (gitcredentials(7)).
+struct GitCredentialCommand: Command {
+    static let spec = CommandSpec(
+        ["git-credential"], "give tokens to git",
+        details: """
+            A credential helper of git. A server gets a token only if api_base or api_origins of an account type \
+            name it, or a rule of config.json with its host; for all others git asks its next helper. A token that \
+            the server refuses is refreshed. Nothing is stored.
+            """,
+        parameters: [operation],
+        options: [SharedOption.type, SharedOption.account],
+        examples: [
+            .init(
+                "for one server",
+                "git config --global credential.https://git.example.com.helper '!credmgr git-credential'"),
+            .init("installed as git-credential-credmgr", "git config --global credential.helper credmgr"),
+        ],
+        exitStatuses: [3, 4, 5, 6, 7])
+
+    private static let operation = Parameter.required(
+        "operation", .any("OPERATION", .words(["get", "store", "erase"])), "get, store or erase")
+
+    let arguments: Arguments
+
+    /// A message of git is some lines.
+    private static let inputLimit = 1 << 20
+    /// What servers take that look only at the token; GitLab insists on it.
+    private static let usualUsername = "oauth2"
+
+    func run(_ session: Session) throws(CredentialError) {
+        switch arguments[Self.operation] {
+        case "get": try get(session)
+        case "erase": try erase(session)
+        case "capability": try session.print("version 0\ncapability authtype\n")
+        // Tokens come from a sign-in only, so there is nothing to store; operations of later versions of git are
+        // passed over, as gitcredentials(7) demands.
+        default: break
+        }
+    }
+
+    private func get(_ session: Session) throws(CredentialError) {
+        let message = try message(session)
+        guard let (wanted, target) = try target(message, session) else { return }
+        let answer = try TokenAccess(session).token(TokenQuery(), target)
+        for warning in answer.warnings { session.notices.warning(warning) }
+        let token = try TokenPresentation(answer, target).checkedToken()
+        var lines: [String]
+        if takesBearer(message) {
+            lines = ["capability[]=authtype", "authtype=Bearer", "credential=\(token)", "ephemeral=1"]
+        } else {
+            let username = HelperFront(session).username(wanted, target, usual: Self.usualUsername)
+            lines = ["username=\(username)", "password=\(token)"]
+        }
+        lines.append("password_expiry_utc=\(answer.token.expiresAt.epochSeconds)")
+        try session.print(lines.joined(separator: "\n") + "\n")
+    }
+
+    /// The server took the token for a bad one: if it still is the one at hand, the next is a new one. The sign-in
+    /// stays: that a token was refused does not say that the account is gone.
+    private func erase(_ session: Session) throws(CredentialError) {
+        let message = try message(session)
+        guard let refused = message["password"] ?? message["credential"],
+            let (_, target) = try target(message, session)
+        else { return }
+        var query = TokenQuery()
+        let token = try TokenAccess(session).token(query, target).token.token
+        guard ConstantTime.equal(Array(token.reveal().utf8), Array(refused.utf8)) else { return }
+        query.forceRefresh = true
+        _ = try TokenAccess(session).token(query, target)
+    }
+
+    private func message(_ session: Session) throws(CredentialError) -> GitCredentialMessage {
+        try GitCredentialMessage(try session.context.console.readInput(limit: Self.inputLimit))
+    }
+
+    private func target(
+        _ message: GitCredentialMessage, _ session: Session
+    ) throws(CredentialError) -> (HelperFront.Wanted, Target)? {
+        let front = HelperFront(session)
+        guard let destination = message.destination else {
+            front.noDestination("\(message["protocol"] ?? "")://\(message["host"] ?? "")")
+            return nil
+        }
+        let wanted = HelperFront.Wanted(destination: destination, username: message["username"])
+        return try front.target(wanted, TargetOptions(arguments)).map { (wanted, $0) }
+    }
+
+    /// Whether git can send a bearer token and the server says that it takes one.
+    private func takesBearer(_ message: GitCredentialMessage) -> Bool {
+        message.list("capability[]").contains("authtype")
+            && AuthenticationChallenge.parse(message.list("wwwauth[]")).contains { $0.scheme == "bearer" }
+    }
+}

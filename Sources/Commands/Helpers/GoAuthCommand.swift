@@ -1,0 +1,29 @@
+import CommandLine
+import CredentialCore
+
+/// `credmgr goauth`: what the `go` command runs for `GOAUTH` (`go help goauth`).
+struct GoAuthCommand: Command {
+    static let spec = CommandSpec(
+        ["goauth"], "answer go as GOAUTH wants it",
+        details: """
+            With GOAUTH="credmgr goauth" the go command asks for the credentials of a URL after a server has refused \
+            it. The token is given as bearer, or as password of the user that a rule of config.json names.
+            """,
+        parameters: [url], options: [SharedOption.type, SharedOption.account],
+        examples: [.init("for private modules", "export GOAUTH='credmgr goauth'")],
+        exitStatuses: [3, 4, 5, 6, 7])
+
+    private static let url = Parameter.optional("url", .any("URL"), "the URL; without one nothing is said")
+
+    let arguments: Arguments
+
+    func run(_ session: Session) throws(CredentialError) {
+        // Before anything was asked, go calls without a URL: no server is known to want a token.
+        guard let url = arguments[Self.url] else { return }
+        guard let address = WebAddress(url), address.scheme == "https",
+            let found = try HelperFront(session).credential(at: url, TargetOptions(arguments))
+        else { return }
+        // The credentials are for all that begins with the prefix: no more than was asked for.
+        try session.print("\(address.origin)\(address.path)\n\nAuthorization: \(try found.authorization())\n\n")
+    }
+}

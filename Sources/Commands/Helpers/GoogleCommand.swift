@@ -1,0 +1,52 @@
+import CommandLine
+import CredentialCore
+import FastToken
+import StrictJSON
+
+/// `credmgr google`: what Google's libraries run for executable-sourced credentials (workload identity federation,
+/// google.aip.dev/auth/4117).
+struct GoogleCommand: Command {
+    static let spec = CommandSpec(
+        ["google"], "print a token as Google's executable-sourced credentials want it",
+        details: """
+            Google's libraries run it where a credential file of the type external_account names it as executable, and \
+            their variable for that allows executables. It prints the account's id token. A failure is told in \
+            the answer, too.
+            """,
+        options: [SharedOption.type, SharedOption.account, SharedOption.policy, SharedOption.scope],
+        examples: [.init("what a library runs", "credmgr google --type Work")], exitStatuses: [3, 4, 5, 6, 7])
+
+    private static let tokenTypeVariable = "GOOGLE_EXTERNAL_ACCOUNT_TOKEN_TYPE"
+    private static let idTokenType = "urn:ietf:params:oauth:token-type:id_token"
+    private static let known = [idTokenType, "urn:ietf:params:oauth:token-type:jwt"]
+
+    let arguments: Arguments
+
+    func run(_ session: Session) throws(CredentialError) {
+        var answer = JSONObject()
+        answer["version"] = 1
+        do throws(CredentialError) {
+            let type = GlobalOptions.set(Self.tokenTypeVariable, session.context.environment) ?? Self.idTokenType
+            guard Self.known.contains(type) else {
+                throw CredentialError(
+                    .unsupported, "tokens of the type \(ForeignText.shown(type, limit: 100)) cannot be had here")
+            }
+            var query = TokenQuery(arguments, configuration: session.configuration)
+            query.wantsIDToken = true
+            let target = try TargetResolver(session).target(query.target)
+            let shown = try TokenPresentation(
+                try TokenAccess(session).token(query, target), target, wantsIDToken: true)
+            answer["success"] = true
+            answer["token_type"] = .string(type)
+            answer["id_token"] = .string(try shown.checkedToken())
+            answer["expiration_time"] = .integer(shown.bearerExpiresAt.epochSeconds)
+        } catch {
+            answer["success"] = false
+            answer["code"] = .string(error.code.rawValue)
+            answer["message"] = .string(error.message)
+            try session.print(JSONValue.object(answer).text() + "\n")
+            throw error
+        }
+        try session.print(JSONValue.object(answer).text() + "\n")
+    }
+}

@@ -1,0 +1,190 @@
+import CredentialCore
+import FastToken
+
+/// What all ways out to other programs share: from the server that a program asks about to the account whose token it
+/// may have. The ``OriginAuthority`` decides; here stands the order in which accounts are thought of.
+struct HelperFront: Sendable {
+    /// What a program asks for.
+    struct Wanted: Sendable {
+        /// The server.
+        var destination: Destination
+        /// The user name it asks for; `nil` where it names none.
+        var username: String?
+    }
+
+    /// What comes of it.
+    enum Finding: Sendable {
+        /// The account whose token goes there.
+        case account(Target)
+        /// Nothing is given, and why.
+        case nothing(OriginAuthority.Refusal)
+    }
+
+    private let session: Session
+    private let resolver: TargetResolver
+
+    init(_ session: Session) {
+        self.session = session
+        resolver = TargetResolver(session)
+    }
+
+    /// The account for what a program asks; `nil` where no token of this user is for it, which `-v` tells the reason of.
+    ///
+    /// - Throws: ``ErrorCode/ambiguousAccount`` where several types or accounts fit; ``ErrorCode/noSuchAccount`` where a
+    ///   type fits and nobody has signed in; ``ErrorCode/configuration``.
+    func target(_ wanted: Wanted, _ options: TargetOptions) throws(CredentialError) -> Target? {
+        switch try find(wanted, options) {
+        case .account(let target): return target
+        case .nothing(let refusal):
+            session.notices.detail("nothing is given: \(refusal.message)")
+            if let hint = refusal.hint { session.notices.detail(hint) }
+            return nil
+        }
+    }
+
+    /// The account for what a program asks, or why there is none.
+    ///
+    /// - Throws: as ``target(_:_:)``.
+    func find(_ wanted: Wanted, _ options: TargetOptions) throws(CredentialError) -> Finding {
+        let finding = try choose(wanted, options)
+        if case .nothing = finding {
+            for miss in resolver.authority.nearMisses(of: wanted.destination) { session.notices.warning(miss) }
+        }
+        return finding
+    }
+
+    /// Why nothing is said of what makes no destination: a protocol without a host, or a host that is none.
+    func noDestination(_ text: String) {
+        session.notices.detail("nothing is given: \(ForeignText.shown(text, limit: 200)) is no server for tokens")
+    }
+
+    /// The user name to go beside the token: what was asked for, else that of a rule, else `usual`.
+    func username(_ wanted: Wanted, _ target: Target, usual: String) -> String {
+        wanted.username ?? resolver.authority.username(beside: target.type, at: wanted.destination) ?? usual
+    }
+
+    /// A token for what a program asks; `nil` where nothing is given.
+    ///
+    /// - Throws: as ``target(_:_:)``, and what getting a token throws.
+    func credential(_ wanted: Wanted, _ options: TargetOptions) throws(CredentialError) -> HelperCredential? {
+        guard let target = try target(wanted, options) else { return nil }
+        let answer = try TokenAccess(session).token(TokenQuery(), target)
+        for warning in answer.warnings { session.notices.warning(warning) }
+        return HelperCredential(
+            target: target, shown: try TokenPresentation(answer, target),
+            ruleUsername: resolver.authority.username(beside: target.type, at: wanted.destination),
+            wantedUsername: wanted.username)
+    }
+
+    /// A token for the URL or host that a program names; `nil` where nothing is given.
+    ///
+    /// - Throws: as ``credential(_:_:)``.
+    func credential(
+        at place: String, username: String? = nil, _ options: TargetOptions
+    ) throws(CredentialError) -> HelperCredential? {
+        guard
+            let destination = WebAddress(place.contains("://") ? place : "https://" + place)
+                .flatMap(Destination.init)
+        else {
+            noDestination(place)
+            return nil
+        }
+        return try credential(Wanted(destination: destination, username: username), options)
+    }
+
+    private func choose(_ wanted: Wanted, _ options: TargetOptions) throws(CredentialError) -> Finding {
+        let authority = resolver.authority
+        if let refusal = authority.refusalOfTravel(to: wanted.destination) { return .nothing(refusal) }
+        var options = options
+        options.destination = wanted.destination
+        guard let name = wanted.username, !name.isEmpty, !authority.isNobody(name, at: wanted.destination) else {
+            return try choose(wanted.destination, options, authority)
+        }
+        let refusal = OriginAuthority.Refusal(
+            message: "\(ForeignText.shown(name, limit: 80)), who is asked for, is no account for "
+                + wanted.destination.description)
+        if options.account == nil { options.account = name }
+        do throws(CredentialError) {
+            let finding = try choose(wanted.destination, options, authority)
+            if case .account(let target) = finding,
+                !AccountSelection.fits(name, target.account)
+            {
+                return .nothing(refusal)
+            }
+            return finding
+        } catch  where error.code == .noSuchAccount {
+            return .nothing(refusal)
+        }
+    }
+
+    /// The type named, else that of the first rule whose type is for the server, else the one whose API is there.
+    private func choose(
+        _ destination: Destination, _ options: TargetOptions, _ authority: OriginAuthority
+    ) throws(CredentialError) -> Finding {
+        if let name = try resolver.namedType(options) {
+            return ruled(
+                try resolver.target(ofType: try resolver.type(named: name), options), destination, authority)
+        }
+        for rule in resolver.rules(options) {
+            guard let name = rule.type else {
+                if rule.place == nil { continue }
+                return ruled(try resolver.target(options, rule), destination, authority)
+            }
+            let type = try resolver.type(named: name)
+            // A rule for the folder alone may be about another server.
+            guard rule.place != nil || authority.isAPI(of: type, destination) else { continue }
+            return ruled(try resolver.target(ofType: type, options), destination, authority)
+        }
+        guard let type = try typeWithAPI(at: destination, authority) else {
+            return .nothing(authority.refusal(of: nil, destination))
+        }
+        return ruled(try resolver.target(ofType: type, options), destination, authority)
+    }
+
+    private func ruled(_ target: Target, _ destination: Destination, _ authority: OriginAuthority) -> Finding {
+        switch authority.ruling(on: destination, type: target.type, account: target.account) {
+        case .granted: .account(target)
+        case .refused(let refusal): .nothing(refusal)
+        }
+    }
+
+    /// The one type whose API is there.
+    private func typeWithAPI(
+        at destination: Destination, _ authority: OriginAuthority
+    ) throws(CredentialError) -> AccountType? {
+        var found: [AccountType] = []
+        for entry in try session.catalog.entries() {
+            // A definition that cannot be used is told by the commands that name it.
+            guard case .success(let type) = entry.type, authority.isAPI(of: type, destination) else { continue }
+            found.append(try resolver.type(named: type.name))
+        }
+        guard found.count > 1 else { return found.first }
+        throw CredentialError(
+            .ambiguousAccount,
+            "several account types are for \(destination): \(found.map(\.name).joined(separator: ", "))",
+            hint: authority.refusal(of: found[0].name, destination).hint)
+    }
+}
+
+/// A token as it is handed to another program.
+struct HelperCredential: Sendable {
+    /// Whose it is.
+    let target: Target
+    /// The token.
+    let shown: TokenPresentation
+    fileprivate let ruleUsername: String?
+    fileprivate let wantedUsername: String?
+
+    /// The user name to go beside the token: what was asked for, else that of a rule, else `usual`.
+    func username(usual: String) -> String { wantedUsername ?? ruleUsername ?? usual }
+
+    /// The value of `Authorization`: the token as bearer, or, where a rule names a user beside it, as password (RFC 7617).
+    ///
+    /// - Throws: ``ErrorCode/malformedReply`` for a token that fits no header field.
+    func authorization() throws(CredentialError) -> String {
+        guard let ruleUsername else {
+            return String(decoding: try shown.bytes(as: .bearer).dropLast(), as: UTF8.self)
+        }
+        return "Basic " + Base64URL.encodeOrdinary(Array("\(ruleUsername):\(try shown.checkedToken())".utf8))
+    }
+}

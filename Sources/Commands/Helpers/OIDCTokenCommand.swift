@@ -1,0 +1,128 @@
+import CommandLine
+import CredentialCore
+import FastToken
+
+/// `credmgr oidc-token`: called like the `oidc-token` of oidc-agent, for scripts that were written for that.
+struct OIDCTokenCommand: Command {
+    static let spec = CommandSpec(
+        ["oidc-token"], "print a token as oidc-agent does",
+        details: """
+            Takes the options of oidc-agent's oidc-token. The account type stands for the short name; an issuer's \
+            URL stands for the type that has it.
+            """,
+        parameters: [nameOrIssuer],
+        options: [
+            time, forceNew, scope, aud, idToken, all, env, token, issuer, expiresAt, bearer, authHeader, name,
+            SharedOption.account,
+        ],
+        examples: [.init("the usual call", "credmgr oidc-token --time 60 ToDoList")],
+        exitStatuses: [3, 4, 5, 6, 7])
+
+    private static let nameOrIssuer = Parameter.optional(
+        "name-or-issuer", .any("TYPE|ISSUER", .accountType), "the account type, or its issuer")
+    private static let time = Option.time(
+        "time", short: "t", atLeast: 0, "how long the token must still be valid"
+    )
+    private static let forceNew = Option.flag("force-new", short: "f", "refresh even if the token is still valid")
+    private static let scope = Option.words("scope", short: "s", .any("SCOPES"), "the scopes wanted")
+    private static let aud = Option.value("aud", .any("URI"), "the resource the token is for (RFC 8707)")
+    private static let idToken = Option.flag("id-token", "print the id token")
+    private static let all = Option.flag("all", short: "a", "print token, issuer and expiry, a line each")
+    private static let env = Option.flag(
+        "env", short: "c", "print shell commands that set OIDC_AT, OIDC_ISS and OIDC_EXP")
+    private static let token = Option.optional(
+        "token", short: "o", .any("VAR"), "print the token, or set VAR to it")
+    private static let issuer = Option.optional(
+        "issuer", short: "i", .any("VAR"), "print the issuer, or set VAR to it")
+    private static let expiresAt = Option.optional(
+        "expires-at", short: "e", .any("VAR"), "print when the token ends, or set VAR to it")
+    private static let bearer = Option.flag("bearer", "print 'Bearer' and the token")
+    private static let authHeader = Option.flag("auth-header", "print the header field, without a newline")
+    private static let name = Option.value(
+        "name", .any("NAME"), "taken for compatibility; nobody is asked, so no name is shown")
+
+    let arguments: Arguments
+
+    func run(_ session: Session) throws(CredentialError) {
+        let query = try query(session)
+        let target = try TargetResolver(session).target(query.target)
+        let answer = try TokenAccess(session).token(query, target)
+        for warning in answer.warnings { session.notices.warning(warning) }
+        let shown = try TokenPresentation(answer, target, wantsIDToken: query.wantsIDToken)
+        if arguments[Self.bearer] { return try session.context.console.writeResult(try shown.bytes(as: .bearer)) }
+        if arguments[Self.authHeader] {
+            // Like the model, without a newline.
+            return try session.context.console.writeResult(Array(try shown.bytes(as: .header).dropLast()))
+        }
+        try session.print(text(try values(shown, target)))
+    }
+
+    /// One of the three things that can be told: the token, its issuer, its end.
+    private struct Value {
+        let option: Option<GivenOption?>
+        let variable: String
+        let text: String
+    }
+
+    private func values(_ shown: TokenPresentation, _ target: Target) throws(CredentialError) -> [Value] {
+        [
+            Value(option: Self.token, variable: "OIDC_AT", text: try shown.checkedToken()),
+            Value(
+                option: Self.issuer, variable: "OIDC_ISS", text: target.account.issuer ?? target.type.issuer ?? ""),
+            Value(option: Self.expiresAt, variable: "OIDC_EXP", text: String(shown.bearerExpiresAt.epochSeconds)),
+        ]
+    }
+
+    private func text(_ values: [Value]) -> String {
+        if arguments[Self.all] { return values.map { $0.text + "\n" }.joined() }
+        let chosen = values.filter { arguments[$0.option] != nil }
+        let isNamed = chosen.contains { arguments[$0.option]?.value != nil }
+        if !arguments[Self.env], !isNamed, chosen.count < 2 { return (chosen.first ?? values[0]).text + "\n" }
+        return (arguments[Self.env] ? values : chosen).map { value in
+            let name = arguments[value.option]?.value ?? value.variable
+            return "\(name)=\(ShellQuote.quoted(value.text)); export \(name);\n"
+        }.joined()
+    }
+
+    private func query(_ session: Session) throws(CredentialError) -> TokenQuery {
+        var query = TokenQuery()
+        query.target.account = arguments[SharedOption.account]
+        query.target.type = try arguments[Self.nameOrIssuer].map { (name) throws(CredentialError) in
+            name.contains("://") ? try type(ofIssuer: name, session) : name
+        }
+        query.scope = arguments[Self.scope]
+        query.resource = arguments[Self.aud]
+        query.wantsIDToken = arguments[Self.idToken]
+        query.forceRefresh = arguments[Self.forceNew]
+        query.freshness = Freshness(
+            demanded: arguments[Self.time], configured: session.configuration.minimumValidity)
+        for option in [Self.token, Self.issuer, Self.expiresAt] {
+            if let name = arguments[option]?.value, !ShellQuote.isVariable(name) {
+                throw CredentialError(
+                    .usage, "\(option.spec.written) takes the name of a variable: letters, digits and '_'")
+            }
+        }
+        return query
+    }
+
+    /// The type of an issuer. Types that see the same accounts count as one.
+    private func type(ofIssuer issuer: String, _ session: Session) throws(CredentialError) -> String {
+        func plain(_ text: String) -> Substring { text.hasSuffix("/") ? text.dropLast() : text[...] }
+        let types = try session.catalog.entries().compactMap { try? $0.type.get() }
+            .filter { $0.issuer.map(plain) == plain(issuer) }
+        let resolver = TargetResolver(session)
+        let seen = types.map { type in
+            "\(resolver.group(of: type)) \((try? resolver.registration(of: type))?.provider ?? type.name) \(type.clientID)"
+        }
+        guard let first = types.first, Set(seen).count == 1 else {
+            throw CredentialError(
+                types.isEmpty ? .unknownType : .ambiguousAccount,
+                types.isEmpty
+                    ? "no account type has the issuer \(ForeignText.shown(issuer))"
+                    : "several account types have the issuer \(ForeignText.shown(issuer)): "
+                        + types.map(\.name).joined(separator: ", "),
+                hint: types.isEmpty ? "credmgr types" : "name one of them")
+        }
+        return first.name
+    }
+}

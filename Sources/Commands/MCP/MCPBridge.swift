@@ -1,0 +1,289 @@
+import CredentialCore
+import OAuth
+import Platform
+import StrictJSON
+import Synchronization
+
+/// Carries messages of the Model Context Protocol between standard input and output and a server's address (its
+/// Streamable HTTP transport, revisions 2025-03-26 to 2025-11-25).
+///
+/// Each request is under way on a thread of its own: a server may ask something back before it answers. Notifications
+/// and answers go one after the other, as they come.
+final class MCPBridge: Sendable {
+    private let session: Session
+    private let target: Target
+    private let address: WebAddress
+    private let access: TokenAccess
+    private let state = Mutex(State())
+    private let output = Mutex(())
+    private let refreshing = Mutex(())
+
+    private struct State {
+        var sessionID: String?
+        var protocolVersion: String?
+    }
+
+    private typealias Call = BackgroundCall<Void, Never>
+
+    /// The longest message, in bytes.
+    private static let longest = 64 << 20
+    /// How long unfinished requests may take after the client has gone, in seconds.
+    private static let patience: Int32 = 60
+
+    init(_ session: Session, _ target: Target, _ address: WebAddress) {
+        self.session = session
+        self.target = target
+        self.address = address
+        access = TokenAccess(session)
+    }
+
+    /// Carries messages until standard input ends and what was asked has been answered.
+    ///
+    /// - Throws: ``ErrorCode/inputOutput`` for input that cannot be read.
+    func run() throws(CredentialError) {
+        var calls: [Call] = []
+        while let line = try session.context.console.readInputLine(limit: Self.longest) {
+            guard line.utf8.contains(where: { $0 > 0x20 }) else { continue }
+            let message = Message(line)
+            calls.removeAll { $0.result(until: Deadline(milliseconds: 0)) != nil }
+            if message.isRequest, message.method != "initialize" {
+                calls.append(try Call { self.carry(message) })
+            } else {
+                carry(message)
+            }
+            // The server may have something to say by itself from now on.
+            if message.method == "notifications/initialized" { _ = try Call { self.listen() } }
+        }
+        let deadline = Deadline(milliseconds: Self.patience * 1_000)
+        for call in calls { _ = call.result(until: deadline) }
+        goodbye()
+    }
+
+    // MARK: Messages
+
+    /// A message of the client, and as much of it as has to be known here.
+    private struct Message {
+        let text: String
+        let method: String?
+        let id: JSONValue?
+        /// Header fields that say the same as the message, as the revision of 2026 wants them.
+        let fields: [(name: String, value: String)]
+
+        init(_ line: String) {
+            text = line
+            let object = (try? JSONValue.parse(Array(line.utf8), limits: .ownFile))?.object
+            method = object?["method"]?.string
+            id = object?["id"]
+            let parameters = object?["params"]?.object
+            guard let method, let metadata = parameters?["_meta"]?.object,
+                let version = metadata["io.modelcontextprotocol/protocolVersion"]?.string
+            else {
+                fields = []
+                return
+            }
+            let named = ["tools/call": "name", "prompts/get": "name", "resources/read": "uri"][method]
+            let name = named.flatMap { parameters?[$0]?.string }
+            let all = [("mcp-protocol-version", version), ("mcp-method", method), ("mcp-name", name ?? "")]
+            fields = all.compactMap { $0.1.isEmpty ? nil : (name: $0.0, value: Self.fieldValue($0.1)) }
+        }
+
+        /// A text as the value of a header field: coded where it would not come through as it is.
+        private static func fieldValue(_ text: String) -> String {
+            let isPlain =
+                text.utf8.allSatisfy { $0 >= 0x20 && $0 < 0x7F } && !text.hasPrefix("=?base64?")
+                && text.first != " " && text.last != " "
+            return isPlain ? text : "=?base64?" + Base64URL.encodeOrdinary(Array(text.utf8)) + "?="
+        }
+
+        /// Whether it is answered; what cannot be read may be.
+        var isRequest: Bool { method != nil && id != nil }
+    }
+
+    private func carry(_ message: Message) {
+        do throws(CredentialError) {
+            var request = HTTPRequest(
+                method: "POST", address: address, body: .bytes(Array(message.text.utf8)), maximumReplySize: nil,
+                timeout: nil)
+            request.headers = message.fields.isEmpty ? headers : message.fields
+            request.headers += [
+                ("content-type", "application/json"), ("accept", "application/json, text/event-stream"),
+            ]
+            let reply = try send(request) { self.write($0, isFirst: message.method == "initialize") }
+            if message.method == "initialize" {
+                state.withLock { $0.sessionID = reply.value(of: "mcp-session-id") }
+            }
+            // A server's own error goes to the client as it is.
+            if reply.status >= 400, var answer = (try? JSONValue.parse(reply.body, limits: .ownFile))?.object,
+                answer["error"]?.object?["code"] != nil
+            {
+                answer["id"] = message.id
+                if message.isRequest { write(JSONValue.object(answer).bytes(), isFirst: false) }
+                return
+            }
+            guard reply.status < 400 else {
+                throw CredentialError(
+                    .httpStatus, "\(address.origin) answered \(reply.status)",
+                    details: [ForeignText.shown(String(decoding: reply.body, as: UTF8.self), limit: 500)])
+            }
+        } catch {
+            session.notices.error(error)
+            guard message.isRequest else { return }
+            var failure = JSONObject()
+            failure["code"] = -32_000
+            failure["message"] = .string(error.message)
+            if let hint = error.hint { failure["data"] = ["hint": .string(hint)] }
+            var answer = JSONObject()
+            answer["jsonrpc"] = "2.0"
+            answer["id"] = message.id
+            answer["error"] = .object(failure)
+            write(JSONValue.object(answer).bytes(), isFirst: false)
+        }
+    }
+
+    /// Hears what the server says by itself, where it does.
+    private func listen() {
+        while true {
+            var request = HTTPRequest(address: address, maximumReplySize: nil, timeout: nil)
+            request.headers = headers + [("accept", "text/event-stream")]
+            let reply = try? send(request) { self.write($0, isFirst: false) }
+            guard let reply, reply.status == 200 else { return }
+            session.context.programs.pause(seconds: 1)
+        }
+    }
+
+    /// Tells the server that nobody is there any more; whether it knows how to take that does not matter.
+    private func goodbye() {
+        guard state.withLock({ $0.sessionID }) != nil else { return }
+        let request = HTTPRequest(method: "DELETE", address: address, headers: headers, timeout: 5)
+        _ = try? send(request) { _ in }
+    }
+
+    private var headers: [(name: String, value: String)] {
+        let (sessionID, version) = state.withLock { ($0.sessionID, $0.protocolVersion) }
+        var headers: [(name: String, value: String)] = []
+        if let sessionID { headers.append(("mcp-session-id", sessionID)) }
+        if let version { headers.append(("mcp-protocol-version", version)) }
+        return headers
+    }
+
+    // MARK: The server
+
+    /// Sends a request with the account's token, and once more with a new one where the server refuses it.
+    ///
+    /// - Parameter emit: takes each message of the reply as it comes.
+    private func send(
+        _ request: HTTPRequest, emit: @escaping ([UInt8]) -> Void
+    ) throws(CredentialError) -> HTTPResponse {
+        var request = request
+        request.clientCertificate = target.type.clientCertificate
+        let first = try token(except: nil)
+        var reply = try send(request, with: first, emit)
+        if reply.status == 401 || reply.status == 403, try isWorthRepeating(reply, first) {
+            reply = try send(request, with: try token(except: first.token.token), emit)
+            _ = try isWorthRepeating(reply, first)
+        }
+        return reply
+    }
+
+    /// Whether a new token may help.
+    ///
+    /// - Throws: ``ErrorCode/signInRequired`` and ``ErrorCode/denied`` where a person has to do something.
+    private func isWorthRepeating(
+        _ reply: HTTPResponse, _ answer: TokenService.Answer
+    ) throws(CredentialError) -> Bool {
+        if let advice = StepUpAdvice(reply, from: address) {
+            throw advice.error(
+                of: target.account, in: target.group, under: target.type, token: answer.token,
+                grant: try access.grant(of: answer.token, target), now: session.context.clock.now)
+        }
+        guard reply.status == 401 else { return false }
+        if let moved = try ResourceTypes(session).moved(target.type, address, reply) { throw moved }
+        return AuthenticationChallenge.parse(reply.values(of: "www-authenticate"))
+            .contains(where: \.asksForFreshToken)
+    }
+
+    /// A token that is valid; not `refused`, for which one refresh is made however many requests met it.
+    private func token(except refused: Secret?) throws(CredentialError) -> TokenService.Answer {
+        var query = TokenQuery()
+        guard let refused else { return try access.token(query, target) }
+        let outcome: Result<TokenService.Answer, CredentialError> = refreshing.withLock { _ in
+            do throws(CredentialError) {
+                let newer = try access.token(query, target)
+                if newer.token.token != refused { return .success(newer) }
+                query.forceRefresh = true
+                return .success(try access.token(query, target))
+            } catch {
+                return .failure(error)
+            }
+        }
+        return try outcome.get()
+    }
+
+    private func send(
+        _ request: HTTPRequest, with answer: TokenService.Answer, _ emit: @escaping ([UInt8]) -> Void
+    ) throws(CredentialError) -> HTTPResponse {
+        let resource = ResourceRequest(
+            token: answer.token.token, type: answer.token.tokenType, prover: try access.prover(of: answer, target))
+        var receiver = Receiver(emit)
+        var response = try resource.send(
+            request, in: session.services(session.stores(mayPrompt: false)).adapterContext
+        ) {
+            let fresh = Receiver(emit)
+            receiver = fresh
+            return TransferObserver(
+                head: { fresh.head = $0 },
+                sink: { (piece) throws(CredentialError) in try fresh.take(piece) })
+        }
+        receiver.finish()
+        response.body = receiver.held
+        return response
+    }
+
+    /// The messages of one reply.
+    private final class Receiver {
+        var head: HTTPResponse?
+        private(set) var held: [UInt8] = []
+        private var events = EventStreamReader()
+        private let emit: ([UInt8]) -> Void
+
+        init(_ emit: @escaping ([UInt8]) -> Void) { self.emit = emit }
+
+        private var isSuccess: Bool { head.map { (200..<300).contains($0.status) } ?? false }
+        private var isStream: Bool {
+            head?.value(of: "content-type")?.lowercased().hasPrefix("text/event-stream") ?? false
+        }
+
+        func take(_ piece: [UInt8]) throws(CredentialError) {
+            if isSuccess, isStream {
+                for event in events.read(piece) { emit(event) }
+                return
+            }
+            guard held.count + piece.count <= MCPBridge.longest else {
+                throw CredentialError(.malformedReply, "the server's message is larger than 64 MiB")
+            }
+            held += piece
+        }
+
+        func finish() {
+            if isSuccess, !isStream, held.contains(where: { $0 > 0x20 }) { emit(held) }
+        }
+    }
+
+    // MARK: The client
+
+    /// Writes one message as one line. Between the values of JSON a line's end is a blank, and within them there is none.
+    private func write(_ message: [UInt8], isFirst: Bool) {
+        if isFirst, let result = (try? JSONValue.parse(message, limits: .ownFile))?.object?["result"]?.object {
+            state.withLock { $0.protocolVersion = result["protocolVersion"]?.string.flatMap(Self.fieldValue) }
+        }
+        let line = message.map { $0 == UInt8(ascii: "\n") || $0 == UInt8(ascii: "\r") ? UInt8(ascii: " ") : $0 }
+        output.withLock { _ in
+            // A client that has gone is noticed at the end of standard input.
+            try? session.context.console.writeResult(line + [UInt8(ascii: "\n")])
+        }
+    }
+
+    private static func fieldValue(_ text: String) -> String? {
+        (1...64).contains(text.utf8.count) && text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F } ? text : nil
+    }
+}

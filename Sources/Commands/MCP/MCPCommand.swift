@@ -1,0 +1,121 @@
+import CommandLine
+import CredentialCore
+import OAuth
+
+/// `credmgr mcp`: a server of the Model Context Protocol behind a URL, for clients that start a command.
+struct MCPCommand: Command {
+    static let spec = CommandSpec(
+        ["mcp"], "run a remote MCP server as a local command",
+        details: """
+            For programs that start MCP servers as commands and speak with them over standard input and output: each \
+            message goes to URL with the account's token, and what comes back, streams too, is written line by line. \
+            The token is refreshed as it ends, and once when the server refuses it.
+
+            Where nobody has signed in, the browser opens once, however many are started at the same time: the others \
+            wait and use the same sign-in. The account type is that of login --resource URL.
+            """,
+        parameters: [url],
+        options: [SharedOption.type, SharedOption.account, clientID],
+        examples: [
+            .init("in the configuration of an MCP client", "credmgr mcp https://mcp.example.com/mcp")
+        ],
+        exitStatuses: [3, 4, 5, 6, 7])
+
+    private static let url = Parameter.required("url", .any("URL"), "the server's address")
+    private static let clientID = Option.value(
+        "client-id", .any("ID"), "the client to sign in with instead of registering one")
+
+    let arguments: Arguments
+
+    func run(_ session: Session) throws(CredentialError) {
+        let url = arguments[Self.url]
+        guard let address = WebAddress(url), address.isWeb, address.isSecure, address.fragment == nil else {
+            throw CredentialError(.usage, "'\(ForeignText.shown(url))' is not an https URL")
+        }
+        let target = try target(url, session)
+        try RequestCommand.check(address, for: target, session)
+        try MCPBridge(session, target, address).run()
+    }
+
+    // MARK: Signing in
+
+    /// The account to speak for, signed in by one of all that are started at once.
+    private func target(_ url: String, _ session: Session) throws(CredentialError) -> Target {
+        if let target = try signedIn(url, session) { return target }
+        guard arguments[SharedOption.account] == nil else {
+            throw CredentialError(
+                .signInRequired, "the account has to sign in again",
+                hint: ShellQuote.line(
+                    ["credmgr", "login", "--account", arguments[SharedOption.account] ?? ""]
+                        + (session.options.group.map { ["--group", $0.name] } ?? [])))
+        }
+        var words = ["login", "--if-needed", "--resource", url]
+        if let type = arguments[SharedOption.type] { words += ["--type", type] }
+        if let client = arguments[Self.clientID] { words += ["--client-id", client] }
+        if let group = session.options.group { words += ["--group", group.name] }
+        guard case .command(let login) = try ArgumentParser(.standard).parse(words) else {
+            throw CredentialError(.internalFault, "a sign-in that cannot be parsed")
+        }
+        // Standard output belongs to the protocol.
+        var context = session.context
+        context.console = NoticeConsole(console: context.console)
+        try LoginCommand(arguments: login).run(
+            Session(context: context, options: session.options, notices: session.notices))
+        guard let target = try signedIn(url, session) else {
+            throw CredentialError(.signInRequired, "the sign-in gave no account for \(ForeignText.shown(url))")
+        }
+        return target
+    }
+
+    /// The account that can be spoken for without a person; `nil` where somebody has to sign in first.
+    private func signedIn(_ url: String, _ session: Session) throws(CredentialError) -> Target? {
+        do throws(CredentialError) {
+            guard let type = try ResourceTypes(session).defined(for: url, named: arguments[SharedOption.type])
+            else {
+                return nil
+            }
+            let target = try TargetResolver(session).target(
+                ofType: type, TargetOptions(type: type.name, account: arguments[SharedOption.account]))
+            _ = try TokenAccess(session).token(TokenQuery(), target)
+            return target
+        } catch {
+            switch error.code {
+            case .signInRequired: return nil
+            case .noSuchAccount where arguments[SharedOption.account] == nil: return nil
+            default: throw error
+            }
+        }
+    }
+}
+
+/// A console whose results go where notices go.
+private struct NoticeConsole: Console {
+    let console: any Console
+
+    func writeResult(_ bytes: [UInt8]) throws(CredentialError) {
+        console.writeNotice(String(decoding: bytes, as: UTF8.self))
+    }
+
+    func writeNotice(_ text: String) { console.writeNotice(text) }
+    var resultIsTerminal: Bool { console.noticeIsTerminal }
+    var noticeIsTerminal: Bool { console.noticeIsTerminal }
+    var width: Int { console.width }
+    var waiting: any WaitingDisplay { console.waiting }
+    /// Standard input belongs to the protocol, too.
+    var hasPerson: Bool { false }
+
+    func ask(_ prompt: String, isSecret: Bool) throws(CredentialError) -> Secret {
+        throw CredentialError(.signInRequired, "nobody can be asked here: standard input is the protocol's")
+    }
+
+    func readLine(
+        status: @escaping (Int64) -> String?, accepts: @escaping (String) -> Bool,
+        while work: @escaping @Sendable () -> Void
+    ) throws(CredentialError) -> Secret? {
+        work()
+        return nil
+    }
+
+    func readInputLine(limit: Int) throws(CredentialError) -> String? { nil }
+    func readInput(limit: Int) throws(CredentialError) -> [UInt8] { [] }
+}

@@ -1,0 +1,108 @@
+package import CredentialCore
+package import StrictJSON
+
+/// An account as `accounts` shows it.
+package struct AccountPresentation: Sendable {
+    private let account: Account
+    private let group: KeychainGroup
+    /// Whether it is the default of its type.
+    let isDefault: Bool
+
+    /// Makes a presentation.
+    ///
+    /// - Parameter isDefault: whether it is the default of its type.
+    package init(_ account: Account, group: KeychainGroup, isDefault: Bool) {
+        self.account = account
+        self.group = group
+        self.isDefault = isDefault
+    }
+
+    /// The element of `accounts --json`. What is not known is `null`; `name` is the user's label, else the person's
+    /// name.
+    package var json: JSONValue {
+        [
+            "id": .string(account.id),
+            "type": .string(account.type),
+            "adapter": .string(account.adapter),
+            "group": .string(group.name),
+            "username": JSONValue(account.username),
+            "name": JSONValue(account.label ?? account.displayName),
+            "subject": .string(account.subject),
+            "issuer": JSONValue(account.issuer),
+            "client_id": .string(account.registration.clientID),
+            "default": .bool(isDefault),
+            "status": .string(status.word),
+            "status_reason": JSONValue(status.reason),
+            "store": .string(account.store.rawValue),
+            "policies": JSONValue(account.policies),
+            "scope": JSONValue(account.scope.isEmpty ? nil : account.scope.joined(separator: " ")),
+            "expires_at": JSONValue(account.expiresAt?.rfc3339),
+            "expires_on": JSONValue(account.expiresAt?.epochSeconds),
+            "refresh_expires_at": JSONValue(account.refreshExpiresAt?.rfc3339),
+            "created_at": .string(account.createdAt.rfc3339),
+            "updated_at": .string(account.updatedAt.rfc3339),
+        ]
+    }
+
+    /// The document of `accounts --json`.
+    package static func json(_ accounts: [AccountPresentation]) -> JSONValue { .array(accounts.map(\.json)) }
+
+    /// The accounts as a table; `*` marks the default of a type.
+    package static func table(_ accounts: [AccountPresentation], now: Instant) -> Table {
+        var table = Table(["", "NAME", "TYPE", "GROUP", "STATUS", "TOKEN", "STORE", "ID"], whole: ["", "ID"])
+        for presentation in accounts {
+            let account = presentation.account
+            let status = presentation.status
+            table.add([
+                presentation.isDefault ? "*" : "",
+                presentation.name,
+                account.type,
+                presentation.group.name,
+                status.word,
+                account.expiresAt.map { RelativeTime.until($0, now: now) } ?? "",
+                account.store.rawValue,
+                account.id,
+            ])
+        }
+        return table
+    }
+
+    /// How a person knows it: a label does not hide who it is.
+    private var name: String {
+        guard let label = account.label, let username = account.username else { return account.shownName }
+        return "\(label) (\(username))"
+    }
+
+    /// That the sign-in ends soon, and the command that renews it; `nil` where it does not.
+    func ending(now: Instant) -> String? {
+        guard account.endsSoon(now: now), let end = account.refreshExpiresAt else { return nil }
+        let when = end > now ? "ends \(RelativeTime.until(end, now: now))" : "has ended"
+        return "the sign-in of \(ForeignText.shown(account.shownName)) (\(account.type)) \(when): "
+            + LoginCommandLine(for: account, in: group).description
+    }
+
+    /// The status with its reason, on one line.
+    var statusLine: String { status.reason.map { "\(status.word): \($0)" } ?? status.word }
+
+    private var status: (word: String, reason: String?) {
+        switch account.status {
+        case .active: ("active", nil)
+        case .needsLogin(let reason): ("needs-login", reason)
+        }
+    }
+}
+
+/// Times told by their distance.
+package enum RelativeTime {
+    /// How long until `instant`: `in 42 min`, `in 3 h`, `expired`. Rounded down to one unit.
+    package static func until(_ instant: Instant, now: Instant) -> String {
+        let seconds = instant.seconds(since: now)
+        return switch seconds {
+        case ..<1: "expired"
+        case ..<60: "in \(seconds) s"
+        case ..<3_600: "in \(seconds / 60) min"
+        case ..<172_800: "in \(seconds / 3_600) h"
+        default: "in \(seconds / 86_400) days"
+        }
+    }
+}

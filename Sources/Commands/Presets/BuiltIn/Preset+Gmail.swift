@@ -1,0 +1,25 @@
+extension Preset {
+    /// Gmail by mail programs.
+    static let gmail = #"""
+        {
+          "title": "Gmail",
+          "summary": "mail programs with a Google account",
+          "documentation": "https://developers.google.com/workspace/gmail/imap/xoauth2-protocol",
+          "notes": [
+            "an OAuth client of the type Desktop app in Google Cloud; give its secret with --client-secret-file",
+            "while the consent screen is in testing, sign-ins end after seven days",
+            "mail programs take 'credmgr token', or 'credmgr token --format xoauth2'; see docs/mail.md"
+          ],
+          "definition": {
+            "adapter": "oauth2",
+            "issuer": "https://accounts.google.com",
+            "scope": "openid email https://mail.google.com/",
+            "extra_parameters": {"authorize": {"access_type": "offline"}},
+            "api_origins": [
+              "https://gmail.googleapis.com", "smtp://smtp.gmail.com", "smtps://smtp.gmail.com",
+              "imaps://imap.gmail.com"
+            ]
+          }
+        }
+        """#
+}

@@ -1,0 +1,49 @@
+import CommandLine
+import CredentialCore
+import StrictJSON
+
+/// `credmgr presets`.
+struct PresetsCommand: Command {
+    static let spec = CommandSpec(
+        ["presets"], "list the presets of providers",
+        details: """
+            Lists what 'types add --preset' can start from, and what has to be filled in. A preset is a file NAME.json \
+            in a folder 'credmgr/presets' of the configuration or data folders; some are built in.
+            """,
+        options: [SharedOption.json])
+
+    static let configurationUse = ConfigurationUse.unused
+
+    let arguments: Arguments
+
+    func run(_ session: Session) throws(CredentialError) {
+        let entries = try session.context.presets.entries()
+        if arguments.wantsJSON { return try session.print(.array(entries.map(Self.json))) }
+        var table = Table(["PRESET", "PROVIDER", "TO FILL IN", "FROM", "WHAT IT IS FOR"])
+        for entry in entries {
+            let origin = entry.path ?? "built in"
+            switch entry.preset {
+            case .success(let preset):
+                let options = preset.placeholders.filter { $0.standard == nil }.map { placeholder in
+                    placeholder.name == "tenant" ? "--tenant" : "--set \(placeholder.name)="
+                }
+                table.add([entry.name, preset.title, options.joined(separator: " "), origin, preset.summary])
+            case .failure(let error):
+                table.add([entry.name, "?", "?", origin])
+                session.notices.warning(error.message)
+            }
+        }
+        try session.print(table)
+    }
+
+    private static func json(_ entry: PresetCatalog.Entry) -> JSONValue {
+        var object = JSONObject(["name": .string(entry.name)])
+        object["origin"] = entry.path == nil ? "built-in" : "file"
+        object["path"] = JSONValue(entry.path)
+        switch entry.preset {
+        case .success(let preset): for (name, value) in preset.json.members { object[name] = value }
+        case .failure(let error): object["error"] = .string(error.message)
+        }
+        return .object(object)
+    }
+}

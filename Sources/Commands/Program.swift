@@ -1,0 +1,97 @@
+import CommandLine
+import CredentialCore
+import StrictJSON
+
+/// The program: words in, exit status out.
+package struct Program: Sendable {
+    /// The version of the product.
+    package static let version = ProductVersion.current
+    /// When it was released, as YYYY-MM-DD.
+    static let releaseDate = ProductVersion.date
+    /// What `--version` prints.
+    static var versionLine: String { "credmgr \(version)\n" }
+
+    private let context: CommandContext
+
+    /// Makes the program.
+    package init(context: CommandContext) { self.context = context }
+
+    /// The words of a command line: those behind the program's name, or, where it was called by a name that
+    /// another program looks for, the command that answers them.
+    ///
+    /// - Parameter arguments: all words, the program's name first.
+    package static func words(of arguments: [String]) -> [String] {
+        // Not `split`, which costs a cached token 2 % of its instructions.
+        let path = arguments.first ?? ""
+        let name =
+            path.utf8.lastIndex(of: UInt8(ascii: "/")).map { path[path.utf8.index(after: $0)...] } ?? path[...]
+        var words = arguments
+        if !words.isEmpty { words.removeFirst() }
+        return switch name {
+        case "git-credential-credmgr": ["git-credential"] + words
+        case "docker-credential-credmgr": ["docker-credential"] + words
+        case "terraform-credentials-credmgr": ["terraform"] + words
+        case "cargo-credential-credmgr": ["cargo"] + words
+        case "bazel-credential-credmgr": ["bazel"] + words
+        case "oidc-token": ["oidc-token"] + words
+        case "keyring": [KeyringShimCommand.word, "--"] + words
+        default: words
+        }
+    }
+
+    /// Runs one command line.
+    ///
+    /// - Parameter words: the words behind the program's name.
+    /// - Returns: the exit status of docs/errors-and-exit-codes.md.
+    package func run(_ words: [String]) -> Int32 {
+        let parser = ArgumentParser(.standard)
+        var isVerbose = words.contains("-v") || words.contains("--verbose")
+        var wantsJSON: Bool?
+        do throws(CredentialError) {
+            switch try parser.parse(words) {
+            case .help(let path):
+                try write(try HelpText(.standard, width: context.console.width).about(path))
+            case .version:
+                try write(Self.versionLine)
+            case .command(let arguments):
+                wantsJSON = arguments.wantsJSON
+                isVerbose = arguments[GlobalOption.verbose]
+                try run(arguments)
+            }
+            return 0
+        } catch {
+            let notices = Notices(
+                console: context.console, environment: context.environment, isQuiet: false, isVerbose: isVerbose)
+            notices.error(error)
+            // What was found is the result, and has been printed.
+            if error.code == .problemsFound { return error.code.exitStatus }
+            if wantsJSON ?? parser.wantsJSON(words) {
+                // The failure itself is what counts; if standard output is gone, it has been told already.
+                try? write(ErrorRenderer.json(error).text(.indented) + "\n")
+            }
+            return error.code.exitStatus
+        }
+    }
+
+    private func run(_ arguments: Arguments) throws(CredentialError) {
+        let options = try GlobalOptions(arguments, environment: context.environment)
+        let session = Session(
+            context: context, options: options,
+            notices: Notices(
+                console: context.console, environment: context.environment, isQuiet: options.isQuiet,
+                isVerbose: options.isVerbose))
+        guard let command = CommandList.command(arguments.command) else {
+            throw CredentialError(.internalFault, "the command '\(arguments.command.name)' cannot be run")
+        }
+        if let fault = session.configurationFault {
+            switch command.configurationUse {
+            case .needed: throw fault
+            case .advisory: session.notices.warning("\(fault.message); this command goes without the file")
+            case .unused: break
+            }
+        }
+        try command.init(arguments: arguments).run(session)
+    }
+
+    private func write(_ text: String) throws(CredentialError) { try context.console.writeResult(Array(text.utf8)) }
+}

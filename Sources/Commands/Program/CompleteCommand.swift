@@ -1,0 +1,40 @@
+import CommandLine
+import CredentialCore
+
+/// `credmgr __complete`, for the scripts of `completion`.
+struct CompleteCommand: Command {
+    static let spec = CommandSpec(
+        ["__complete"], role: .hidden, "print completions, for the scripts of 'completion'",
+        parameters: [word])
+
+    private static let word = Parameter.variadic(
+        "word", .any("WORD"), "the words before the cursor, the last perhaps unfinished")
+
+    static let configurationUse = ConfigurationUse.unused
+
+    let arguments: Arguments
+
+    func run(_ session: Session) throws(CredentialError) {
+        try session.print(
+            Completer(.standard) { Self.names($0, session) }.answer(arguments[Self.word]))
+    }
+
+    /// The names that can be completed. What cannot be read has no completions: there is nobody to tell.
+    private static func names(_ kind: ValueSpec.Completion, _ session: Session) -> [String] {
+        let records = session.context.records
+        switch kind {
+        case .accountType: return (try? session.catalog.entries().map(\.name)) ?? []
+        case .group: return (try? records.groups().map(\.name)) ?? []
+        case .account:
+            let groups = (try? records.groups()) ?? []
+            return groups.flatMap { (try? records.index(of: $0, .none).entries) ?? [] }.flatMap { account in
+                [account.label, account.username].compactMap(\.self).filter { !$0.contains(" ") } + [account.id]
+            }
+        case .policy:
+            return ((try? session.catalog.entries()) ?? []).flatMap { entry in
+                (try? entry.type.get().policies.keys.sorted()) ?? []
+            }
+        default: return []
+        }
+    }
+}

@@ -1,0 +1,33 @@
+import CommandLine
+import CredentialCore
+
+/// `credmgr help`.
+struct HelpCommand: Command {
+    static let spec = CommandSpec(
+        ["help"], "print help about a command",
+        parameters: [command],
+        options: [man, pages])
+
+    private static let command = Parameter.variadic("command", .any("COMMAND"), "the words of the command")
+    private static let man = Option.flag(
+        "man", "print the manual page of the command, or the overview, as roff source")
+
+    private static let pages = Option.flag(
+        "man-pages", "print the name of each manual page and the words for --man")
+
+    static let configurationUse = ConfigurationUse.unused
+
+    let arguments: Arguments
+
+    func run(_ session: Session) throws(CredentialError) {
+        let page = ManualPage(.standard, version: Program.version, date: Program.releaseDate)
+        if arguments[Self.pages] {
+            return try session.print(page.names.map { "\($0)\t\($1.joined(separator: " "))\n" }.joined())
+        }
+        if arguments[Self.man] {
+            return try session.print(page.source(about: arguments[Self.command]))
+        }
+        try session.print(
+            try HelpText(.standard, width: session.context.console.width).about(arguments[Self.command]))
+    }
+}

@@ -1,0 +1,12 @@
+import CommandLine
+import CredentialCore
+
+/// `credmgr version`: as `--version`.
+struct VersionCommand: Command {
+    static let spec = CommandSpec(["version"], "print the version")
+    static let configurationUse = ConfigurationUse.unused
+
+    let arguments: Arguments
+
+    func run(_ session: Session) throws(CredentialError) { try session.print(Program.versionLine) }
+}

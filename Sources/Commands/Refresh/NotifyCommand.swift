@@ -1,0 +1,93 @@
+import CommandLine
+import CredentialCore
+
+/// `credmgr notify`: for a timer of the desktop.
+struct NotifyCommand: Command {
+    static let spec = CommandSpec(
+        ["notify"], "tell the desktop of sign-ins that have ended or are about to",
+        details: """
+            Shows a notification for each account that has to sign in again, or whose sign-in ends within three days, \
+            once a day; its action signs the account's person in again. It ends when the last notification is \
+            closed. Without a session bus or notify-send it does nothing, nor with "notifications": "off" in \
+            config.json.
+            """,
+        examples: [.init("by the timer of the package", "systemctl --user enable --now credmgr-notify.timer")],
+        exitStatuses: [])
+
+    /// How many seconds before its end a sign-in is told of.
+    private static let warningTime: Int64 = 3 * 86_400
+    private static let day: Int64 = 86_400
+    /// How long an unanswered notification is waited for.
+    private static let waitingSeconds = 12 * 3_600
+
+    /// Shows a notification for each summary, text, and words of a sign-in, side by side, and signs in where that was
+    /// chosen.
+    private static let script = #"""
+        while [ $# -gt 2 ]; do
+            (if [ "$(notify-send --app-name=credmgr --icon=credmgr --action=login='Sign in' -- "$1" "$2")" = login ]
+            then eval "$3"; fi) >/dev/null &
+            shift 3
+        done
+        wait
+        """#
+
+    let arguments: Arguments
+
+    func run(_ session: Session) throws(CredentialError) {
+        guard session.configuration.notifies else { return }
+        let programs = session.context.programs
+        guard hasBus(session) else { return session.notices.detail("there is no session bus to notify by") }
+        guard programs.isProgram("notify-send") else {
+            return session.notices.warning("notify-send is not installed, so nobody is notified")
+        }
+        var words: [String] = []
+        let accounts = try session.accounts(of: nil) { session.notices.warning($0.message) }
+        for (group, account) in accounts {
+            guard let text = text(about: account, session), try isDue(account, session) else { continue }
+            var login = LoginCommandLine(for: account, in: group).description
+            if login.hasPrefix("credmgr ") {
+                login = ShellQuote.word(programs.ownPath) + login.dropFirst("credmgr".count)
+            }
+            words += ["credmgr: \(ForeignText.shown(account.shownName, limit: 80))", text, login]
+        }
+        guard !words.isEmpty else { return }
+        _ = try programs.run(["sh", "-c", Self.script, "sh"] + words, seconds: Self.waitingSeconds)
+    }
+
+    /// What is to be said; `nil` for an account that nothing is to be said of.
+    private func text(about account: Account, _ session: Session) -> String? {
+        let type = ForeignText.shown(account.type, limit: 80)
+        if case .needsLogin = account.status { return "The sign-in to \(type) has ended." }
+        guard let end = account.refreshExpiresAt,
+            end.seconds(since: session.context.clock.now) < Self.warningTime
+        else { return nil }
+        return "The sign-in to \(type) ends on \(end.rfc3339.prefix(10))."
+    }
+
+    /// Whether nothing was said of it for a day; it is written down that something is said now.
+    private func isDue(_ account: Account, _ session: Session) throws(CredentialError) -> Bool {
+        let environment = session.context.environment, programs = session.context.programs
+        let named = environment["XDG_STATE_HOME"].flatMap { $0.hasPrefix("/") ? $0 : nil }
+        guard let state = named ?? environment["HOME"].map({ $0 + "/.local/state" }) else { return false }
+        let file = "\(state)/credmgr/notified/\(account.id)"
+        let now = session.context.clock.now.epochSeconds
+        let last = try programs.readFile(file).flatMap {
+            Int64(String(decoding: $0, as: UTF8.self).prefix { $0 != "\n" })
+        }
+        if let last, last <= now, now - last < Self.day { return false }
+        try programs.replaceFile(file, Array("\(now)\n".utf8), isProgram: false)
+        return true
+    }
+
+    /// Whether there is a session bus; none is started.
+    private func hasBus(_ session: Session) -> Bool {
+        let environment = session.context.environment
+        let address = environment["DBUS_SESSION_BUS_ADDRESS"] ?? ""
+        if address.hasPrefix("unix:path=") {
+            let path = address.dropFirst("unix:path=".count).prefix { $0 != "," && $0 != ";" }
+            return session.context.programs.isThere(String(path))
+        }
+        if !address.isEmpty { return true }
+        return environment["XDG_RUNTIME_DIR"].map { session.context.programs.isThere($0 + "/bus") } ?? false
+    }
+}

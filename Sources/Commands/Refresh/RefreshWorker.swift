@@ -1,0 +1,42 @@
+package import CredentialCore
+import Synchronization
+
+/// The worker's side: one job on standard input, one answer on standard output.
+package enum RefreshWorker {
+    /// Does the job. Whether anybody still listens to the answer does not matter: the tokens are persisted.
+    ///
+    /// - Returns: the exit status.
+    package static func run(_ context: CommandContext, lock: any HeldLock) -> Int32 {
+        defer { lock.release() }
+        let answer: [UInt8]
+        let notes = Mutex<[String]>([])
+        do throws(CredentialError) {
+            let request = try RefreshWire.decodeRequest(try context.console.readInput(limit: 64 << 20))
+            let session = Session(
+                context: context, options: GlobalOptions.ofWorker,
+                notices: Notices(
+                    console: context.console, environment: context.environment, isQuiet: true, isVerbose: false),
+                detail: { line in notes.withLock { $0.append(line) } })
+            // While a keyring answers, and not before: no thread can be started while libraries are loaded.
+            let stores = session.stores(mayPrompt: false, whileWaiting: context.transport.prepare)
+            let given = try session.services(stores).refresh.refresh(request, holding: lock)
+            answer = RefreshWire.encode(given, notes: notes.withLock { $0 })
+        } catch {
+            answer = RefreshWire.encode(error, notes: notes.withLock { $0 })
+        }
+        do throws(CredentialError) { try context.console.writeResult(answer) } catch { return 1 }
+        return 0
+    }
+}
+
+extension GlobalOptions {
+    /// The options of a worker: it asks nobody anything.
+    fileprivate static let ofWorker = GlobalOptions(noInput: true)
+
+    private init(noInput: Bool) {
+        namesStore = false
+        self.noInput = noInput
+        isVerbose = false
+        isQuiet = true
+    }
+}

@@ -1,0 +1,118 @@
+import CredentialCore
+import OAuth
+
+/// Registers a client for a type, keeps what the provider gave with it, and ends the registration with the type.
+struct ClientRegistrar: Sendable {
+    private let session: Session
+    private let stores: any SecretStores
+    private let registration: ClientRegistration
+
+    init(_ session: Session) {
+        self.session = session
+        stores = session.stores()
+        registration = ClientRegistration(in: session.services(stores).adapterContext)
+    }
+
+    /// The scopes to begin with where nobody names any: who signed in and, where the provider ties refresh tokens to
+    /// it, `offline_access`.
+    static func usualScope(at metadata: ServerMetadata) -> [String] {
+        guard let offered = metadata.scopes else { return metadata.endpoints[.jwks] == nil ? [] : ["openid"] }
+        return ["openid", "profile", "email", "offline_access"].filter(offered.contains)
+    }
+
+    /// Registers a client for `type`, defines the type with it, and keeps its secrets in the store.
+    ///
+    /// The redirect URI is pinned: providers that compare it exactly would refuse the free port of another sign-in.
+    ///
+    /// - Parameter force: whether an existing definition is replaced.
+    /// - Returns: the file of the definition.
+    /// - Throws: what the registration, the store or the catalog throws; then the registration is ended again.
+    func define(
+        _ type: AccountType, at metadata: ServerMetadata, force: Bool
+    ) throws(CredentialError) -> String {
+        try session.catalog.checkFree(type.name, force: force)
+        let choice = try StoreChoice(session, stores)
+        var type = type
+        let redirectURI = if let own = type.redirectURI { own } else { try freeRedirectURI() }
+        let client = try registration.register(
+            .init(name: "credmgr", redirectURI: redirectURI, scope: type.scope), at: metadata)
+        do throws(CredentialError) {
+            type.clientID = client.clientID
+            type.redirectURI = redirectURI
+            type.clientSecret = client.secret == nil ? nil : .store
+            type.tokenEndpointAuthMethod = (client.method ?? (client.secret == nil ? .some(.none) : nil))?.rawValue
+            type.registrationClientURI = client.management?.address.description
+            try session.context.adapters.adapter(of: type).check(type)
+            let store = try stores.store(choice.kind)
+            if let secret = client.secret {
+                try store.write(
+                    Array(secret.reveal().utf8), for: item(type, .clientSecret),
+                    label: "credmgr: \(type.name) client secret")
+            }
+            if let token = client.management?.token {
+                try store.write(
+                    Array(token.reveal().utf8), for: item(type, .registrationToken),
+                    label: "credmgr: \(type.name) client registration")
+            }
+            let path = try session.catalog.add(type, force: force)
+            if client.secret != nil || client.management?.token != nil {
+                choice.tell("what is secret of it", session)
+            }
+            return path
+        } catch {
+            // The first trouble is the one to tell; a client that stays at the provider can do nothing by itself.
+            if let management = client.management {
+                try? registration.remove(at: management.address, token: management.token)
+            }
+            throw error
+        }
+    }
+
+    /// Ends the registration of a type that is about to be removed, where it was registered by this program.
+    ///
+    /// Trouble is told and stops nothing: the type is to go.
+    func end(_ type: AccountType) {
+        guard let place = type.registrationClientURI.flatMap(WebAddress.init) else { return }
+        do throws(CredentialError) {
+            guard let token = try token(of: type) else {
+                throw CredentialError(.configuration, "the token for it is gone")
+            }
+            try registration.remove(at: place, token: token)
+            session.notices.note("the client \(ForeignText.shown(type.clientID, limit: 80)) is registered no more")
+        } catch {
+            session.notices.warning("the client stays registered at \(place.origin): \(error.message)")
+        }
+        for kind in StoreKind.allCases {
+            for secret in [SecretItem.Kind.registrationToken, .clientSecret] {
+                try? stores.store(kind).remove(item(type, secret))
+            }
+        }
+    }
+
+    private func token(of type: AccountType) throws(CredentialError) -> Secret? {
+        var failure: CredentialError?
+        for kind in StoreKind.allCases {
+            do throws(CredentialError) {
+                if let bytes = try stores.store(kind).read(item(type, .registrationToken)) {
+                    return Secret(String(decoding: bytes, as: UTF8.self))
+                }
+            } catch { failure = failure ?? error }
+        }
+        if let failure { throw failure }
+        return nil
+    }
+
+    private func item(_ type: AccountType, _ kind: SecretItem.Kind) -> SecretItem {
+        SecretItem(group: type.keychainGroup, owner: type.name, kind: kind)
+    }
+
+    /// A loopback redirect URI with a port that is free now.
+    private func freeRedirectURI() throws(CredentialError) -> String {
+        guard let loopback = WebAddress("http://127.0.0.1/") else {
+            throw CredentialError(.internalFault, "the loopback has no address")
+        }
+        let receiver = try session.context.redirects.listen(at: loopback, for: .sameUser) { _ in }
+        defer { receiver.stop() }
+        return receiver.redirectURI
+    }
+}

@@ -1,0 +1,258 @@
+import CredentialCore
+import OAuth
+
+/// The account types of `login --resource`: found by the resource, or defined from what it tells of itself, and
+/// defined anew when the resource moves to another authorization server.
+struct ResourceTypes: Sendable {
+    private let session: Session
+
+    init(_ session: Session) { self.session = session }
+
+    private var discovery: ResourceDiscovery {
+        ResourceDiscovery(in: session.services(session.stores()).adapterContext)
+    }
+
+    /// The type for a resource.
+    ///
+    /// - Parameters:
+    ///   - url: the resource, or an address below it.
+    ///   - name: the name of the type; `nil` for one made of the host.
+    ///   - clientID: the client to sign in with; `nil` to register one.
+    /// - Returns: the type, and whether it was defined just now.
+    /// - Throws: ``ErrorCode/usage`` for an address that is none, or a name that is taken; what the discovery, the
+    ///   registration or the store throws.
+    func type(
+        for url: String, named name: String?, clientID: String?
+    ) throws(CredentialError) -> (type: AccountType, isNew: Bool) {
+        guard let address = WebAddress(url), address.isWeb, address.isSecure, address.fragment == nil else {
+            throw CredentialError(.usage, "--resource takes an https URL")
+        }
+        let chosen = try Name.checked(name ?? Self.name(of: address), kind: "account type")
+        guard try session.catalog.isDefined(chosen) else {
+            if let clientID { try Self.check(clientID) }
+            let finding = try find(address, clientID: clientID)
+            let type = try define(
+                AccountType(name: chosen, adapter: "oauth2", clientID: ""), from: finding, at: address,
+                clientID: clientID)
+            return (type, true)
+        }
+        let type = try TargetResolver(session).type(named: chosen)
+        guard name != nil || Self.covers(type, address) else {
+            throw CredentialError(
+                .usage, "account type '\(chosen)' is for something else than \(address.origin)\(address.path)",
+                hint: "choose another name with --type")
+        }
+        return (type, false)
+    }
+
+    /// The type for a resource, where there is one.
+    ///
+    /// - Throws: ``ErrorCode/usage``, ``ErrorCode/configuration``.
+    func defined(for url: String, named name: String?) throws(CredentialError) -> AccountType? {
+        guard let address = WebAddress(url) else { return nil }
+        let chosen = try Name.checked(name ?? Self.name(of: address), kind: "account type")
+        return try session.catalog.isDefined(chosen) ? TargetResolver(session).type(named: chosen) : nil
+    }
+
+    /// The type as its API has it now, where the sign-in is for the API or the type was defined by what that tells; else
+    /// as it is. To be asked before every sign-in: an API may have moved.
+    ///
+    /// - Parameters:
+    ///   - url: the resource that the sign-in is for, where one is named.
+    ///   - clientID: the client to sign in with; `nil` for the type's own.
+    /// - Throws: as ``type(for:named:clientID:)``.
+    func current(
+        _ type: AccountType, for url: String?, clientID: String?
+    ) throws(CredentialError) -> AccountType {
+        if let address = url.flatMap(WebAddress.init) {
+            return Self.covers(type, address) ? try followed(type, to: address, clientID: clientID) : type
+        }
+        guard Self.isDefinedByAPI(type), let address = type.apiBase.flatMap(WebAddress.init) else { return type }
+        return try followed(type, to: address, clientID: nil)
+    }
+
+    /// A client id that is a URL has to be that of a document.
+    private static func check(_ clientID: String) throws(CredentialError) {
+        guard clientID.contains("://"), let problem = ClientDocument.problem(of: clientID) else { return }
+        throw CredentialError(.usage, "--client-id '\(ForeignText.shown(clientID))' \(problem)")
+    }
+
+    /// Whether a type is for the resource at an address.
+    static func covers(_ type: AccountType, _ address: WebAddress) -> Bool {
+        guard let resource = (type.resource ?? type.apiBase).flatMap(WebAddress.init),
+            resource.origin == address.origin
+        else { return false }
+        return address.pathComponents.starts(with: resource.pathComponents)
+    }
+
+    /// Whether the API itself told how a type is: then its resource indicator is the API's own name.
+    private static func isDefinedByAPI(_ type: AccountType) -> Bool {
+        type.adapter == "oauth2" && type.resource != nil && type.resource == type.apiBase
+    }
+
+    /// Whether a type could be defined anew without losing what only its author knows.
+    private static func holdsNothingByHand(_ type: AccountType) -> Bool {
+        type.flow == nil && type.privateKey == nil && type.identityToken == nil && type.identityProvider == nil
+            && type.tlsClientCertificate == nil && type.authorizeParameters.isEmpty && type.tokenParameters.isEmpty
+            && type.headers.isEmpty
+    }
+
+    /// What a resource wants. A server that does not say that it knows PKCE may not check it: the Model Context Protocol
+    /// has clients refuse such a server; but there are many that know it and do not say so, and a warning has to do.
+    private func find(
+        _ address: WebAddress, preferring issuer: String? = nil, clientID: String?
+    ) throws(CredentialError) -> ResourceDiscovery.Finding {
+        let finding = try discovery.find(
+            address, preferring: issuer, needs: clientID == nil ? [.registration] : [])
+        try finding.server.checkCodesAreSafe()
+        if !finding.isGuessed, finding.server.protectsCodes == nil {
+            session.notices.warning(
+                "\(ForeignText.shown(finding.server.issuer ?? address.origin)) does not say that it knows PKCE (S256): "
+                    + "if it does not check it, a stolen code signs the thief in")
+        }
+        return finding
+    }
+
+    // MARK: Moves
+
+    /// Why a type's tokens are refused for good, where its API takes those of another authorization server by now.
+    ///
+    /// - Parameter response: the refusal.
+    func moved(
+        _ type: AccountType, _ address: WebAddress, _ response: HTTPResponse
+    ) throws(CredentialError) -> CredentialError? {
+        guard Self.isDefinedByAPI(type), Self.covers(type, address), let issuer = type.issuer else { return nil }
+        let challenge = AuthenticationChallenge.parse(response.values(of: "www-authenticate")).first {
+            $0.parameters["resource_metadata"] != nil
+        }
+        let issuers: [String]
+        do throws(CredentialError) { issuers = try discovery.issuers(of: address, challenge) } catch {
+            if error.code == .validationFailed { throw error }
+            session.notices.detail("whether the API has moved is not known: \(error.message)")
+            return nil
+        }
+        guard let first = issuers.first, !issuers.contains(where: { ServerMetadata.isSameIssuer($0, issuer) })
+        else {
+            return nil
+        }
+        return CredentialError(
+            .signInRequired,
+            "\(address.origin) takes tokens of another authorization server now, \(ForeignText.shown(first))",
+            hint: "credmgr login --resource \(ShellQuote.word(type.resource ?? "")) --type \(type.name)")
+    }
+
+    /// The type, defined anew where its API names its issuer no more: a client belongs to the server that gave it, and
+    /// no other is shown its id, its secret or a refresh token.
+    private func followed(
+        _ type: AccountType, to address: WebAddress, clientID: String?
+    ) throws(CredentialError) -> AccountType {
+        let finding: ResourceDiscovery.Finding
+        do throws(CredentialError) {
+            finding = try find(address, preferring: type.issuer, clientID: clientID)
+        } catch {
+            guard error.code == .unsupported || error.code == .temporary else { throw error }
+            session.notices.detail("signing in by the definition of \(type.name) as it is: \(error.message)")
+            return type
+        }
+        let isSame = finding.isGuessed || finding.server.issuer == type.issuer
+        guard !isSame || clientID.map({ $0 != type.clientID }) ?? false else { return type }
+        guard Self.holdsNothingByHand(type) else {
+            throw CredentialError(
+                .configuration,
+                "\(address.origin) takes tokens of \(ForeignText.shown(finding.server.issuer ?? address.origin)); account "
+                    + "type \(type.name) has settings of your own for \(ForeignText.shown(type.issuer ?? type.clientID))",
+                hint: "credmgr types show \(ShellQuote.word(type.name))")
+        }
+        var moved = AccountType(name: type.name, adapter: "oauth2", clientID: "")
+        moved.redirectURI = type.redirectURI
+        moved.keychainGroup = type.keychainGroup
+        // A document about the client is good at every server that takes such clients.
+        let portable = ClientDocument.isAddress(type.clientID) && finding.server.takesClientDocuments
+        let defined = try define(
+            moved, from: finding, at: address, clientID: clientID ?? (portable ? type.clientID : nil), force: true)
+        if !isSame {
+            session.notices.note(
+                "\(address.origin) has moved from \(ForeignText.shown(type.issuer ?? type.name)) to "
+                    + "\(ForeignText.shown(defined.issuer ?? defined.name)); accounts of the former are of no use there"
+            )
+        }
+        return defined
+    }
+
+    // MARK: Definition
+
+    private func define(
+        _ draft: AccountType, from finding: ResourceDiscovery.Finding, at address: WebAddress, clientID: String?,
+        force: Bool = false
+    ) throws(CredentialError) -> AccountType {
+        var type = draft
+        // A document about the client before a registration, where the provider takes such clients.
+        let clientID =
+            clientID ?? (finding.server.takesClientDocuments ? session.configuration.clientMetadataURL : nil)
+        type.clientID = clientID ?? "unregistered"
+        type.issuer = finding.server.issuer
+        if finding.isGuessed {
+            for endpoint in [AccountType.Endpoint.authorization, .token] {
+                type.endpoints[endpoint] = finding.server.endpoints[endpoint]?.description
+            }
+        }
+        // Before there was resource metadata, servers did not expect the parameter.
+        type.resource = finding.resource?.resource
+        type.apiBase = finding.resource?.resource ?? address.description
+        type.scope = Self.scope(finding)
+        type.bindsAccessTokens = finding.challengesBoundTokens || finding.resource?.demandsBoundTokens ?? false
+        type.keychainGroup = session.options.group ?? draft.keychainGroup
+        let path = try add(type, finding, hasClient: clientID != nil, force: force)
+        session.notices.note("account type \(type.name) is defined in \(path)")
+        return try TargetResolver(session).type(named: type.name)
+    }
+
+    private func add(
+        _ type: AccountType, _ finding: ResourceDiscovery.Finding, hasClient: Bool, force: Bool
+    ) throws(CredentialError) -> String {
+        guard !hasClient else {
+            var type = type
+            try describeClient(of: &type, at: finding.server)
+            try session.context.adapters.adapter(of: type).check(type)
+            return try session.catalog.add(type, force: force)
+        }
+        do throws(CredentialError) {
+            return try ClientRegistrar(session).define(type, at: finding.server, force: force)
+        } catch {
+            guard finding.isGuessed, error.code == .configuration else { throw error }
+            throw CredentialError(
+                .unsupported, "\(type.apiBase ?? "the API") does not say how tokens for it are had (RFC 9728)",
+                hint: "define the type by hand: credmgr types add --help",
+                details: [error.message] + error.details)
+        }
+    }
+
+    /// Has a client that is known by a document answered at a redirect that this lists.
+    ///
+    /// - Parameter server: the provider's metadata, where it is known.
+    /// - Throws: ``ErrorCode/configuration`` for a document that no provider will take.
+    func describeClient(of type: inout AccountType, at server: ServerMetadata?) throws(CredentialError) {
+        guard type.clientID.hasPrefix("https://") else { return }
+        if let server, !server.takesClientDocuments {
+            session.notices.warning("the provider does not say that a URL serves it as client id")
+        }
+        guard type.redirectURI == nil, ClientDocument.isAddress(type.clientID) else { return }
+        type.redirectURI = try ClientDocument.fetch(
+            type.clientID, in: session.services(session.stores()).adapterContext)?.loopbackRedirect
+    }
+
+    /// What the challenge asked for, else what the resource lists, else nothing at all: the server's own default would be
+    /// narrowed by anything. Besides, what tells who signed in and lets the sign-in be refreshed, where the server has it.
+    private static func scope(_ finding: ResourceDiscovery.Finding) -> [String] {
+        let wanted = finding.challengedScope.isEmpty ? finding.resource?.scopes ?? [] : finding.challengedScope
+        guard !wanted.isEmpty else { return [] }
+        return Scope.distinct(
+            wanted + ["openid", "offline_access"].filter { finding.server.scopes?.contains($0) ?? false })
+    }
+
+    /// A name of the host, with the port where there is one.
+    private static func name(of address: WebAddress) -> String {
+        let host = address.host.map { $0 == ":" ? "-" : $0 }
+        return String(host) + (address.port.map { "-\($0)" } ?? "")
+    }
+}

@@ -1,0 +1,38 @@
+import CredentialCore
+import OAuth
+
+/// The address that `request` is given, and those that redirects name.
+enum RequestAddress {
+    /// The absolute URL that `text` is; `nil` for a path.
+    ///
+    /// - Throws: ``ErrorCode/usage`` for text with a scheme, or with an authority, that is no `https` or `http` URL: it
+    ///   must never be taken for a path, with a body that was meant for somebody else.
+    static func absolute(_ text: String) throws(CredentialError) -> WebAddress? {
+        guard WebAddress.hasScheme(text) || text.hasPrefix("//") || text.hasPrefix("\\") else { return nil }
+        guard let address = WebAddress(text), address.isWeb, Destination(address) != nil else {
+            throw CredentialError(
+                .usage, "'\(ForeignText.shown(text, limit: 200))' is not an https URL",
+                hint: "write a path with a slash in front, and a URL without user name and with a port below 65536")
+        }
+        return address.withoutDotSegments
+    }
+
+    /// A path joined to the `api_base` of `type`; an empty one means the `api_base` as it is.
+    ///
+    /// - Throws: ``ErrorCode/usage``.
+    static func joined(_ path: String, to type: AccountType) throws(CredentialError) -> WebAddress {
+        guard let base = type.apiBase.flatMap(WebAddress.init) else {
+            throw CredentialError(
+                .usage, "a relative URL needs an api_base, which account type \(type.name) does not have",
+                hint: "give the whole URL, or add api_base to the type")
+        }
+        if path.isEmpty { return base }
+        // A query alone is one of the api_base itself.
+        let isQuery = path.hasPrefix("?")
+        let basePath = !isQuery && base.path.hasSuffix("/") ? String(base.path.dropLast()) : base.path
+        let separator = isQuery || path.hasPrefix("/") ? "" : "/"
+        guard let whole = WebAddress(base.origin + basePath + separator + path), whole.origin == base.origin
+        else { throw CredentialError(.usage, "'\(ForeignText.shown(path))' is not a URL or a path") }
+        return whole.withoutDotSegments
+    }
+}

@@ -1,0 +1,115 @@
+import CommandLine
+import CredentialCore
+import OAuth
+import StrictJSON
+
+/// What `request` sends: method, body and header fields as the options give them.
+struct RequestMessage: Sendable {
+    var method: String
+    private var body: HTTPBody
+    private var contentType: String?
+    private let headers: [(name: String, value: String)]
+
+    init(_ arguments: Arguments, _ session: Session) throws(CredentialError) {
+        method = arguments[RequestCommand.method].uppercased()
+        guard !method.isEmpty, method.utf8.allSatisfy({ $0 >= 0x41 && $0 <= 0x5A }) else {
+            throw CredentialError(.usage, "'\(ForeignText.shown(method, limit: 40))' is not an HTTP method")
+        }
+        headers = try arguments[RequestCommand.header].map { (name, value) throws(CredentialError) in
+            if ["authorization", "dpop", "host", "content-length"].contains(name.lowercased()) {
+                throw CredentialError(.usage, "the header field \(name) is set by credmgr itself")
+            }
+            try HTTPField.check(name, value)
+            return (name, String(value.drop { $0 == " " }))
+        }
+        let form = arguments[RequestCommand.form]
+        let files = arguments[RequestCommand.file]
+        let given = [
+            !form.isEmpty || !files.isEmpty, arguments[RequestCommand.json] != nil,
+            arguments[RequestCommand.data] != nil,
+        ]
+        guard given.count(where: { $0 }) <= 1 else {
+            throw CredentialError(.usage, "--form and --file, --json and --data exclude each other")
+        }
+        body = .none
+        if !files.isEmpty {
+            body = .multipart(try Self.parts(form, files))
+        } else if !form.isEmpty {
+            body = .bytes(Array(FormCoding.encode(form).utf8))
+            contentType = "application/x-www-form-urlencoded"
+        } else if let json = arguments[RequestCommand.json] {
+            body = .bytes(try Self.json(json, session))
+            contentType = "application/json"
+        } else if let data = arguments[RequestCommand.data] {
+            body = try Self.data(data, session)
+            contentType = "application/octet-stream"
+        }
+    }
+
+    /// The request without its token.
+    func request(
+        to address: WebAddress, of type: AccountType, _ session: Session
+    ) throws(CredentialError) -> HTTPRequest {
+        var fields = headers
+        let names = Set(headers.map { $0.name.lowercased() })
+        if let contentType, !names.contains("content-type") { fields.append(("Content-Type", contentType)) }
+        if !names.contains("accept") { fields.append(("Accept", "application/json, */*;q=0.5")) }
+        var request = HTTPRequest(
+            method: method, address: address, headers: fields, body: body, maximumReplySize: nil,
+            timeout: session.options.timeout)
+        // A token may be bound to the certificate (RFC 8705 §3).
+        request.clientCertificate = type.clientCertificate
+        return request
+    }
+
+    /// The message for the next address: 303, and 301 and 302 after a POST, ask for a GET (RFC 9110 §15.4).
+    func redirected(status: Int) -> RequestMessage {
+        var message = self
+        if status == 303 && method != "HEAD" || (status == 301 || status == 302) && method == "POST" {
+            message.method = "GET"
+            message.body = .none
+            message.contentType = nil
+        }
+        return message
+    }
+
+    private static func parts(
+        _ form: [(name: String, value: String)], _ files: [(name: String, value: String)]
+    ) throws(CredentialError) -> [HTTPBody.Part] {
+        var parts = form.map { HTTPBody.Part(name: $0.name, content: .text($0.value)) }
+        for (name, value) in files {
+            guard value.hasPrefix("@"), value.count > 1 else {
+                throw CredentialError(.usage, "--file takes KEY=@FILE")
+            }
+            parts.append(HTTPBody.Part(name: name, content: .file(path: String(value.dropFirst()))))
+        }
+        return parts
+    }
+
+    private static let inputLimit = 64 << 20
+
+    private static func json(_ text: String, _ session: Session) throws(CredentialError) -> [UInt8] {
+        var bytes = Array(text.utf8)
+        if text == "@-" {
+            bytes = try session.context.console.readInput(limit: inputLimit)
+        } else if text.hasPrefix("@") {
+            let path = String(text.dropFirst())
+            guard let file = try session.context.typeFiles.read(path) else {
+                throw CredentialError(.usage, "there is no file \(ForeignText.shown(path))")
+            }
+            bytes = file.bytes
+        }
+        do {
+            _ = try JSONValue.parse(bytes, limits: .ownFile)
+        } catch {
+            throw CredentialError(.usage, "the value of --json is not JSON: \(error)")
+        }
+        return bytes
+    }
+
+    private static func data(_ text: String, _ session: Session) throws(CredentialError) -> HTTPBody {
+        guard text.hasPrefix("@"), text.count > 1 else { return .bytes(Array(text.utf8)) }
+        if text == "@-" { return .bytes(try session.context.console.readInput(limit: inputLimit)) }
+        return .file(path: String(text.dropFirst()))
+    }
+}

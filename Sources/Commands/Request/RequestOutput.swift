@@ -1,0 +1,86 @@
+import CredentialCore
+
+/// Where the reply of `request` goes: standard output or a file, as it arrives.
+///
+/// What is no success is held back until it is known to be the last word: a 401 may be followed by a second try, a
+/// redirect by another reply.
+final class RequestOutput {
+    private let session: Session
+    private let path: String?
+    private let showsHead: Bool
+    private var head: HTTPResponse?
+    private var held: [UInt8] = []
+    private var file: (any OutputFile)?
+    private var lastShown: Instant?
+    private let startedAt: Instant
+
+    /// How much of a reply that is held back is kept, in bytes.
+    private static let holdLimit = 16 << 20
+
+    init(_ session: Session, path: String?, showsHead: Bool) {
+        self.session = session
+        self.path = path
+        self.showsHead = showsHead
+        startedAt = session.context.clock.now
+    }
+
+    /// What the transport tells.
+    func observer() -> TransferObserver {
+        TransferObserver(
+            head: { self.head = $0 },
+            sink: { (piece) throws(CredentialError) in try self.receive(piece) },
+            progress: session.context.console.noticeIsTerminal
+                && TerminalManners.repaints(session.context.environment) ? { self.show($0) } : nil)
+    }
+
+    /// Ends the output; what was held back is written now.
+    func finish() throws(CredentialError) {
+        let body = held
+        held = []
+        try write(body)
+        endProgress()
+        try file?.close()
+    }
+
+    private func endProgress() {
+        if lastShown != nil { session.context.console.writeNotice("\n") }
+        lastShown = nil
+    }
+
+    private func receive(_ piece: [UInt8]) throws(CredentialError) {
+        if let head, (200..<300).contains(head.status) { return try write(piece) }
+        guard held.count + piece.count <= Self.holdLimit else {
+            throw CredentialError(.malformedReply, "the service's error reply is larger than 16 MiB")
+        }
+        held += piece
+    }
+
+    private func write(_ bytes: [UInt8]) throws(CredentialError) {
+        if showsHead, let head {
+            self.head?.headers = []
+            let lines = head.headers.map { "\($0.name): \(ForeignText.shown($0.value, limit: 8_000))\n" }
+            if !lines.isEmpty { try session.print("HTTP \(head.status)\n" + lines.joined() + "\n") }
+        }
+        guard let path else {
+            if bytes.isEmpty { return }
+            if session.context.console.resultIsTerminal { endProgress() }
+            return try session.context.console.writeResult(bytes)
+        }
+        if file == nil { file = try session.context.programs.createFile(path) }
+        try file?.write(bytes)
+    }
+
+    /// Shows how far a transfer is that takes longer than a second; not in the midst of a body on the same terminal.
+    private func show(_ progress: TransferProgress) {
+        let now = session.context.clock.now
+        guard lastShown != now, now.seconds(since: startedAt) > 0 else { return }
+        guard path != nil || progress.received == 0 || !session.context.console.resultIsTerminal else { return }
+        lastShown = now
+        func amount(_ done: Int64, of all: Int64) -> String {
+            all > 0 ? "\(done) of \(all) bytes" : "\(done) bytes"
+        }
+        session.context.console.writeNotice(
+            "\rsent \(amount(progress.sent, of: progress.toSend)), "
+                + "received \(amount(progress.received, of: progress.toReceive))")
+    }
+}

@@ -1,0 +1,95 @@
+import CredentialCore
+
+/// What `setup` was asked to do, and what recipes need to know of this machine.
+struct SetupRequest: Sendable {
+    /// The account type; `nil` where nothing names one.
+    var type: String?
+    /// The account; `nil` for the one that is chosen each time.
+    var account: String?
+    /// The server, perhaps with a port.
+    var host: String?
+    /// Further values by the names of their options: `role-arn`.
+    var values: [String: String] = [:]
+    /// The user name of the account, for programs that want one.
+    var username: String?
+    /// The environment.
+    let environment: [String: String]
+    /// How this program is called: `credmgr` where `PATH` finds it, else its path.
+    let command: String
+
+    /// The user's home.
+    var home: String { environment["HOME"] ?? "/" }
+    /// `$XDG_CONFIG_HOME`.
+    var configHome: String { folder("XDG_CONFIG_HOME", ".config") }
+    /// `$XDG_DATA_HOME`.
+    var dataHome: String { folder("XDG_DATA_HOME", ".local/share") }
+    /// A folder for links by which other programs find this one.
+    var linkFolder: String { dataHome + "/credmgr/links" }
+
+    /// The options that choose the account, to follow the name of a command.
+    var selection: [String] {
+        (type.map { ["--type", $0] } ?? []) + (account.map { ["--account", $0] } ?? [])
+    }
+
+    /// A call of this program as a shell line.
+    func line(_ words: String...) -> String { line(words) }
+
+    private func line(_ words: [String]) -> String {
+        ([command] + words + selection).map { word in
+            let isPlain =
+                word.utf8.allSatisfy {
+                    "-_./=:@+,%".utf8.contains($0) || Character(Unicode.Scalar($0)).isLetter
+                        || (0x30...0x39).contains($0)
+                } && !word.isEmpty
+            return isPlain ? word : ShellQuote.quoted(word)
+        }.joined(separator: " ")
+    }
+
+    /// A call of this program to stand between double quotes.
+    func quotedLine(_ words: String...) -> String {
+        var text = ""
+        for character in line(words) {
+            if character == "\"" || character == "\\" { text.append("\\") }
+            text.append(character)
+        }
+        return text
+    }
+
+    /// The first of some paths that is there, else the last.
+    func existing(_ paths: [String], _ programs: any Programs) -> String {
+        paths.first { (try? programs.readFile($0)) ?? nil != nil } ?? paths.last ?? ""
+    }
+
+    /// The host.
+    ///
+    /// - Throws: ``ErrorCode/usage`` where none was named.
+    func neededHost() throws(CredentialError) -> String {
+        guard let host else {
+            throw CredentialError(.usage, "--host is missing: the server that the token is for")
+        }
+        return host
+    }
+
+    /// A value that a recipe cannot do without.
+    ///
+    /// - Throws: ``ErrorCode/usage``.
+    func needed(_ name: String, _ what: String) throws(CredentialError) -> String {
+        guard let value = values[name], !value.isEmpty else {
+            throw CredentialError(.usage, "--\(name) is missing: \(what)")
+        }
+        return value
+    }
+
+    /// The account type.
+    ///
+    /// - Throws: ``ErrorCode/usage`` where none was named and there is not exactly one.
+    func neededType() throws(CredentialError) -> String {
+        guard let type else { throw CredentialError(.usage, "--type is missing", hint: "credmgr types") }
+        return type
+    }
+
+    private func folder(_ name: String, _ standard: String) -> String {
+        guard let value = environment[name], value.hasPrefix("/") else { return home + "/" + standard }
+        return value
+    }
+}

@@ -1,0 +1,32 @@
+import CredentialCore
+import OAuth
+
+/// The user's browser, as a command opens it: a note says so where that does not work.
+enum Browser {
+    /// Opens an address.
+    ///
+    /// - Returns: a file to be removed when the sign-in is over.
+    static func open(_ address: WebAddress, _ session: Session) -> (any PrivateFile)? {
+        do throws(CredentialError) {
+            return try browser(session).open(address)
+        } catch {
+            session.notices.note("the browser did not start (\(error.message)); open the address by hand")
+            return nil
+        }
+    }
+
+    /// Shows what became of a sign-in that no terminal has been asked for.
+    static func show(title: String, text: String, _ session: Session) {
+        do throws(CredentialError) {
+            try browser(session).show(title: title, text: text)
+        } catch {
+            session.notices.note("the outcome was not shown in the browser: \(error.message)")
+        }
+    }
+
+    private static func browser(_ session: Session) -> SystemBrowser {
+        SystemBrowser(
+            session.context.programs, environment: session.context.environment,
+            configured: session.configuration.browser)
+    }
+}

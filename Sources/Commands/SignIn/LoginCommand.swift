@@ -1,0 +1,329 @@
+import CommandLine
+import CredentialCore
+import OAuth
+import StrictJSON
+
+/// `credmgr login`.
+struct LoginCommand: Command {
+    static let spec = CommandSpec(
+        ["login"], "sign in",
+        details: """
+            Signs in under an account type and keeps what the provider issues. The code flow opens the browser and \
+            listens on the loopback redirect; the URL is printed on standard error too. Where the redirect cannot \
+            be listened on, the redirected URL or the code is asked for on the terminal, or read as one line of \
+            standard input.
+
+            --print-url and --complete are the two halves of a sign-in: the first prints the URL and keeps the \
+            pending sign-in for 15 minutes, the second finishes it, in another process if need be.
+
+            --resource URL signs in for an API that says itself how (RFC 9728): its authorization server is found, \
+            a client is registered there, and an account type is defined for it, named after the host or by --type.
+
+            --account signs that account's person in again: whoever else comes back from the browser is refused, and \
+            nothing is kept of it. --if-needed asks nobody while the account has a valid token, or can get one by \
+            itself; of several started at once one signs in, and the others wait for it.
+
+            Prints the account's id and name.
+            """,
+        options: [
+            SharedOption.type, account, ifNeeded, resource, clientID, SharedOption.policy, flow, SharedOption.scope,
+            loginHint, prompt, acrValues, maximumAge, claims, param, username, passwordFile, noBrowser, showClaims,
+            new, urlOnly, complete,
+            SharedOption.json,
+        ],
+        examples: [
+            .init("sign in through the browser", "credmgr login --type ToDoList"),
+            .init("sign in on a machine without a browser", "credmgr login --type ToDoList --flow device"),
+            .init("sign in for an API that says itself how", "credmgr login --resource https://api.example.com/"),
+            .init("sign in again, as the same person", "credmgr login --account ann@example.com"),
+            .init("finish a sign-in with a URL from the clipboard", "wl-paste | credmgr login --complete -"),
+        ],
+        exitStatuses: [3, 4, 5, 6, 7, 130])
+
+    static let account = SharedOption.account.described("sign this account's person in again, and nobody else")
+    private static let ifNeeded = Option.flag("if-needed", "do nothing while the account works")
+    static let param = Option.pairs(
+        "param", "K=V", "an extra parameter of the authorization request, for this sign-in only")
+    static let resource = Option.value("resource", .any("URL"), "the API to sign in for")
+    static let clientID = Option.value(
+        "client-id", .any("ID"), "with --resource, the client to use instead of registering one")
+    static let flow = Option.choice("flow", "FLOW", of: SignInFlow.self, "how to obtain the grant")
+    static let loginHint = Option.value("login-hint", .any("HINT"), "whom the provider should offer first")
+    static let prompt = Option.value(
+        "prompt", .any("PROMPT", .words(["none", "login", "consent", "select_account"])),
+        "what the provider should ask, such as login or select_account")
+    static let acrValues = Option.value(
+        "acr-values", .any("ACR"), "how the person shall authenticate, as an API demands it (RFC 9470)")
+    static let maximumAge = Option.integer(
+        "max-age", "SECONDS", in: 0...Int64(Int32.max), "how long ago the person may have authenticated at most")
+    static let claims = Option.value("claims", .any("JSON"), "claims to ask for, as an API demands them")
+    static let username = Option.value(
+        "username", .any("NAME"), "the username of the password flow, or whom jwt_bearer acts for")
+    static let passwordFile = Option.value(
+        "password-file", .file, "a file with the password of the password flow; - for standard input")
+    private static let noBrowser = Option.flag("no-browser", "print the URL and open no browser")
+    private static let showClaims = Option.flag("show-claims", "show the claims of the id token")
+    static let new = Option.flag("new", "sign another account in, even if one is there")
+    private static let urlOnly = Option.flag(
+        "print-url", "print the authorization URL and leave the sign-in pending")
+    private static let complete = Option.value(
+        "complete", .any("URL"), "finish a pending sign-in with the redirected URL; - reads it")
+
+    let arguments: Arguments
+
+    func run(_ session: Session) throws(CredentialError) {
+        if arguments[Self.urlOnly], arguments[Self.complete] != nil {
+            throw CredentialError(.usage, "--print-url and --complete are two halves: one call each")
+        }
+        if let url = arguments[Self.complete] {
+            // A handler of the desktop has no terminal: its entry says so, and the browser shows what came of it.
+            let isHandler = GlobalOptions.set("CREDMGR_HANDLER", session.context.environment) != nil
+            do throws(CredentialError) {
+                let outcome = try complete(url == "-" ? try line(session) : url, session)
+                if isHandler { Browser.show(title: outcome, text: "", session) }
+            } catch {
+                if isHandler {
+                    Browser.show(title: "credmgr: not signed in", text: ForeignText.shown(error.message), session)
+                }
+                throw error
+            }
+        } else if arguments[Self.urlOnly] {
+            try printURL(session)
+        } else {
+            try signIn(session)
+        }
+    }
+
+    // MARK: In one go
+
+    private func signIn(_ session: Session) throws(CredentialError) {
+        guard arguments[Self.ifNeeded] else { return try signIn(try SignInTarget(arguments, session), session) }
+        if try showWorking(session) { return }
+        // Of all that start at once one signs in, and the others find its account.
+        let lock = try session.context.locks.lock(
+            Self.lock, in: session.options.group ?? .standard, seconds: Self.patience)
+        defer { lock.release() }
+        if try showWorking(session) { return }
+        try signIn(try SignInTarget(arguments, session), session)
+    }
+
+    /// The lock of those that sign in only if nobody has.
+    private static let lock = "sign-in"
+    /// How long one waits for another's sign-in, in seconds: as long as a person may take.
+    private static let patience = 600
+
+    /// Shows the account that makes the sign-in unnecessary.
+    ///
+    /// - Returns: whether there is one.
+    private func showWorking(_ session: Session) throws(CredentialError) -> Bool {
+        guard let target = try SignInTarget.defined(arguments, session),
+            let account = try workingAccount(target, session, session.stores())
+        else { return false }
+        try show(account, in: target.group, session)
+        return true
+    }
+
+    private func signIn(_ target: SignInTarget, _ session: Session) throws(CredentialError) {
+        let stores = session.stores()
+        let plan = try SignInPlan(arguments, target, session, stores)
+        var driver = SignInDriver(
+            session: session, plan: plan, adapterContext: session.services(stores).adapterContext,
+            opensBrowser: !arguments[Self.noBrowser])
+        defer { driver.end() }
+        do throws(CredentialError) {
+            let keeper = session.services(stores).signIn
+            try keeper.reserveRoom(in: plan.group)
+            defer { keeper.releaseRoom(in: plan.group) }
+            let result = try driver.run()
+            let outcome = try plan.keep(result, by: session.services(stores))
+            driver.show(title: plan.title(of: outcome))
+            try tell(outcome, result, plan, session)
+        } catch {
+            driver.show(
+                title: plan.failureTitle,
+                text: ForeignText.shown(error.message, limit: 500))
+            // What is wrong with the call or the type before anybody was asked for anything is no failed sign-in.
+            if driver.hasAsked || error.code.exitStatus != 2 {
+                plan.tell(error, on: session.context.machine)
+            }
+            throw named(error, plan)
+        }
+    }
+
+    /// The account that makes this sign-in unnecessary: it has a token that is valid, or can get one without a person.
+    ///
+    /// - Throws: ``ErrorCode/ambiguousAccount`` where it is not clear which account is meant; the errors of the store.
+    private func workingAccount(
+        _ target: SignInTarget, _ session: Session, _ stores: any SecretStores
+    ) throws(CredentialError) -> Account? {
+        let resolver = TargetResolver(session)
+        let found: Account
+        do throws(CredentialError) {
+            if let account = target.account {
+                found = account
+            } else {
+                found = try resolver.target(ofType: target.type, TargetOptions()).account
+            }
+        } catch {
+            if error.code == .noSuchAccount { return nil }
+            throw error
+        }
+        let demand = TokenDemand(policy: arguments[SharedOption.policy], scope: arguments[SharedOption.scope])
+        let request = try demand.request(
+            of: found, under: target.type, in: target.group,
+            by: session.context.adapters.adapter(of: target.type))
+        guard let set = try session.services(stores).repository.read(found, in: target.group, isLocked: false)
+        else {
+            return nil
+        }
+        let now = session.context.clock.now
+        if let token = set.accessToken(for: request.key), request.freshness.allows(token, now: now) { return found }
+        guard let grant = set.grants[request.key.policy], grant.isRefreshable,
+            grant.refreshExpiresAt.map({ $0 > now }) ?? true,
+            Set(grant.scope).isSuperset(of: demand.scope)
+        else { return nil }
+        return found
+    }
+
+    // MARK: In two halves
+
+    private func printURL(_ session: Session) throws(CredentialError) {
+        let stores = session.stores()
+        let plan = try SignInPlan(arguments, try SignInTarget(arguments, session), session, stores)
+        guard plan.request.flow == .code else {
+            throw CredentialError(.usage, "--print-url goes with --flow code")
+        }
+        let step = try plan.adapter.begin(plan.request, in: session.services(stores).adapterContext)
+        guard case .interaction(.openURL(let address, let state), let pending) = step else {
+            throw CredentialError(
+                .unsupported, "this sign-in does not begin with a page to open",
+                hint: plan.command.description)
+        }
+        try PendingSignIns(session.context.machine, stores).keep(
+            PendingSignIn(plan: plan, pending: pending, createdAt: session.context.clock.now), state: state)
+        try session.print("\(address)\n")
+    }
+
+    /// Finishes a pending sign-in.
+    ///
+    /// - Returns: the outcome in one line.
+    private func complete(_ redirected: String, _ session: Session) throws(CredentialError) -> String {
+        let stores = session.stores()
+        let signIn = try PendingSignIns(session.context.machine, stores).take(
+            redirected, from: session.options.store)
+        let plan = signIn.plan
+        do throws(CredentialError) {
+            let step = try plan.adapter.resume(
+                plan.request, pending: signIn.pending, with: .redirect(redirected),
+                in: session.services(stores).adapterContext)
+            guard case .done(let result) = step else { throw try goOn(step, with: signIn, session, stores) }
+            let outcome = try plan.keep(result, by: session.services(stores))
+            try tell(outcome, result, plan, session)
+            return plan.title(of: outcome)
+        } catch {
+            plan.tell(error, on: session.context.machine)
+            throw named(error, plan)
+        }
+    }
+
+    /// Keeps a sign-in pending that has a further page, and says what to do.
+    private func goOn(
+        _ step: SignInStep, with signIn: PendingSignIn, _ session: Session, _ stores: any SecretStores
+    ) throws(CredentialError) -> CredentialError {
+        guard case .interaction(.openURL(let address, let state), let pending) = step else {
+            return CredentialError(
+                .unsupported, "the provider wants more than a page",
+                hint: signIn.plan.command.description)
+        }
+        var signIn = signIn
+        signIn.pending = pending
+        signIn.createdAt = session.context.clock.now
+        try PendingSignIns(session.context.machine, stores).keep(signIn, state: state)
+        session.notices.say("The sign-in has a further page. Open this address:")
+        session.notices.say("  \(address)")
+        return CredentialError(
+            .signInRequired, "the sign-in is not finished: it has a further page",
+            hint: "paste the address that the browser ends at there: credmgr login --complete -")
+    }
+
+    private func line(_ session: Session) throws(CredentialError) -> String {
+        guard let line = try session.context.console.readInputLine(), !line.isEmpty else {
+            throw CredentialError(.usage, "no redirected URL on standard input")
+        }
+        return line
+    }
+
+    // MARK: The end
+
+    private func registration(_ plan: SignInPlan, _ session: Session) throws(CredentialError) -> Registration {
+        try TargetResolver(session).registration(of: plan.request.type)
+    }
+
+    /// Says and prints what became of a sign-in that is kept.
+    private func tell(
+        _ outcome: SignInService.Outcome, _ result: SignInResult, _ plan: SignInPlan, _ session: Session
+    ) throws(CredentialError) {
+        let (request, store) = (plan.request, plan.store)
+        if outcome.account.store == store.kind {
+            store.tell("the sign-in", session)
+        } else if session.options.store == store.kind {
+            session.notices.note(
+                "the account stays in the \(outcome.account.store.shownName); to move it: "
+                    + "credmgr store migrate --to \(store.kind.rawValue) --group \(plan.group)")
+        }
+        for warning in outcome.warnings { session.notices.warning(warning) }
+        if outcome.isNew {
+            try tellChoice(outcome.account, of: request.type, registration(plan, session), plan.group, session)
+        }
+        warnOfAnother(result, session)
+        try show(outcome.account, in: plan.group, session)
+        if arguments[Self.showClaims] || request.type.showClaims, let idToken = result.tokens.grant.idToken {
+            for line in ClaimsPresentation.lines(of: try CompactToken(idToken.reveal()).claims) {
+                session.notices.say(line)
+            }
+        }
+    }
+
+    /// Where there is more than one account, which one is taken without a name is told before a script finds out.
+    private func tellChoice(
+        _ account: Account, of type: AccountType, _ registration: Registration, _ group: KeychainGroup,
+        _ session: Session
+    ) throws(CredentialError) {
+        let index = try session.context.records.index(of: group, .none)
+        let count = index.count(of: registration)
+        guard count > 1 else { return }
+        let shown = index.chosen(of: registration).map { "; the default stays \(ForeignText.shown($0.shownName))" }
+        session.notices.note(
+            "account type \(type.name) has \(count) accounts\(shown ?? " and no default"); to make this one it: "
+                + TargetResolver.use(account.id, of: type, in: group))
+    }
+
+    /// Prints who is signed in.
+    private func show(
+        _ account: Account, in group: KeychainGroup, _ session: Session
+    ) throws(CredentialError) {
+        guard arguments.wantsJSON else {
+            return try session.print("\(account.id)\t\(ForeignText.shown(account.shownName))\n")
+        }
+        let isDefault = DefaultAccounts.contain(account, try session.context.records.index(of: group, .none))
+        try session.print(AccountPresentation(account, group: group, isDefault: isDefault).json)
+    }
+
+    /// The browser's session may be somebody else's than was asked for.
+    private func warnOfAnother(_ result: SignInResult, _ session: Session) {
+        guard let hint = arguments[Self.loginHint], !result.isOf(hint) else { return }
+        session.notices.warning(
+            "\(ForeignText.shown(result.identity.shownName)) has signed in, "
+                + "not \(ForeignText.shown(hint)) of --login-hint")
+    }
+
+    /// The error with the hint that begins this sign-in again, where an adapter could name the type only.
+    private func named(_ error: CredentialError, _ plan: SignInPlan) -> CredentialError {
+        let ofAdapter = LoginCommandLine(type: plan.request.type.name)
+        let withPolicy = LoginCommandLine(type: plan.request.type.name, policy: plan.request.policy)
+        guard error.hint == ofAdapter.description || error.hint == withPolicy.description else { return error }
+        var error = error
+        error.hint = plan.command.description
+        return error
+    }
+}

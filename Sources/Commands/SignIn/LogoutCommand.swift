@@ -1,0 +1,185 @@
+import CommandLine
+import CredentialCore
+import OAuth
+
+/// `credmgr logout`.
+struct LogoutCommand: Command {
+    static let spec = CommandSpec(
+        ["logout"], "forget an account's tokens",
+        details: """
+            Forgets accounts on this machine. With --revoke the provider is asked to revoke their tokens first; an \
+            account whose tokens cannot be revoked is kept, unless --force is given too. With --browser the session \
+            in the browser is ended as well.
+
+            --account with --policy forgets one policy's sign-in, --account a user's whole sign-in, --type with \
+            --all every account of a type, --group with --all every account of a group.
+            """,
+        options: [SharedOption.account, SharedOption.type, all, yes, SharedOption.policy, revoke, force, browser],
+        examples: [
+            .init("sign one account out", "credmgr logout --account ann@example.com"),
+            .init("forget everything", "credmgr logout --all --yes"),
+        ],
+        exitStatuses: [3, 5, 6, 7])
+
+    private static let all = Option.flag("all", "every account, with --type of that type; needs --yes")
+    private static let yes = Option.flag("yes", "do not ask whether --all is meant")
+    private static let revoke = Option.flag("revoke", "revoke the tokens at the provider")
+    private static let force = Option.flag("force", "with --revoke, forget also what cannot be revoked")
+    private static let browser = Option.flag("browser", "end the provider's session in the browser")
+
+    let arguments: Arguments
+
+    func run(_ session: Session) throws(CredentialError) {
+        var failures: [CredentialError] = []
+        let targets = try targets(session, &failures)
+        let stores = session.stores()
+        for (group, account) in targets {
+            do throws(CredentialError) {
+                try forget(account, in: group, session, stores)
+            } catch {
+                // Whoever dismissed a question is not asked the next one.
+                if targets.count == 1 || error.code == .cancelled || error.code == .interrupted { throw error }
+                failures.append(
+                    CredentialError(
+                        error.code,
+                        "\(account.id) (\(ForeignText.shown(account.shownName))) was not forgotten: \(error.message)",
+                        hint: error.hint, details: error.details))
+            }
+        }
+        guard let last = failures.popLast() else { return }
+        for failure in failures { session.notices.warning(failure.message) }
+        throw last
+    }
+
+    private func forget(
+        _ account: Account, in group: KeychainGroup, _ session: Session, _ stores: any SecretStores
+    ) throws(CredentialError) {
+        let type = try definition(of: account, session)
+        let policy = try type.flatMap { (type) throws(CredentialError) -> String? in
+            guard let name = arguments[SharedOption.policy] else { return nil }
+            return try session.context.adapters.adapter(of: type).policy(name, of: type)
+        }
+        if let policy, arguments[Self.all], !account.policies.contains(policy) { return }
+        var endSession: [WebAddress] = []
+        do throws(CredentialError) {
+            try session.services(stores).signOut.forget(account, policy: policy, in: group) {
+                (grants) throws(CredentialError) in
+                guard let type else { return }
+                let grants = grants.sorted { $0.key < $1.key }
+                if arguments[Self.browser] { endSession = try pages(grants, type, session, stores) }
+                if arguments[Self.revoke] {
+                    for (_, grant) in grants { try revoke(grant, type, account, group, session, stores) }
+                }
+            }
+        } catch {
+            for address in endSession { openInBrowser(address, session) }
+            throw error
+        }
+        session.notices.note(
+            "forgot \(account.id) (\(ForeignText.shown(account.shownName)))"
+                + (policy.map { ", policy \($0)" } ?? ""))
+        for address in endSession { openInBrowser(address, session) }
+    }
+
+    private func targets(
+        _ session: Session, _ failures: inout [CredentialError]
+    ) throws(CredentialError) -> [(group: KeychainGroup, account: Account)] {
+        let resolver = TargetResolver(session)
+        if arguments[Self.all] {
+            guard arguments[Self.yes] else {
+                throw CredentialError(.usage, "--all forgets every account; it needs --yes")
+            }
+            let type = try arguments[SharedOption.type].map { (name) throws(CredentialError) in
+                try resolver.type(named: name)
+            }
+            return try session.accounts(of: type) { failures.append($0) }
+        }
+        if let type = arguments[SharedOption.type] {
+            let target = try resolver.target(
+                ofType: try resolver.type(named: type),
+                TargetOptions(type: type, account: arguments[SharedOption.account]))
+            return [(target.group, target.account)]
+        }
+        guard let account = arguments[SharedOption.account] else {
+            throw CredentialError(.usage, "name what to forget with --account, --type, or --all --yes")
+        }
+        let found = try AccountFinder(session).account(account, type: nil)
+        return [(found.group, found.account)]
+    }
+
+    /// The type of an account. Where nothing defines it any more, the account can still be forgotten here.
+    private func definition(of account: Account, _ session: Session) throws(CredentialError) -> AccountType? {
+        do throws(CredentialError) {
+            return try TargetResolver(session).type(named: account.type)
+        } catch {
+            let isNeeded =
+                arguments[Self.revoke] || arguments[Self.browser] || arguments[SharedOption.policy] != nil
+            if !isNeeded { return nil }
+            guard arguments[Self.force], arguments[SharedOption.policy] == nil else { throw error }
+            session.notices.warning("the tokens of \(account.id) were not revoked: \(error.message)")
+            return nil
+        }
+    }
+
+    /// The pages that end the provider's session in the browser.
+    private func pages(
+        _ grants: [(key: String, value: RevocableGrant)], _ type: AccountType, _ session: Session,
+        _ stores: any SecretStores
+    ) throws(CredentialError) -> [WebAddress] {
+        let adapter = try session.context.adapters.adapter(of: type)
+        var pages: [WebAddress] = []
+        for (policy, grant) in grants {
+            if let page = try adapter.endSessionAddress(
+                grant.grant, policy: policy, of: type, in: session.services(stores).adapterContext)
+            {
+                pages.append(page)
+            } else {
+                session.notices.warning("the provider of \(type.name) has no sign-out page")
+            }
+        }
+        return pages
+    }
+
+    /// Revokes a grant. One that cannot be revoked is kept, because it is the only copy of what the provider still
+    /// honours; with `--force` it is forgotten all the same.
+    private func revoke(
+        _ grant: RevocableGrant, _ type: AccountType, _ account: Account, _ group: KeychainGroup,
+        _ session: Session,
+        _ stores: any SecretStores
+    ) throws(CredentialError) {
+        do throws(CredentialError) {
+            try session.context.adapters.adapter(of: type).revoke(
+                grant, of: type, in: session.services(stores).adapterContext)
+            session.notices.note("the provider has revoked the tokens of \(account.id)")
+        } catch {
+            if arguments[Self.force] {
+                session.notices.warning("the tokens of \(account.id) were not revoked: \(error.message)")
+                return
+            }
+            throw CredentialError(
+                error.code,
+                "the tokens of \(account.id) were not revoked, so the account is kept: \(error.message)",
+                hint: forcing(account, in: group), details: error.details)
+        }
+    }
+
+    /// The command that forgets an account whatever its provider says.
+    private func forcing(_ account: Account, in group: KeychainGroup) -> String {
+        var words = ["credmgr", "logout", "--account", account.id, "--group", group.name]
+        if let policy = arguments[SharedOption.policy] { words += ["--policy", policy] }
+        words.append("--revoke")
+        if arguments[Self.browser] { words.append("--browser") }
+        words.append("--force")
+        return ShellQuote.line(words)
+    }
+
+    private func openInBrowser(_ address: WebAddress, _ session: Session) {
+        // Without the id token: whoever reads the terminal need not have it. The provider may then ask who is meant.
+        let fields = (FormCoding.decode(address.query ?? "") ?? []).filter { $0.name != "id_token_hint" }
+        let shown = address.replacing(path: address.path, query: FormCoding.encode(fields))
+        session.notices.say("Open this address to end the session in the browser:")
+        session.notices.say("  \(shown)")
+        // The browser may take its time: what is left of the file goes with the next one.
+        _ = Browser.open(address, session)
+    }
+}

@@ -1,0 +1,259 @@
+import CredentialCore
+import OAuth
+import StrictJSON
+import Synchronization
+
+/// Drives the interactions that an adapter asks for: opens the browser, listens, shows codes, asks.
+struct SignInDriver: Sendable {
+    let session: Session
+    let plan: SignInPlan
+    let adapterContext: AdapterContext
+    /// Whether the browser is opened.
+    let opensBrowser: Bool
+    private let surroundings: SignInSurroundings
+    /// Whether a person was asked for anything: from then on it is an attempt to sign in.
+    private(set) var hasAsked = false
+    private var receiver: (any RedirectReceiver)?
+    private var page: (any PrivateFile)?
+    private var notice: (any WaitingNotice)?
+
+    /// How long a person may take in the browser, in seconds, when `--timeout` says nothing.
+    private static let patience = 300
+
+    private var console: any Console { session.context.console }
+
+    /// Describes a sign-in.
+    init(session: Session, plan: SignInPlan, adapterContext: AdapterContext, opensBrowser: Bool) {
+        self.session = session
+        self.plan = plan
+        self.adapterContext = adapterContext
+        surroundings = SignInSurroundings(session)
+        self.opensBrowser = opensBrowser && !surroundings.isRemote
+    }
+
+    /// Runs a sign-in up to its tokens. The browser that brought the redirect waits for ``show(title:text:)``; whatever
+    /// comes of it, ``end()`` follows.
+    mutating func run() throws(CredentialError) -> SignInResult {
+        let deadline = session.options.timeout.map { session.context.clock.now.adding(Int64($0)) }
+        let (request, first) = try begin()
+        var step = first
+        var shownCode: String?
+        while case .interaction(let interaction, let pending) = step {
+            // A device flow asks to show the same code at every turn.
+            if case .showCode(let code, let address, let complete, _, let expires) = interaction, code != shownCode
+            {
+                DeviceCodeDisplay(session: session).show(code, at: address, complete: complete)
+                shownCode = code
+                notice?.end()
+                notice = session.notices.waiting.begin { [clock = session.context.clock] in
+                    "the code to be entered, \(SignInSurroundings.minutes(expires.seconds(since: clock.now))) left"
+                }
+            }
+            let isFirst = !hasAsked
+            hasAsked = true
+            let reply = try perform(interaction, request.type, isFirst: isFirst, before: deadline)
+            step = try plan.adapter.resume(request, pending: pending, with: reply, in: adapterContext)
+        }
+        notice?.end()
+        guard case .done(let result) = step else {
+            throw CredentialError(.internalFault, "a sign-in that ended without a result")
+        }
+        return result
+    }
+
+    /// Begins the sign-in, in the way that suits the place it is made from.
+    private mutating func begin() throws(CredentialError) -> (SignInRequest, SignInStep) {
+        var request = plan.request
+        if surroundings.isRemote, plan.isFlowOpen, let begun = onAnotherDevice() { return begun }
+        let maySubstitute = opensBrowser && surroundings.hasScreen
+        if request.flow == .code,
+            let redirect = ListeningPlace.address(for: plan, maySubstitute: maySubstitute, in: adapterContext)
+        {
+            let opened = try listen(at: redirect)
+            request.redirectURI = opened.redirectURI
+            receiver = opened
+        }
+        return (request, try plan.adapter.begin(request, in: adapterContext))
+    }
+
+    /// The device flow, where the provider has one and the client may use it.
+    private func onAnotherDevice() -> (SignInRequest, SignInStep)? {
+        var request = plan.request
+        request.flow = .device
+        do throws(CredentialError) {
+            return (request, try plan.adapter.begin(request, in: adapterContext))
+        } catch {
+            session.notices.detail("no sign-in on another device: \(error.message)")
+            return nil
+        }
+    }
+
+    /// Tells the browser what became of the redirect that it has brought.
+    func show(title: String, text: String = "") { receiver?.show(title: title, text: text) }
+
+    /// Stops listening, and removes what was made for the browser.
+    mutating func end() {
+        notice?.end()
+        receiver?.stop()
+        receiver = nil
+        removePage()
+    }
+
+    private mutating func removePage() {
+        // What cannot be removed now is removed by the next program that makes such a file.
+        try? page?.remove()
+        page = nil
+    }
+
+    private func listen(at redirect: WebAddress) throws(CredentialError) -> any RedirectReceiver {
+        let (notices, file, halves) = (session.notices, session.context.configurationFile, twoHalves)
+        return try session.context.redirects.listen(at: redirect, for: session.configuration.redirectPeers) {
+            owner in
+            let (who, word) =
+                owner.map { ("a program of another user (uid \($0))", "uid:\($0)") }
+                ?? ("a program whose user cannot be known", "any")
+            notices.warning(
+                "an answer to this sign-in came from \(who), and was not taken. If it is your own browser, set "
+                    + "\"redirect_peers\": \"\(word)\" in \(file) and sign in again, or do it in two halves: "
+                    + halves)
+        }
+    }
+
+    private mutating func perform(
+        _ interaction: Interaction, _ type: AccountType, isFirst: Bool, before deadline: Instant?
+    ) throws(CredentialError) -> InteractionReply {
+        switch interaction {
+        case .openURL(let address, let state):
+            if !isFirst { show(title: "credmgr: the sign-in has a further page", text: "It opens now.") }
+            removePage()
+            if opensBrowser { page = Browser.open(address, session) }
+            session.notices.say(Self.invitation(isFirst: isFirst, isOpened: opensBrowser))
+            session.notices.say("  \(address)")
+            if let receiver, !opensBrowser { explainListening(receiver) }
+            guard let receiver else {
+                noteHandler(type)
+                return .redirect(try paste(type))
+            }
+            return .redirect(
+                try wait(receiver, state, formOrigin: type.responseMode == .formPost ? address.origin : nil))
+        case .showCode(_, _, _, let interval, let expires):
+            let now = session.context.clock.now
+            guard now < expires else {
+                throw CredentialError(.temporary, "the code was not entered in time", hint: "run the command again")
+            }
+            // Another question to the provider would come too late.
+            if let deadline, now.adding(Int64(interval)) > deadline {
+                throw CredentialError(
+                    .temporary, "the code was not entered within the time of --timeout",
+                    hint: "run the command again, with more time")
+            }
+            session.context.programs.pause(seconds: interval)
+            return .poll
+        case .ask(let prompt, let isSecret):
+            return .text(try ask(prompt, isSecret: isSecret))
+        }
+    }
+
+    // MARK: Browser
+
+    private static func invitation(isFirst: Bool, isOpened: Bool) -> String {
+        let subject = isFirst ? "The sign-in" : "A further page of the sign-in"
+        return isOpened
+            ? "\(subject) opens in the browser. If nothing shows there, open this address:"
+            : "\(isFirst ? "Open this address to sign in:" : "The sign-in has a further page. Open this address:")"
+    }
+
+    private func wait(
+        _ receiver: any RedirectReceiver, _ state: String, formOrigin: String?
+    ) throws(CredentialError) -> String {
+        let (seconds, notices) = (self.seconds, session.notices)
+        let isExpected: @Sendable (String) -> Bool = { RedirectState.isPresent(state, in: $0) }
+        guard session.mayAsk else {
+            return try receiver.wait(seconds: seconds, formOrigin: formOrigin, isExpected: isExpected)
+        }
+        let arrived = Mutex<Result<String, CredentialError>?>(nil)
+        func trimmed(_ line: String) -> String { line.split(separator: " ").joined(separator: " ") }
+        surroundings.staticStatus(of: seconds).map { notices.say($0) }
+        let line = try console.readLine(
+            status: surroundings.status(of: seconds),
+            accepts: { line in
+                let text = trimmed(line)
+                if text.isEmpty || isExpected(text) { return !text.isEmpty }
+                notices.say("That is not the address that this sign-in ends at. It is still waited for.")
+                return false
+            },
+            while: {
+                do throws(CredentialError) {
+                    let url = try receiver.wait(seconds: seconds, formOrigin: formOrigin, isExpected: isExpected)
+                    arrived.withLock { $0 = .success(url) }
+                } catch {
+                    arrived.withLock { $0 = .failure(error) }
+                }
+            })
+        if let line { return trimmed(line.reveal()) }
+        guard let result = arrived.withLock({ $0 }) else {
+            throw CredentialError(.internalFault, "a wait for the browser that ended without a result")
+        }
+        return try result.get()
+    }
+
+    private var seconds: Int { session.options.timeout ?? Self.patience }
+
+    /// What a listener without a browser is, and how a browser elsewhere reaches it.
+    private func explainListening(_ receiver: any RedirectReceiver) {
+        guard let port = WebAddress(receiver.redirectURI)?.port else { return }
+        session.notices.say(
+            "Its answer is waited for on port \(port) of this machine, for \(seconds) s. "
+                + "With a browser on another machine, run this there first:")
+        session.notices.say("  \(surroundings.tunnel(port: port))")
+        session.notices.say(
+            session.mayAsk
+                ? "or paste here the address that the browser ends at, even if it shows an error there."
+                : "or sign in by two halves: \(twoHalves)")
+    }
+
+    /// A private scheme (RFC 8252 §7.1) needs no pasting where the desktop brings it back.
+    private func noteHandler(_ type: AccountType) {
+        guard let redirect = type.redirectURI.flatMap(WebAddress.init), !redirect.isWeb, redirect.scheme != "urn"
+        else { return }
+        session.notices.note(
+            "with a handler for it nothing has to be pasted: xdg-mime default credmgr-redirect.desktop "
+                + "x-scheme-handler/\(redirect.scheme), then \(plan.command) --print-url")
+    }
+
+    // MARK: Paste
+
+    /// For a redirect that no browser on Linux can follow to us: the user brings it.
+    private func paste(_ type: AccountType) throws(CredentialError) -> String {
+        if session.mayAsk {
+            return try console.ask(
+                "Then paste the address the browser ended at, or the code: ", isSecret: false
+            ).reveal()
+        }
+        session.notices.say(
+            "Then give the address the browser ended at, or the code, as one line of standard input.")
+        guard let line = try console.readInputLine(), !line.isEmpty else {
+            throw CredentialError(
+                .signInRequired, "no redirected address on standard input",
+                hint: twoHalves)
+        }
+        return line
+    }
+
+    /// The sign-in as two commands, the second of which takes the address on standard input.
+    private var twoHalves: String { "\(plan.command) --print-url && credmgr login --complete -" }
+
+    // MARK: Question
+
+    /// What a person enters, or one line of standard input where that is no terminal.
+    private func ask(_ prompt: String, isSecret: Bool) throws(CredentialError) -> Secret {
+        // The space at the end of a prompt is lost when it is made safe to show.
+        if session.mayAsk { return try console.ask(ForeignText.shown(prompt) + " ", isSecret: isSecret) }
+        guard let line = try console.readInputLine(), !line.isEmpty else {
+            throw CredentialError(
+                .signInRequired, "the sign-in asks for an answer, and there is nobody to give it",
+                hint: "run it in a terminal without --no-input, or give the answer as a line of standard input")
+        }
+        return Secret(line)
+    }
+}

@@ -1,0 +1,118 @@
+import CommandLine
+import CredentialCore
+import OAuth
+
+extension SignInPlan {
+    /// Makes a plan of the arguments of `login`.
+    ///
+    /// - Throws: ``ErrorCode/usage``, ``ErrorCode/configuration``, ``ErrorCode/noSuchAccount``; the errors of the
+    ///   store.
+    init(
+        _ arguments: Arguments, _ target: SignInTarget, _ session: Session, _ stores: any SecretStores
+    ) throws(CredentialError) {
+        var type = try Self.type(arguments, target, session)
+        let flow = arguments[LoginCommand.flow] ?? type.signInFlow
+        let parameters = try Self.parameters(arguments, flow)
+        type.authorizeParameters.merge(parameters) { $1 }
+        let adapter = try session.context.adapters.adapter(of: type)
+        if !parameters.isEmpty { try adapter.check(type) }
+        let policy = try adapter.policy(arguments[SharedOption.policy], of: type)
+        var scope = arguments[SharedOption.scope]
+        if scope.isEmpty {
+            scope = Self.scope(
+                of: target.account, in: target.group, type, policy, services: session.services(stores))
+        }
+        var request = SignInRequest(
+            type: type, flow: flow, policy: policy, scope: scope,
+            redirectURI: type.redirectURI ?? adapter.defaultRedirectURI)
+        request.resource = Self.resource(arguments, for: type)
+        request.audience = type.audience
+        request.prompt = arguments[LoginCommand.prompt]
+        request.loginHint = arguments[LoginCommand.loginHint]
+        if request.loginHint == nil {
+            if let account = target.account {
+                request.loginHint = account.username
+            } else if !arguments[LoginCommand.new] {
+                request.loginHint = try Self.knownUser(
+                    for: request, adapter, among: try session.context.records.index(of: target.group, .none))
+            }
+        }
+        if flow == .jwtBearer { request.username = arguments[LoginCommand.username] }
+        if flow == .password { try Self.addPassword(to: &request, arguments, session) }
+        let store = try StoreChoice(session, stores)
+        // One that stays locked is found out before a person signs in for nothing. Any item will do; to ask for all would
+        // take long where there are thousands.
+        _ = try stores.store(store.kind).read(
+            SecretItem(group: target.group, owner: type.name, kind: .clientSecret))
+        self.init(
+            adapter: adapter, request: request, group: target.group, store: store,
+            person: target.account.map(ExpectedPerson.init), parameters: parameters,
+            forceNew: arguments[LoginCommand.new],
+            isFlowOpen: arguments[LoginCommand.flow] == nil && type.flow == nil && parameters.isEmpty
+                && arguments[LoginCommand.prompt] == nil)
+    }
+
+    /// The type of the target, as its API has it now.
+    private static func type(
+        _ arguments: Arguments, _ target: SignInTarget, _ session: Session
+    ) throws(CredentialError) -> AccountType {
+        if target.isNewType { return target.type }
+        let type = try ResourceTypes(session).current(
+            target.type, for: arguments[LoginCommand.resource], clientID: arguments[LoginCommand.clientID])
+        guard let account = target.account, type != target.type,
+            try TargetResolver(session).registration(of: type) != account.registration
+        else { return type }
+        throw CredentialError(
+            .signInRequired,
+            "the API has moved to another authorization server, which \(account.id) is not an account of",
+            hint: LoginCommandLine(type: type.name, group: type.keychainGroup == target.group ? nil : target.group)
+                .description)
+    }
+
+    /// The parameters of `--param`.
+    private static func parameters(
+        _ arguments: Arguments, _ flow: SignInFlow
+    ) throws(CredentialError) -> [String: String] {
+        var parameters: [String: String] = [:]
+        let demanded = StepUp(
+            acrValues: arguments[LoginCommand.acrValues], maximumAge: arguments[LoginCommand.maximumAge],
+            claims: arguments[LoginCommand.claims]
+        ).parameters.sorted { $0.key < $1.key }
+        for (name, value) in arguments[LoginCommand.param] + demanded.map({ (name: $0.key, value: $0.value) }) {
+            guard parameters.updateValue(value, forKey: name) == nil else {
+                throw CredentialError(.usage, "--param sets '\(ForeignText.shown(name, limit: 60))' twice")
+            }
+        }
+        guard parameters.isEmpty || flow == .code else {
+            throw CredentialError(
+                .usage, "--param is for the page in the browser, which --flow \(flow.rawValue) has not")
+        }
+        try ReservedNames.check(signIn: parameters)
+        return parameters
+    }
+
+    /// The resource indicator: the type's own where it is for the resource asked for.
+    private static func resource(_ arguments: Arguments, for type: AccountType) -> String? {
+        guard let text = arguments[LoginCommand.resource], let address = WebAddress(text),
+            !ResourceTypes.covers(type, address)
+        else { return type.resource }
+        return text
+    }
+
+    private static func addPassword(
+        to request: inout SignInRequest, _ arguments: Arguments, _ session: Session
+    ) throws(CredentialError) {
+        guard let username = arguments[LoginCommand.username] ?? request.loginHint else {
+            throw CredentialError(.usage, "the password flow needs --username")
+        }
+        request.username = username
+        if let file = arguments[LoginCommand.passwordFile] {
+            request.password = try session.secret(from: file, what: "password", option: "password-file")
+        } else if session.mayAsk {
+            request.password = try session.context.console.ask(
+                "Password of \(ForeignText.shown(username)): ", isSecret: true)
+        } else {
+            throw CredentialError(.usage, "the password flow needs --password-file where nobody can be asked")
+        }
+    }
+}

@@ -1,0 +1,93 @@
+import CommandLine
+import CredentialCore
+
+/// What a sign-in is for: a type in a group, and the account whose person has to sign in again, if one is named.
+struct SignInTarget {
+    let type: AccountType
+    let group: KeychainGroup
+    let account: Account?
+    /// Whether the type was defined just now, from what its API tells.
+    let isNewType: Bool
+
+    /// Finds what the arguments of `login` mean; on a terminal the person is asked where several types can be meant.
+    ///
+    /// - Throws: ``ErrorCode/usage`` where no type is named and several can be meant; ``ErrorCode/unknownType``,
+    ///   ``ErrorCode/noSuchAccount``, ``ErrorCode/ambiguousAccount``, ``ErrorCode/configuration``.
+    init(_ arguments: Arguments, _ session: Session) throws(CredentialError) {
+        let resolver = TargetResolver(session)
+        if let name = arguments[LoginCommand.account] {
+            guard !arguments[LoginCommand.new], arguments[LoginCommand.resource] == nil else {
+                throw CredentialError(
+                    .usage, "--account names an account that is there: no --new and no --resource")
+            }
+            let named = try resolver.namedType(TargetOptions(type: arguments[SharedOption.type]))
+            let found = try AccountFinder(session).account(name, type: named)
+            type = try resolver.type(named: named ?? found.account.type)
+            group = found.group
+            account = found.account
+            isNewType = false
+            return
+        }
+        account = nil
+        if let resource = arguments[LoginCommand.resource] {
+            (type, isNewType) = try ResourceTypes(session).type(
+                for: resource, named: arguments[SharedOption.type], clientID: arguments[LoginCommand.clientID])
+            group = resolver.group(of: type)
+            return
+        }
+        isNewType = false
+        if arguments[LoginCommand.clientID] != nil {
+            throw CredentialError(.usage, "--client-id goes with --resource")
+        } else if let name = try resolver.typeName(TargetOptions(type: arguments[SharedOption.type])) {
+            type = try resolver.type(named: name)
+        } else {
+            type = try resolver.type(named: try Self.onlyType(session))
+        }
+        group = resolver.group(of: type)
+    }
+
+    /// What the arguments of `login` mean, where that is defined; `nil` for an API that has no type yet.
+    ///
+    /// - Throws: as ``init(_:_:)``.
+    static func defined(_ arguments: Arguments, _ session: Session) throws(CredentialError) -> SignInTarget? {
+        if let resource = arguments[LoginCommand.resource],
+            try ResourceTypes(session).defined(for: resource, named: arguments[SharedOption.type]) == nil
+        {
+            return nil
+        }
+        return try SignInTarget(arguments, session)
+    }
+
+    /// The type that is meant where none is named.
+    private static func onlyType(_ session: Session) throws(CredentialError) -> String {
+        let entries = try session.catalog.entries().filter { entry in
+            // One that cannot be read says itself what is wrong with it.
+            guard let group = session.options.group, case .success(let type) = entry.type else { return true }
+            return type.keychainGroup == group
+        }
+        let names = entries.map(\.name)
+        if names.count == 1 { return names[0] }
+        guard names.count > 1, session.mayAsk else {
+            throw CredentialError(
+                .usage,
+                names.isEmpty
+                    ? "--type is missing"
+                    : "--type is missing, and it may be one of \(names.count): "
+                        + names.prefix(20).joined(separator: ", "),
+                hint: session.loginHint(among: names))
+        }
+        return try pick(names, session)
+    }
+
+    /// Asks for one of several.
+    private static func pick(_ names: [String], _ session: Session) throws(CredentialError) -> String {
+        session.notices.say("Which account type?")
+        for (number, name) in names.enumerated() { session.notices.say("  \(number + 1)  \(name)") }
+        while true {
+            let answer = try session.context.console.ask("Its number or name: ", isSecret: false).reveal()
+            let wanted = answer.split(separator: " ").joined(separator: " ")
+            if names.contains(wanted) { return wanted }
+            if let number = Int(wanted), names.indices.contains(number - 1) { return names[number - 1] }
+        }
+    }
+}

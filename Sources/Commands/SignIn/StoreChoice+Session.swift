@@ -1,0 +1,18 @@
+import CredentialCore
+
+extension StoreChoice {
+    /// The store named by option, environment or configuration, else the one to be had.
+    ///
+    /// - Throws: as ``AccountServices/storeOfNewAccounts(_:)``.
+    init(_ session: Session, _ stores: any SecretStores) throws(CredentialError) {
+        self = try session.services(stores).storeOfNewAccounts(
+            session.options.store ?? (session.options.namesStore ? nil : session.configuration.store))
+    }
+
+    /// Says where something was kept, if that is not the place to expect.
+    func tell(_ what: String, _ session: Session) {
+        if let reason {
+            session.notices.note("\(what) is kept in the encrypted file: \(reason)")
+        }
+    }
+}

@@ -1,0 +1,6 @@
+import CommandLine
+
+/// `credmgr store`: holds the commands about stores.
+enum StoreCommands: DescribedCommand {
+    static let spec = CommandSpec(["store"], role: .namespace, "where secrets are kept")
+}

@@ -1,0 +1,30 @@
+import CommandLine
+import CredentialCore
+
+/// `credmgr store lock`.
+struct StoreLockCommand: Command {
+    static let spec = CommandSpec(
+        ["store", "lock"], "forget the key of the encrypted file and all cached tokens",
+        details: """
+            The desktop's keyring stays as it is: other programs use it, too.
+            """,
+        exitStatuses: [5])
+
+    let arguments: Arguments
+
+    func run(_ session: Session) throws(CredentialError) {
+        let stores = session.stores(mayPrompt: false)
+        // Whatever the settings say now: an earlier call may have kept some.
+        session.context.tokenCache.removeTokens()
+        session.notices.note("dropped the access tokens that were cached")
+        for group in try StoreGroups.withFile(session, stores) {
+            if try stores.store(.file).lock(group) {
+                session.notices.note("the encrypted file of group \(group) is locked")
+            } else {
+                session.notices.note(
+                    "the encrypted file of group \(group) is opened by its key file, so it cannot be locked")
+                session.notices.detail("to put a passphrase in its place: credmgr store rekey")
+            }
+        }
+    }
+}

@@ -1,0 +1,115 @@
+import CommandLine
+import CredentialCore
+
+/// `credmgr store migrate`: moves sign-ins and client secrets from one store to the other.
+struct StoreMigrateCommand: Command {
+    static let spec = CommandSpec(
+        ["store", "migrate"], "move sign-ins to the other store",
+        details: """
+            Moves every account of the group, or of all groups when none is named, and the client secrets of types: \
+            each is copied, read back, and only then taken out of the old store. A run that was interrupted is \
+            finished by the next one. Pending sign-ins stay where they are. Where new accounts go is decided by \
+            --store and config.json, as before.
+            """,
+        options: [destination, dryRun],
+        examples: [.init("see what would happen", "credmgr store migrate --to secret-service --dry-run")],
+        exitStatuses: [5, 6, 7])
+
+    private static let destination = Option.choice("to", "STORE", of: StoreKind.self, "the store to move them to")
+    private static let dryRun = Option.flag("dry-run", "only say what would be moved")
+
+    let arguments: Arguments
+
+    func run(_ session: Session) throws(CredentialError) {
+        guard let target = arguments[Self.destination] else {
+            throw CredentialError(.usage, "--to is missing", hint: "use --to secret-service or --to file")
+        }
+        let stores = session.stores()
+        // Before anything is touched: whether the target can be used at all.
+        try stores.store(target).probe()
+        let groups = try StoreGroups.withTypes(session)
+        if arguments[Self.dryRun] { return try rehearse(target, groups, stores, session) }
+        let migration = session.services(stores).migration
+        for group in groups {
+            for account in try session.context.records.registry(of: group).accounts {
+                let outcome: StoreMigration.Outcome
+                do throws(CredentialError) {
+                    outcome = try migration.move(account, to: target, in: group)
+                } catch {
+                    throw interrupted(error, at: account)
+                }
+                try tell(outcome, account, target, session)
+            }
+            for item in try secrets(of: group, outside: target, stores) where try migration.move(item, to: target) {
+                try session.print("moved\t\(item.owner)\t\(item.kind.rawValue)\n")
+            }
+        }
+        tellPending(target, stores, session)
+    }
+
+    /// Says what would be moved; reads everything that would have to be read.
+    private func rehearse(
+        _ target: StoreKind, _ groups: [KeychainGroup], _ stores: any SecretStores, _ session: Session
+    ) throws(CredentialError) {
+        let repository = session.services(stores).repository
+        for group in groups {
+            for account in try session.context.records.registry(of: group).accounts where account.store != target {
+                let isThere = try repository.read(account, in: group, isLocked: false) != nil
+                try session.print("\(isThere ? "would move" : "has no secrets")\t\(line(account))\n")
+            }
+            for item in try secrets(of: group, outside: target, stores) {
+                try session.print("would move\t\(item.owner)\t\(item.kind.rawValue)\n")
+            }
+        }
+        tellPending(target, stores, session)
+    }
+
+    private func tell(
+        _ outcome: StoreMigration.Outcome, _ account: Account, _ target: StoreKind, _ session: Session
+    ) throws(CredentialError) {
+        switch outcome {
+        case .moved: try session.print("moved\t\(line(account))\n")
+        case .movedLeavingCopy(let error):
+            try session.print("moved\t\(line(account))\n")
+            session.notices.warning(
+                "an old copy of \(account.id) stays in the \(target.other.shownName): \(error.message); "
+                    + "the same command removes it later")
+        case .tidied: session.notices.note("removed an old copy of \(account.id)")
+        case .withoutSecrets: session.notices.note("\(account.id) has no secrets to move")
+        case .alreadyThere, .gone: return
+        }
+    }
+
+    private func line(_ account: Account) -> String {
+        "\(account.id)\t\(ForeignText.shown(account.shownName))"
+    }
+
+    /// The secrets of types that are in the other store. A store that is not there has none to offer.
+    private func secrets(
+        of group: KeychainGroup, outside target: StoreKind, _ stores: any SecretStores
+    ) throws(CredentialError) -> [SecretItem] {
+        do throws(CredentialError) {
+            let source = try stores.store(target.other)
+            return try source.items(of: group, kind: .clientSecret) + source.items(of: group, kind: .privateKey)
+        } catch {
+            if error.code == .storeUnavailable { return [] }
+            throw error
+        }
+    }
+
+    private func tellPending(_ target: StoreKind, _ stores: any SecretStores, _ session: Session) {
+        // Nothing depends on the answer but a note.
+        let pending = (try? stores.store(target.other).items(of: .standard, kind: .pendingSignIn)) ?? []
+        guard !pending.isEmpty else { return }
+        session.notices.note(
+            "what is pending stays where it is (\(Counted.shown(pending.count, "sign-in"))); 'login --complete' finds it there"
+        )
+    }
+
+    private func interrupted(_ error: CredentialError, at account: Account) -> CredentialError {
+        CredentialError(
+            error.code, "\(account.id) was not moved: \(error.message)",
+            hint: error.hint ?? "what was moved before stays moved; run the same command again",
+            details: error.details)
+    }
+}

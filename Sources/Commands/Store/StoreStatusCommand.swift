@@ -1,0 +1,85 @@
+import CommandLine
+import CredentialCore
+import StrictJSON
+
+/// `credmgr store status`: where secrets are and how they are protected.
+struct StoreStatusCommand: Command {
+    static let spec = CommandSpec(
+        ["store", "status"], "show where secrets are and how they are protected", options: [SharedOption.json])
+
+    static let configurationUse = ConfigurationUse.advisory
+
+    let arguments: Arguments
+
+    /// What is known of one store.
+    private struct Row {
+        let kind: StoreKind
+        var state = "usable"
+        var reason: String?
+        var protections: [(group: KeychainGroup, protection: StoreProtection)] = []
+        var accounts: Int
+    }
+
+    func run(_ session: Session) throws(CredentialError) {
+        let stores = session.stores(mayPrompt: false)
+        var rows: [Row] = []
+        for kind in StoreKind.allCases { rows.append(try row(kind, stores, session)) }
+        if arguments.wantsJSON { return try session.print(.array(rows.map(json))) }
+        for row in rows {
+            let reason = row.reason.map { " (\($0))" } ?? ""
+            var lines = ["\(row.kind.rawValue): \(row.state)\(reason)", "  accounts: \(row.accounts)"]
+            for (group, protection) in row.protections {
+                lines.append("  group \(group): \(protection.summary)")
+                lines.append("    protects against \(protection.protectsAgainst)")
+                lines.append("    does not protect against \(protection.doesNotProtectAgainst)")
+            }
+            try session.print(lines.map { $0 + "\n" }.joined())
+        }
+    }
+
+    private func row(_ kind: StoreKind, _ stores: any SecretStores, _ session: Session) throws(CredentialError)
+        -> Row
+    {
+        var counts: [KeychainGroup: Int] = [:]
+        for group in try session.groups() {
+            counts[group] = try session.context.records.registry(of: group).accounts.count { $0.store == kind }
+        }
+        var row = Row(kind: kind, accounts: counts.values.reduce(0, +))
+        do throws(CredentialError) {
+            let store = try stores.store(kind)
+            for group in counts.keys.sorted(by: { $0.name < $1.name }) {
+                guard let protection = try store.protection(of: group) else { continue }
+                row.protections.append((group, protection))
+                // Of the file only its opening tells whether it is locked or damaged.
+                if kind == .file { _ = try store.items(of: group, kind: .tokenSet) }
+            }
+            try store.probe()
+        } catch {
+            row.state =
+                switch error.code {
+                case .storeLocked: "locked"
+                case .storeDamaged: "damaged"
+                default: "unavailable"
+                }
+            row.reason = error.message
+            // What protects a store that is not there is not known.
+            if row.state == "unavailable" { row.protections = [] }
+        }
+        return row
+    }
+
+    private func json(_ row: Row) -> JSONValue {
+        [
+            "store": .string(row.kind.rawValue), "state": .string(row.state), "reason": JSONValue(row.reason),
+            "accounts": .integer(Int64(row.accounts)),
+            "groups": .array(
+                row.protections.map { group, protection in
+                    [
+                        "group": .string(group.name), "protection": .string(protection.summary),
+                        "protects_against": .string(protection.protectsAgainst),
+                        "does_not_protect_against": .string(protection.doesNotProtectAgainst),
+                    ]
+                }),
+        ]
+    }
+}

@@ -1,0 +1,79 @@
+import CommandLine
+import CredentialCore
+
+/// `credmgr store unlock`.
+struct StoreUnlockCommand: Command {
+    static let spec = CommandSpec(
+        ["store", "unlock"], "unlock the stores for a while",
+        details: """
+            Asks for the passphrase of the encrypted file and keeps its key sealed in memory, so that no \
+            command asks again until the time is over, 'store lock' is run or the machine restarts. A locked keyring \
+            is asked to unlock itself.
+            """,
+        options: [duration],
+        exitStatuses: [5, 7])
+
+    private static let duration = Option.time(
+        "for", atLeast: 1, "how long the encrypted file stays unlocked; 8h without it")
+
+    let arguments: Arguments
+
+    func run(_ session: Session) throws(CredentialError) {
+        let seconds = arguments[Self.duration]
+        let stores = session.stores()
+        var isSecretServiceOpen = false
+        var hasAny = false
+        for group in try StoreGroups.withTypes(session) {
+            for kind in try kinds(of: group, session, stores) where !(kind == .secretService && isSecretServiceOpen)
+            {
+                hasAny = true
+                let wasLockable = try unlock(group, in: stores.store(kind), seconds: seconds ?? Self.usualSeconds)
+                switch (kind, wasLockable) {
+                case (.secretService, _):
+                    isSecretServiceOpen = true
+                    session.notices.note("the keyring is unlocked")
+                case (.file, true):
+                    session.notices.note(
+                        "the encrypted file of group \(group) is unlocked for "
+                            + TimeSpan.shown(seconds ?? Self.usualSeconds))
+                case (.file, false):
+                    session.notices.note(
+                        "the encrypted file of group \(group) is opened by its key file; there is nothing to unlock"
+                    )
+                }
+            }
+        }
+        if !hasAny { session.notices.note("no secrets are kept yet; there is nothing to unlock") }
+    }
+
+    /// Unlocks a store. One that stays locked names this very command to others.
+    private func unlock(
+        _ group: KeychainGroup, in store: any SecretStore, seconds: Int64
+    ) throws(CredentialError) -> Bool {
+        do throws(CredentialError) { return try store.unlock(group, seconds: seconds) } catch {
+            guard error.code == .storeLocked, error.hint?.contains(": credmgr store unlock") == true else {
+                throw error
+            }
+            var error = error
+            error.hint =
+                store.kind == .secretService
+                ? "unlock it in the desktop session, in the keyring's own program"
+                : "run this in a terminal, or set CREDMGR_PASSPHRASE_FILE to a file with the passphrase"
+            throw error
+        }
+    }
+
+    private static let usualSeconds: Int64 = 8 * 3_600
+
+    /// The store named by option; else those with accounts or secrets of the group.
+    private func kinds(
+        of group: KeychainGroup, _ session: Session, _ stores: any SecretStores
+    ) throws(CredentialError) -> [StoreKind] {
+        let hasFile = try stores.store(.file).protection(of: group) != nil
+        if let kind = session.options.store { return kind == .file && !hasFile ? [] : [kind] }
+        // Accounts that cannot be read do not say which stores they are in.
+        let registry = try? session.context.records.registry(of: group)
+        let used = registry.map { Set($0.accounts.map(\.store)) } ?? Set(StoreKind.allCases)
+        return StoreKind.allCases.filter { $0 == .file ? hasFile : used.contains($0) }
+    }
+}

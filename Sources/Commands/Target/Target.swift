@@ -1,0 +1,195 @@
+import CommandLine
+package import CredentialCore
+
+/// What a command is about: an account of a type in a keychain group, and how it was found.
+package struct Target: Sendable {
+    /// The keychain group.
+    package let group: KeychainGroup
+    /// The type.
+    package let type: AccountType
+    /// The account.
+    package let account: Account
+    /// The rule that chose the account.
+    package let rule: AccountSelection.Rule
+}
+
+/// The options that choose a target.
+package struct TargetOptions: Sendable {
+    /// `--type`.
+    package var type: String?
+    /// `--account`.
+    package var account: String?
+    /// The server that the token is for, where it is known, for the rules of `config.json`.
+    package var destination: Destination?
+
+    /// Makes options.
+    package init(type: String? = nil, account: String? = nil, destination: Destination? = nil) {
+        self.type = type
+        self.account = account
+        self.destination = destination
+    }
+
+    /// Takes `--type` and `--account`.
+    init(_ arguments: Arguments) {
+        type = arguments[SharedOption.type]
+        account = arguments[SharedOption.account]
+    }
+}
+
+/// Finds types, groups and accounts (docs/choosing-accounts.md).
+package struct TargetResolver: Sendable {
+    private let session: Session
+
+    /// Makes a resolver.
+    package init(_ session: Session) { self.session = session }
+
+    /// The type named by option, environment or rule; `nil` when none is.
+    package func typeName(_ options: TargetOptions) throws(CredentialError) -> String? {
+        if let name = try namedType(options) { return name }
+        return rules(options).first?.type
+    }
+
+    /// The type named by option or environment; `nil` when none is.
+    func namedType(_ options: TargetOptions) throws(CredentialError) -> String? {
+        let name = options.type ?? GlobalOptions.set("CREDMGR_TYPE", session.context.environment)
+        return try name.map { (name) throws(CredentialError) in try Name.checked(name, kind: "account type") }
+    }
+
+    /// A type's definition, checked by its adapter.
+    package func type(named name: String) throws(CredentialError) -> AccountType {
+        let type = try session.catalog.definition(of: name).type
+        try session.context.adapters.adapter(of: type).check(type)
+        return type
+    }
+
+    /// The definition of the type that a rule names; what is wrong with it is told with where the rule stands.
+    private func type(named name: String, by rule: AccountRule) throws(CredentialError) -> AccountType {
+        do throws(CredentialError) { return try type(named: name) } catch {
+            guard let place = session.rulePlace(rule) else { throw error }
+            throw CredentialError(
+                error.code, "\(place): \(error.message)", hint: error.hint, details: error.details)
+        }
+    }
+
+    /// The group of a type: the one asked for, else the type's own.
+    package func group(of type: AccountType) -> KeychainGroup { session.options.group ?? type.keychainGroup }
+
+    /// What a type's accounts belong to.
+    package func registration(of type: AccountType) throws(CredentialError) -> Registration {
+        Registration(
+            provider: try session.context.adapters.adapter(of: type).provider(of: type), clientID: type.clientID)
+    }
+
+    /// The account meant, and its type.
+    ///
+    /// - Throws: ``ErrorCode/noSuchAccount``, ``ErrorCode/ambiguousAccount``, ``ErrorCode/unknownType``,
+    ///   ``ErrorCode/configuration``.
+    package func target(_ options: TargetOptions) throws(CredentialError) -> Target {
+        if let name = try namedType(options) { return try target(ofType: try type(named: name), options) }
+        if let rule = rules(options).first, let name = rule.type {
+            return try target(ofType: try type(named: name, by: rule), options)
+        }
+        return try target(options, rules(options).first)
+    }
+
+    /// The account of `type` that is meant.
+    package func target(ofType type: AccountType, _ options: TargetOptions) throws(CredentialError) -> Target {
+        try target(ofType: type, in: group(of: type), wish: wish(options, rule(options, for: type)))
+    }
+
+    private func target(
+        ofType type: AccountType, in group: KeychainGroup, wish: AccountSelection.Wish?
+    ) throws(CredentialError) -> Target {
+        let selection = try AccountSelection.choose(
+            among: AccountSelection.Candidates(
+                in: [group], of: try registration(of: type),
+                place: "account type \(type.name) in group \(group)",
+                login: LoginCommandLine(type: type.name, group: group == type.keychainGroup ? nil : group)
+                    .description,
+                use: { Self.use($0, of: type, in: group) }),
+            wish: wish, session.context.records)
+        return Target(group: group, type: type, account: selection.account, rule: selection.rule)
+    }
+
+    /// The groups to look in when no type names one: the one asked for, else the configured default, else all.
+    package func groups() throws(CredentialError) -> [KeychainGroup] {
+        if let group = session.options.group ?? session.configuration.defaultGroup { return [group] }
+        return try session.context.records.groups()
+    }
+
+    /// The account that is meant where no type is named, by `rule` if there is one.
+    func target(_ options: TargetOptions, _ rule: AccountRule?) throws(CredentialError) -> Target {
+        let groups = try groups()
+        let wish = wish(options, rule)
+        if wish == nil, let (group, type) = try onlyType(in: groups) {
+            // Only one type can be meant, and it may have a default.
+            return try target(ofType: try self.type(named: type), in: group, wish: nil)
+        }
+        let selection = try AccountSelection.choose(
+            among: AccountSelection.Candidates(
+                in: groups, place: session.options.group.map { "group \($0)" } ?? "any type",
+                login: session.loginHint()),
+            wish: wish, session.context.records)
+        return Target(
+            group: selection.group, type: try type(named: selection.account.type), account: selection.account,
+            rule: selection.rule)
+    }
+
+    /// The command that makes an account the default of a type.
+    static func use(_ id: String, of type: AccountType, in group: KeychainGroup) -> String {
+        ShellQuote.line(
+            ["credmgr", "use", id, "--type", type.name]
+                + (group == type.keychainGroup ? [] : ["--group", group.name]))
+    }
+
+    /// The type that every account of these groups was signed in under, if it is one.
+    private func onlyType(
+        in groups: [KeychainGroup]
+    ) throws(CredentialError) -> (group: KeychainGroup, type: String)? {
+        var found: (group: KeychainGroup, type: String)?
+        for group in groups {
+            let index = try session.context.records.index(of: group, .none)
+            guard let first = index.first else { continue }
+            guard found == nil, index.areAll(ofType: first.type) else { return nil }
+            found = (group, first.type)
+        }
+        return found
+    }
+
+    private func wish(_ options: TargetOptions, _ rule: AccountRule?) -> AccountSelection.Wish? {
+        if let name = options.account { return AccountSelection.Wish(name, rule: .option) }
+        if let name = GlobalOptions.set("CREDMGR_ACCOUNT", session.context.environment) {
+            return AccountSelection.Wish(name, rule: .environment)
+        }
+        return rule?.account.map { AccountSelection.Wish($0, rule: .configuration) }
+    }
+
+    /// The rules of `config.json` that fit the folder and the server, in their order.
+    func rules(_ options: TargetOptions) -> [AccountRule] {
+        rulesOfFolder.filter { rule in
+            guard let place = rule.place else { return true }
+            return options.destination.map { place.match($0) == .yes } ?? false
+        }
+    }
+
+    /// Who says where tokens may go.
+    var authority: OriginAuthority { OriginAuthority(rules: rulesOfFolder) }
+
+    private var rulesOfFolder: [AccountRule] {
+        session.configuration.rules.filter { rule in
+            session.context.workingDirectories.contains { rule.fits(workingDirectory: $0, home: home) }
+        }
+    }
+
+    /// The first rule that fits and is about accounts that `type` sees: that of another registration says nothing here.
+    func rule(_ options: TargetOptions, for type: AccountType) throws(CredentialError) -> AccountRule? {
+        let registration = try registration(of: type)
+        return rules(options).first { rule in
+            guard let name = rule.type, name != type.name else { return true }
+            guard let other = try? self.type(named: name), group(of: other) == group(of: type) else { return false }
+            return (try? self.registration(of: other)) == registration
+        }
+    }
+
+    private var home: String { session.context.environment["HOME"] ?? "/" }
+}

@@ -1,0 +1,137 @@
+import CredentialCore
+import FastToken
+import OAuth
+import StrictJSON
+
+/// A token for a target: from the cache, else from the store, else by a refresh.
+struct TokenAccess: Sendable {
+    private let session: Session
+
+    init(_ session: Session) { self.session = session }
+
+    func token(_ query: TokenQuery, _ target: Target) throws(CredentialError) -> TokenService.Answer {
+        var request = try query.demand.request(
+            of: target.account, under: target.type, in: target.group,
+            by: try session.context.adapters.adapter(of: target.type))
+        if case .needsLogin(let reason) = target.account.status, target.account.policies.count < 2 {
+            try refuseDead(request, reason)
+        }
+        let now = session.context.clock.now
+        if !query.forceRefresh, !query.wantsIDToken {
+            if let token = session.cache.token(for: request.key, of: target.account.id, in: target.group),
+                query.freshness.allows(token, now: now)
+            {
+                remember(token, target, query)
+                return TokenService.Answer(token: token, idToken: nil, refreshed: false, warnings: [])
+            }
+        }
+        let service = session.services(session.stores(mayPrompt: false)).tokens
+        var answer = try service.token(request)
+        if query.wantsIDToken, let idToken = answer.idToken, try IDTokenFacts(idToken).expiresAt <= now {
+            request.forceRefresh = true
+            answer = try service.token(request)
+            guard let idToken = answer.idToken, try IDTokenFacts(idToken).expiresAt > now else {
+                throw request.signInRequired("its id token has ended, and a refresh gives no new one")
+            }
+        }
+        remember(answer.token, target, query)
+        return answer
+    }
+
+    /// Keeps what this call found out, for the next one with the same words. The token itself is in the cache already, if
+    /// it is to be: it is put there under the account's lock only.
+    private func remember(_ token: AccessToken, _ target: Target, _ query: TokenQuery) {
+        let context = session.context
+        // A memo knows no rules, and no validity but that of the options. Without a type, an account of any other
+        // group could come between.
+        guard session.isCaching, session.configuration.rules.isEmpty,
+            session.configuration.minimumValidity == nil,
+            query.target.type ?? GlobalOptions.set("CREDMGR_TYPE", context.environment) != nil
+        else { return }
+        let ties = FileTies(
+            session.catalog.candidates(of: target.type.name) + [context.configurationFile]
+                + AnswerFiles(dataFolder: context.dataHome).choice(in: target.group.name), context.fileStates)
+        // What was changed after this call had begun may not be what this call has read.
+        guard ties.areOlder(than: session.began) else { return }
+        TokenMemo(
+            key: TokenCache.text(of: token.key), group: target.group.name,
+            account: (target.account.id, target.type.name, target.account.username), policy: token.key.policy
+        ).keep(for: query.words(in: session.options.group), ties, in: context.fastPlace)
+    }
+
+    /// What proves the possession of the key that a token is bound to; `nil` for a token that is bound to none.
+    ///
+    /// - Throws: the errors of the store.
+    func prover(
+        of answer: TokenService.Answer, _ target: Target
+    ) throws(CredentialError) -> DPoPProver? {
+        guard answer.token.tokenType != "Bearer" else { return nil }
+        return try grant(of: answer.token, target).flatMap { DPoPProver.kept(in: $0.adapterState) }
+    }
+
+    /// The grant that a token was issued for.
+    ///
+    /// - Throws: the errors of the store.
+    func grant(of token: AccessToken, _ target: Target) throws(CredentialError) -> Grant? {
+        try session.services(session.stores(mayPrompt: false)).repository
+            .read(target.account, in: target.group, isLocked: false)?.grants[token.key.policy]
+    }
+
+    /// A token, and the grant that it was issued for, to ask about it.
+    ///
+    /// - Throws: as ``token(_:_:)``.
+    func issued(
+        _ query: TokenQuery, _ target: Target
+    ) throws(CredentialError) -> (token: AccessToken, grant: Grant) {
+        let answer = try token(query, target)
+        for warning in answer.warnings { session.notices.warning(warning) }
+        guard let grant = try grant(of: answer.token, target) else {
+            throw CredentialError(
+                .signInRequired, "account \(target.account.id) has no sign-in any more",
+                hint: LoginCommandLine(for: target.account, in: target.group, as: target.type).description)
+        }
+        return (answer.token, grant)
+    }
+
+    /// An account that has to sign in again is told so without asking the provider a second time. Its last token
+    /// is still given out while it lives, by the token service.
+    private func refuseDead(_ request: TokenService.Request, _ reason: String) throws(CredentialError) {
+        guard let expiresAt = request.account.expiresAt, expiresAt > session.context.clock.now else {
+            throw request.signInRequired(reason)
+        }
+    }
+}
+
+/// What is read of an id token that was validated when it was stored.
+struct IDTokenFacts: Sendable {
+    /// When it ends.
+    let expiresAt: Instant
+
+    init(_ token: Secret) throws(CredentialError) {
+        let claims = try CompactToken(token.reveal()).claims
+        expiresAt = Instant(epochSeconds: claims["exp"]?.integer ?? 0)
+    }
+}
+
+extension TokenPresentation {
+    /// What is told of the token that was found for a target.
+    ///
+    /// - Throws: ``ErrorCode/unsupported`` when the id token is wanted and there is none.
+    init(
+        _ answer: TokenService.Answer, _ target: Target, wantsIDToken: Bool = false
+    ) throws(CredentialError) {
+        self.init(
+            accessToken: answer.token.token, tokenType: answer.token.tokenType, expiresAt: answer.token.expiresAt,
+            scope: answer.token.scope, policy: answer.token.key.policy.isEmpty ? nil : answer.token.key.policy,
+            accountID: target.account.id, accountType: target.type.name, username: target.account.username,
+            refreshed: answer.refreshed)
+        if wantsIDToken {
+            guard let idToken = answer.idToken else {
+                throw CredentialError(
+                    .unsupported, "account \(target.account.id) has no id token",
+                    hint: "the type's scope needs 'openid'")
+            }
+            self.idToken = (idToken, try IDTokenFacts(idToken).expiresAt)
+        }
+    }
+}

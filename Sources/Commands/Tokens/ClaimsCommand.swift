@@ -1,0 +1,91 @@
+import CommandLine
+import CredentialCore
+import OAuth
+import StrictJSON
+
+/// `credmgr claims`.
+struct ClaimsCommand: Command {
+    static let spec = CommandSpec(
+        ["claims"], "show the claims of the id token, or of the access token",
+        details: """
+            Shows the claims of the id token that was validated at sign-in or at the last refresh.
+
+            --access-token shows those of a valid access token, refreshed if need be, once all that RFC 9068 demands of \
+            it holds: type, signature, issuer, audience, times and client. An opaque token has none.
+            """,
+        options: [
+            SharedOption.type, SharedOption.account, SharedOption.policy, accessToken, SharedOption.scope,
+            SharedOption.resource, SharedOption.audience, SharedOption.json,
+        ],
+        exitStatuses: [3, 4, 5, 6, 7])
+
+    private static let accessToken = Option.flag("access-token", "show those of the access token")
+
+    let arguments: Arguments
+
+    func run(_ session: Session) throws(CredentialError) {
+        let query = TokenQuery(arguments, configuration: session.configuration)
+        let target = try TargetResolver(session).target(query.target)
+        let claims =
+            try arguments[Self.accessToken]
+            ? accessTokenClaims(query, target, session) : idTokenClaims(query, target, session)
+        if arguments.wantsJSON {
+            try session.print(.object(claims))
+        } else {
+            try session.print(ClaimsPresentation.lines(of: claims).map { $0 + "\n" }.joined())
+        }
+    }
+
+    private func idTokenClaims(
+        _ query: TokenQuery, _ target: Target, _ session: Session
+    ) throws(CredentialError) -> JSONObject {
+        guard query.scope.isEmpty, query.resource == nil, query.audience == nil else {
+            throw CredentialError(.usage, "--scope, --resource and --audience go with --access-token")
+        }
+        let policy = try session.context.adapters.adapter(of: target.type).policy(query.policy, of: target.type)
+        let repository = session.services(session.stores()).repository
+        guard let set = try repository.read(target.account, in: target.group, isLocked: false),
+            let grant = set.grants[policy]
+        else {
+            throw CredentialError(
+                .signInRequired,
+                "account \(target.account.id) has no sign-in\(policy.isEmpty ? "" : " for policy \(policy)")",
+                hint: LoginCommandLine(for: target.account, in: target.group, as: target.type, policy: policy)
+                    .description)
+        }
+        guard let idToken = grant.idToken else {
+            throw CredentialError(
+                .unsupported, "account \(target.account.id) has no id token",
+                hint: "the type's scope needs 'openid'")
+        }
+        return try CompactToken(idToken.reveal()).claims
+    }
+
+    private func accessTokenClaims(
+        _ query: TokenQuery, _ target: Target, _ session: Session
+    ) throws(CredentialError) -> JSONObject {
+        let (token, grant) = try TokenAccess(session).issued(query, target)
+        return try session.context.adapters.adapter(of: target.type).accessTokenClaims(
+            token, grant: grant, of: target.type, in: session.services(session.stores()).adapterContext)
+    }
+}
+
+/// Claims as lines for people.
+enum ClaimsPresentation {
+    /// The claims that are times (OpenID Connect Core §2).
+    private static let times: Set<String> = ["exp", "iat", "nbf", "auth_time", "updated_at"]
+
+    /// One line per claim, names aligned, times as RFC 3339.
+    static func lines(of claims: JSONObject) -> [String] {
+        let width = claims.keys.map(\.count).max() ?? 0
+        return claims.members.map { name, value in
+            var text = value.string ?? value.text()
+            if times.contains(name), let seconds = value.integer {
+                text += "  (\(Instant(epochSeconds: seconds).rfc3339))"
+            }
+            let shown = ForeignText.shown(name, limit: 60)
+            return shown + String(repeating: " ", count: max(0, width - shown.count) + 2)
+                + ForeignText.shown(text, limit: 400)
+        }
+    }
+}

@@ -1,0 +1,86 @@
+import CommandLine
+import CredentialCore
+import FastToken
+import OAuth
+import StrictJSON
+
+/// `credmgr token`.
+struct TokenCommand: Command {
+    static let spec = CommandSpec(
+        ["token"], "print a valid access token",
+        details: """
+            Prints a token that is still valid, from the cache or else refreshed. It never opens a browser and \
+            never asks for anything. Any number of processes asking at once cause one refresh.
+            """,
+        options: [
+            SharedOption.type, SharedOption.account, SharedOption.policy, SharedOption.scope, SharedOption.resource,
+            SharedOption.audience, SharedOption.minValid, SharedOption.forceRefresh, SharedOption.idToken,
+            introspect, format, output, keep,
+        ],
+        examples: [
+            .init(
+                "call an API",
+                "curl -H \"$(credmgr token --type ToDoList --format header)\" https://api.example.com/tasks"),
+            .init(
+                "a file for Prometheus, refreshed until it is stopped",
+                "credmgr token --type Metrics --output /run/user/1000/metrics.token --keep"),
+            .init("set ACCESS_TOKEN in a shell", "eval \"$(credmgr token --type ToDoList --format env)\""),
+        ],
+        exitStatuses: [3, 4, 5, 6, 7])
+
+    private static let introspect = Option.flag(
+        "introspect", "print what the provider says of the token, as JSON (RFC 7662)")
+    static let format = Option.choice("format", "FORMAT", of: TokenFormat.self, "how to print it")
+    private static let output = Option.value(
+        "output", .file, "write it to a file that only you can read, replaced as a whole")
+    private static let keep = Option.flag("keep", "with --output: refresh the file until stopped")
+
+    let arguments: Arguments
+
+    func run(_ session: Session) throws(CredentialError) {
+        let query = TokenQuery(arguments, configuration: session.configuration)
+        let target = try TargetResolver(session).target(query.target)
+        if arguments[Self.keep] || arguments[Self.output] != nil { return try write(query, target, session) }
+        if arguments[Self.introspect] { return try introspect(query, target, session) }
+        let answer = try TokenAccess(session).token(query, target)
+        for warning in answer.warnings { session.notices.warning(warning) }
+        try session.context.console.writeResult(
+            try TokenPresentation(answer, target, wantsIDToken: query.wantsIDToken)
+                .bytes(as: try format(), execInfo: session.context.environment["KUBERNETES_EXEC_INFO"]))
+    }
+
+    /// Writes the token to a file, and keeps that valid where this is wanted.
+    private func write(_ query: TokenQuery, _ target: Target, _ session: Session) throws(CredentialError) {
+        guard let path = arguments[Self.output], !path.isEmpty, !arguments[Self.introspect] else {
+            throw CredentialError(.usage, "--keep needs --output FILE, and neither goes with --introspect")
+        }
+        let file = ReplacedFile(path: path, programs: session.context.programs)
+        let keeper = TokenKeeper(session, query, target, file: file, format: try format())
+        _ = try keeper.start()
+        guard arguments[Self.keep] else { return }
+        session.notices.note("\(ForeignText.shown(path)) is kept valid until this is stopped")
+        if let failure = keeper.keep() { throw failure }
+    }
+
+    /// Prints what the provider says of the token (RFC 7662).
+    private func introspect(
+        _ query: TokenQuery, _ target: Target, _ session: Session
+    ) throws(CredentialError) {
+        let (token, grant) = try TokenAccess(session).issued(query, target)
+        let adapter = try session.context.adapters.adapter(of: target.type)
+        let told = try adapter.introspect(
+            token, grant: grant, of: target.type, in: session.services(session.stores()).adapterContext)
+        try session.print(.object(told))
+    }
+
+    private func format() throws(CredentialError) -> TokenFormat { arguments[Self.format] ?? .token }
+}
+
+/// A file of the user's that holds a token. It stays when the program ends.
+private struct ReplacedFile: PrivateFile {
+    let path: String
+    let programs: any Programs
+
+    func write(_ bytes: [UInt8]) throws(CredentialError) { try programs.replaceFile(path, bytes, isProgram: false) }
+    func remove() throws(CredentialError) {}
+}

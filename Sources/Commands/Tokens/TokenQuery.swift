@@ -1,0 +1,53 @@
+import CommandLine
+import CredentialCore
+import FastToken
+
+/// The options of a command that needs a token.
+struct TokenQuery: Sendable {
+    var target: TargetOptions
+    var policy: String?
+    var scope: [String]
+    var resource: String?
+    var audience: String?
+    var freshness: Freshness
+    var forceRefresh: Bool
+    var wantsIDToken: Bool
+
+    /// A query without options.
+    init() {
+        target = TargetOptions()
+        scope = []
+        freshness = Freshness()
+        forceRefresh = false
+        wantsIDToken = false
+    }
+
+    /// Takes those of the options that the command lists.
+    init(_ arguments: Arguments, configuration: ProductConfiguration?) {
+        target = TargetOptions(arguments)
+        policy = arguments[ifListed: SharedOption.policy]
+        scope = arguments[ifListed: SharedOption.scope]
+        resource = arguments[ifListed: SharedOption.resource]
+        audience = arguments[ifListed: SharedOption.audience]
+        freshness = Freshness(
+            demanded: arguments[ifListed: SharedOption.minValid], configured: configuration?.minimumValidity)
+        forceRefresh = arguments[ifListed: SharedOption.forceRefresh]
+        wantsIDToken = arguments[ifListed: SharedOption.idToken]
+    }
+
+    /// What the token is wanted for.
+    var demand: TokenDemand {
+        TokenDemand(
+            policy: policy, scope: scope, resource: resource, audience: audience, freshness: freshness,
+            forceRefresh: forceRefresh)
+    }
+
+    /// The words of this that decide which token is meant.
+    ///
+    /// - Parameter group: the one asked for.
+    func words(in group: KeychainGroup?) -> TokenWords {
+        TokenWords(
+            group: group?.name, type: target.type, account: target.account, policy: policy, scope: scope,
+            resource: resource, audience: audience)
+    }
+}

@@ -1,0 +1,42 @@
+import CredentialCore
+import OAuth
+
+/// What is secret of a type's client, on its way from a file into a store.
+struct TypeSecrets {
+    private let session: Session
+
+    init(_ session: Session) { self.session = session }
+
+    /// The client secret in a file; `nil` for no file.
+    func clientSecret(from path: String?) throws(CredentialError) -> Secret? {
+        try path.map { (path) throws(CredentialError) in
+            try session.secret(from: path, what: "client secret", option: "client-secret-file")
+        }
+    }
+
+    /// The client's private key in a file. One that cannot sign is told now, not at the first sign-in.
+    func privateKey(from path: String?) throws(CredentialError) -> Secret? {
+        guard let path else { return nil }
+        let key = try session.secret(from: path, what: "private key", option: "private-key-file", isText: true)
+        let trial = ClientAssertion(issuer: "trial", subject: "trial", audience: "trial")
+        _ = try trial.signed(with: key, in: session.services(session.stores(mayPrompt: false)).adapterContext)
+        return key
+    }
+
+    /// Puts them into the store of new secrets.
+    func keep(clientSecret: Secret?, privateKey: Secret?, of type: AccountType) throws(CredentialError) {
+        guard clientSecret != nil || privateKey != nil else { return }
+        let stores = session.stores()
+        let choice = try StoreChoice(session, stores)
+        func write(_ secret: Secret?, _ kind: SecretItem.Kind, _ what: String) throws(CredentialError) {
+            guard let secret else { return }
+            try stores.store(choice.kind).write(
+                Array(secret.reveal().utf8),
+                for: SecretItem(group: type.keychainGroup, owner: type.name, kind: kind),
+                label: "credmgr: \(type.name) \(what)")
+        }
+        try write(clientSecret, .clientSecret, "client secret")
+        try write(privateKey, .privateKey, "private key")
+        choice.tell("what is secret of the type", session)
+    }
+}

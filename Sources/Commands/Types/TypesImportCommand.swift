@@ -1,0 +1,78 @@
+import CommandLine
+import CredentialCore
+import StrictJSON
+
+/// `credmgr types import`.
+struct TypesImportCommand: Command {
+    static let spec = CommandSpec(
+        ["types", "import"], "import an account type from a file",
+        details: """
+            Reads a settings.plist of the Azure AD B2C samples or a JSON definition, writes it as an account type \
+            and prints what became of each key.
+            """,
+        parameters: [file],
+        options: [name, fix, exact, force])
+
+    private static let file = Parameter.required("file", .file, "the file to read")
+    private static let name = Option.value(
+        "name", .any("NAME"), "the name of the new type, in place of the one in the file")
+    private static let fix = Option.flag("fix", "mend what is known to be wrong in such files")
+    private static let exact = Option.flag("exact", "change nothing of what the file says")
+    private static let force = Option.flag("force", "replace an existing definition")
+
+    static let configurationUse = ConfigurationUse.advisory
+
+    let arguments: Arguments
+
+    func run(_ session: Session) throws(CredentialError) {
+        let path = arguments[Self.file]
+        guard let file = try session.context.typeFiles.read(path) else {
+            throw CredentialError(.usage, "there is no file \(ForeignText.shown(path))")
+        }
+        let name = try arguments[Self.name].map { (name) throws(CredentialError) in
+            try Name.checked(name, kind: "account type")
+        }
+        let type: AccountType
+        let report: [String]
+        if Self.isDefinition(file, path) {
+            let stem = path.split(separator: "/").last.map { $0.hasSuffix(".json") ? $0.dropLast(5) : $0 } ?? ""
+            type = try session.catalog.type(
+                try Name.checked(name ?? String(stem), kind: "account type"), in: file, at: path)
+            report = type.json.keys.map { "\($0): used" }
+        } else {
+            let outcome = try session.context.settings.importSettings(
+                file.bytes, name: name, fix: arguments[Self.fix], exact: arguments[Self.exact], place: path)
+            type = outcome.type
+            report = outcome.report
+        }
+        try session.context.adapters.adapter(of: type).check(type)
+        let written = try session.catalog.add(type, force: arguments[Self.force])
+        try session.print(report.map { $0 + "\n" }.joined())
+        session.notices.note("account type \(type.name) is defined in \(written)")
+        try tellGroup(of: type, session)
+    }
+
+    /// The app of one article has a keychain group and that of another has none, for one client: they would not share a
+    /// sign-in, which nobody would see.
+    private func tellGroup(of type: AccountType, _ session: Session) throws(CredentialError) {
+        let resolver = TargetResolver(session)
+        let registration = try resolver.registration(of: type)
+        for entry in try session.catalog.entries() where entry.name != type.name {
+            guard case .success(let other) = entry.type, other.keychainGroup != type.keychainGroup,
+                (try? resolver.registration(of: other)) == registration
+            else { continue }
+            session.notices.note(
+                "\(other.name) is of the same client in group \(other.keychainGroup), \(type.name) in group "
+                    + "\(type.keychainGroup): they do not share a sign-in; for that: "
+                    + "credmgr types set \(type.name) keychain_group=\(other.keychainGroup)")
+        }
+    }
+
+    /// Whether a file is a JSON definition, be it a broken one: settings of an app in JSON have keys of their own.
+    private static func isDefinition(_ file: TypeFile, _ path: String) -> Bool {
+        guard let keys = try? JSONValue.parse(file.bytes, dialect: .commented).object?.keys else {
+            return path.hasSuffix(".json")
+        }
+        return !keys.contains { ["authURL", "clientID", "clientId"].contains($0) }
+    }
+}

@@ -1,0 +1,35 @@
+import CommandLine
+import CredentialCore
+import StrictJSON
+
+/// `credmgr types remove`.
+struct TypesRemoveCommand: Command {
+    static let spec = CommandSpec(
+        ["types", "remove"], "remove an account type's definition",
+        details: """
+            Removes the definition from the user's own folder. Accounts and their tokens stay, and those that no other \
+            type sees are named. A client that \
+            'types add --register' or 'login --resource' registered is removed at the provider too (RFC 7592).
+            """,
+        parameters: [name])
+
+    private static let name = Parameter.required("name", .type, "the account type")
+
+    static let configurationUse = ConfigurationUse.advisory
+
+    let arguments: Arguments
+
+    func run(_ session: Session) throws(CredentialError) {
+        let name = arguments[Self.name]
+        // A definition that cannot be read has no registration that could be found.
+        let type = try? session.catalog.definition(of: name).type
+        let orphans = OrphanedAccounts(session)
+        let before = orphans.ids
+        let paths = try session.catalog.remove(name)
+        if let type { ClientRegistrar(session).end(type) }
+        for path in paths {
+            session.notices.note("removed \(path)")
+        }
+        orphans.tell(besides: before)
+    }
+}

@@ -1,0 +1,166 @@
+import CommandLine
+import CredentialCore
+import StrictJSON
+
+/// `credmgr types set`: changes some keys of a definition and keeps all others.
+struct TypesSetCommand: Command {
+    static let spec = CommandSpec(
+        ["types", "set"], "change an account type's definition",
+        details: """
+            Sets keys of a definition and keeps all others. The keys are those of a definition's file; one in an object \
+            is named with its path, such as policies.edit or extra_parameters.authorize.prompt. The new definition is \
+            checked as 'types add' does it, and nothing is written when it cannot be used.
+
+            A definition that is not in the user's own folder stays as it is; the changed one takes its place.
+            """,
+        parameters: [name, changes],
+        options: [unset, clientSecretFile, privateKeyFile],
+        examples: [
+            .init("another scope", "credmgr types set Work scope=\"openid profile email\""),
+            .init("no api_base any more", "credmgr types set Work --unset api_base"),
+            .init("a new client secret", "credmgr types set Work --client-secret-file -"),
+        ],
+        exitStatuses: [5, 7])
+
+    private static let name = Parameter.required("name", .type, "the account type")
+    private static let changes = Parameter.variadic(
+        "changes", .any("KEY=VALUE", .words(AccountType.keys.map { $0 + "=" })), "a key and its new value")
+    private static let unset = Option.list(
+        "unset", .any("KEY", .words(AccountType.keys)), "remove a key, so that its default counts again")
+    private static let clientSecretFile = Option.value(
+        "client-secret-file", .file, "a file with the client secret; - for standard input")
+    private static let privateKeyFile = Option.value(
+        "private-key-file", .file, "a file with the client's private key, PEM or JWK; - for standard input")
+
+    static let configurationUse = ConfigurationUse.advisory
+
+    let arguments: Arguments
+
+    /// The keys whose values are not strings.
+    private static let flags = [
+        "require_pushed_authorization_requests", "dpop_bound_access_tokens", "token_exchange", "show_claims",
+    ]
+    private static let secrets = ["client_secret", "private_key"]
+    private static let objects = ["extra_parameters", "headers", "policies", "adapter_settings"]
+
+    func run(_ session: Session) throws(CredentialError) {
+        let changes = try arguments[Self.changes].map { (text) throws(CredentialError) in
+            guard let equals = text.firstIndex(of: "="), equals != text.startIndex else {
+                throw CredentialError(
+                    .usage, "a change is written KEY=VALUE", hint: "credmgr types set --help")
+            }
+            return (key: String(text[..<equals]), text: String(text[text.index(after: equals)...]))
+        }
+        let old = try session.catalog.definition(of: arguments[Self.name])
+        let secrets = TypeSecrets(session)
+        let clientSecret = try secrets.clientSecret(from: arguments[Self.clientSecretFile])
+        let privateKey = try secrets.privateKey(from: arguments[Self.privateKeyFile])
+        guard !changes.isEmpty || !arguments[Self.unset].isEmpty || clientSecret != nil || privateKey != nil else {
+            throw CredentialError(
+                .usage, "nothing to change is named", hint: "credmgr types show \(old.type.name)")
+        }
+        var json = old.type.json
+        for key in arguments[Self.unset] { try Self.remove(key, from: &json) }
+        for (key, text) in changes { try Self.put(text, at: key, in: &json, of: old.type.name) }
+        if clientSecret != nil { json["client_secret"] = ["store": true] }
+        if privateKey != nil { json["private_key"] = ["store": true] }
+        let type = try AccountType(name: old.type.name, json: json, isPrivateFile: true, place: nil)
+        let adapter = try session.context.adapters.adapter(of: type)
+        try adapter.check(type)
+        let orphans = OrphanedAccounts(session)
+        let before = orphans.ids
+        try secrets.keep(clientSecret: clientSecret, privateKey: privateKey, of: type)
+        try keepComments(of: old.path, session)
+        let path = try session.catalog.add(type, force: true)
+        session.notices.note("account type \(type.name) is defined in \(path)")
+        if path != old.path { session.notices.note("\(old.path) stays as it is and does not count any more") }
+        orphans.tell(besides: before)
+    }
+
+    /// A rewritten file has no comments: one that has some is kept beside it.
+    private func keepComments(of path: String, _ session: Session) throws(CredentialError) {
+        guard path.hasSuffix(".json"), let file = try session.context.typeFiles.read(path),
+            (try? JSONValue.parse(file.bytes, limits: .ownFile)) == nil
+        else { return }
+        // In another folder the file itself stays.
+        guard path.hasPrefix((session.context.typeFolders.first ?? "/") + "/") else { return }
+        try session.context.typeFiles.write(file.bytes, to: path + ".before")
+        session.notices.note("the comments of the definition are in \(path).before")
+    }
+
+    // MARK: Keys
+
+    private static func path(_ key: String) throws(CredentialError) -> [String] {
+        let parts = key.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+        guard parts.count == 2, objects.contains(parts[0]) else { return [key] }
+        if parts[0] != "extra_parameters" { return parts }
+        let inner = parts[1].split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+        guard inner.count == 2, ["authorize", "token"].contains(inner[0]) else {
+            throw CredentialError(
+                .usage,
+                "a key of extra_parameters is written extra_parameters.authorize.NAME or "
+                    + "extra_parameters.token.NAME")
+        }
+        return [parts[0]] + inner
+    }
+
+    private static func put(
+        _ text: String, at key: String, in json: inout JSONObject, of type: String
+    ) throws(CredentialError) {
+        let path = try path(key)
+        guard path.count == 1 else { return try change(&json, path[...], to: .string(text)) }
+        json[key] = try value(text, of: key, in: type)
+    }
+
+    private static func remove(_ key: String, from json: inout JSONObject) throws(CredentialError) {
+        let path = try path(key)
+        guard AccountType.keys.contains(path[0]) else {
+            throw CredentialError(
+                .usage, "unknown key '\(ForeignText.shown(key, limit: 60))'",
+                hint: NearestWord.to(key, among: AccountType.keys).map { "did you mean '\($0)'?" })
+        }
+        try change(&json, path[...], to: nil)
+    }
+
+    private static func change(
+        _ json: inout JSONObject, _ path: ArraySlice<String>, to value: JSONValue?
+    ) throws(CredentialError) {
+        guard let key = path.first else { return }
+        guard path.count > 1 else {
+            json[key] = value
+            return
+        }
+        var inner = json[key]?.object ?? JSONObject()
+        try change(&inner, path.dropFirst(), to: value)
+        json[key] = inner.isEmpty ? nil : .object(inner)
+    }
+
+    /// The value as the definition holds it.
+    private static func value(
+        _ text: String, of key: String, in type: String
+    ) throws(CredentialError) -> JSONValue {
+        if flags.contains(key) {
+            guard text == "true" || text == "false" else {
+                throw CredentialError(.usage, "\(key) is true or false")
+            }
+            return .bool(text == "true")
+        }
+        if key == "api_origins", !text.hasPrefix("[") {
+            return JSONValue(text.split { $0 == " " || $0 == "," }.map(String.init))
+        }
+        guard secrets.contains(key) || objects.contains(key) || key == "api_origins" else { return .string(text) }
+        let parsed = try? JSONValue.parse(text)
+        if secrets.contains(key), parsed?.object == nil {
+            // Not even where it stands in the message: others see the arguments of a program, and so does the history.
+            throw CredentialError(
+                .usage, "a secret is not given on the command line",
+                hint: key == "client_secret"
+                    ? "credmgr types set \(type) --client-secret-file -"
+                    : "credmgr types set \(type) --private-key-file -")
+        }
+        guard let parsed else {
+            throw CredentialError(.usage, "\(key) takes JSON, or one of its keys: \(key).NAME=VALUE")
+        }
+        return parsed
+    }
+}

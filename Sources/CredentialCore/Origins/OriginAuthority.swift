@@ -1,0 +1,117 @@
+/// The one authority for where a token goes.
+///
+/// A token of an account goes to a server only if its type's `api_base` or `api_origins` name that origin, or a rule of
+/// `config.json` names host and port. Whatever hands a token out asks here: `request`, and the helpers of other programs.
+package struct OriginAuthority: Sendable {
+    private let rules: [AccountRule]
+
+    /// User names that stand for nobody: programs put them beside a token because a name has to stand there.
+    private static let nobodies: Set<String> = [
+        "oauth2", "__token__", "oauth2accesstoken", "x-access-token", "x-token-auth", "git",
+    ]
+
+    /// Makes an authority.
+    ///
+    /// - Parameter rules: those that fit the folder the command was called in, in their order.
+    package init(rules: [AccountRule]) { self.rules = rules }
+
+    /// What is said of a token and a destination.
+    package enum Ruling: Sendable, Equatable {
+        /// The token may go there.
+        case granted
+        /// It may not, and why.
+        case refused(Refusal)
+    }
+
+    /// Why a token may not go somewhere.
+    package struct Refusal: Sendable, Equatable {
+        /// What happened.
+        package let message: String
+        /// What would change it.
+        package let hint: String?
+
+        /// Makes a refusal.
+        package init(message: String, hint: String? = nil) {
+            self.message = message
+            self.hint = hint
+        }
+    }
+
+    /// Whether the token of `account` may go to `destination`.
+    ///
+    /// - Parameter type: the type it is asked for under.
+    package func ruling(on destination: Destination, type: AccountType, account: Account) -> Ruling {
+        if let refusal = refusalOfTravel(to: destination) { return .refused(refusal) }
+        if isAPI(of: type, destination) { return .granted }
+        let isNamed = rules(for: destination).contains { rule in
+            // A rule without a type means its account's own.
+            if (rule.type ?? account.type) != type.name { return false }
+            guard let name = rule.account else { return true }
+            return AccountSelection.fits(name, account)
+        }
+        return isNamed ? .granted : .refused(refusal(of: type.name, destination))
+    }
+
+    /// Whether no token at all travels to `destination`, and why.
+    package func refusalOfTravel(to destination: Destination) -> Refusal? {
+        destination.isProtected
+            ? nil : Refusal(message: "a token is not sent over plain http to \(destination.host)")
+    }
+
+    /// Whether `destination` is an API of the type: one of `api_base` and `api_origins`.
+    package func isAPI(of type: AccountType, _ destination: Destination) -> Bool {
+        ([type.apiBase] + type.apiOrigins).contains { text in
+            text.flatMap(WebAddress.init).flatMap(Destination.init)?.isSameOrigin(as: destination) == true
+        }
+    }
+
+    /// The rules that name `destination`, in their order.
+    package func rules(for destination: Destination) -> [AccountRule] {
+        rules.filter { $0.place?.match(destination) == .yes }
+    }
+
+    /// What to say of the rules that name the host of `destination` and another port or path.
+    package func nearMisses(of destination: Destination) -> [String] {
+        rules.compactMap { rule in
+            guard let place = rule.place else { return nil }
+            switch place.match(destination) {
+            case .no, .yes: return nil
+            case .otherPort:
+                return "the rule for \(place) in config.json is not for port \(destination.port): "
+                    + #"write "host": "\#(destination.authority)" for that one"#
+            case .otherPath:
+                return
+                    "the rule for \(place) in config.json is not for the path \(ForeignText.shown(destination.path))"
+            }
+        }
+    }
+
+    /// The refusal of a token of type `name`, or of any where no type names the destination.
+    package func refusal(of name: String?, _ destination: Destination) -> Refusal {
+        let line = #""rules": [{"host": "\#(destination.authority)", "type": "\#(name ?? "TYPE")"}]"#
+        return Refusal(
+            message: name.map {
+                "account type \($0) is not for \(destination): api_base, api_origins and rules do not name it"
+            } ?? "no account type names \(destination) in its api_base or api_origins, and no rule does",
+            hint: "if it may have the token, add to config.json: \(line)")
+    }
+
+    /// Whether a user name that a program asks for stands for nobody, so that any account will do.
+    package func isNobody(_ username: String, at destination: Destination) -> Bool {
+        Self.nobodies.contains(username) || rules(for: destination).contains { $0.username == username }
+    }
+
+    /// The user name that a rule gives beside a token of `type`.
+    package func username(beside type: AccountType, at destination: Destination) -> String? {
+        rules(for: destination).first { ($0.type ?? type.name) == type.name && $0.username != nil }?.username
+    }
+
+    /// The places that rules name, each with the user name to go beside the token, in order and each once.
+    package var places: [(place: RulePlace, username: String?)] {
+        var seen: Set<RulePlace> = []
+        return rules.compactMap { rule in
+            guard let place = rule.place, seen.insert(place).inserted else { return nil }
+            return (place, rule.username)
+        }
+    }
+}

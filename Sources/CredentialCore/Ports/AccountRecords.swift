@@ -1,0 +1,112 @@
+/// Keeps the accounts of each keychain group, one record each, and an index of their names.
+///
+/// The index is kept by who keeps the records: a write that changes no name leaves it alone.
+public protocol AccountRecords: Sendable {
+    /// The groups that have accounts, or had some, sorted by name.
+    ///
+    /// - Throws: ``ErrorCode/inputOutput``.
+    func groups() throws(CredentialError) -> [KeychainGroup]
+
+    /// The names of a group's accounts.
+    ///
+    /// - Throws: ``ErrorCode/inputOutput``; ``ErrorCode/unsupported`` for a group that a newer version of this program
+    ///   or an older one has kept.
+    func index(of group: KeychainGroup, _ check: IndexCheck) throws(CredentialError) -> AccountIndex
+
+    /// The record of an account; `nil` where there is none.
+    ///
+    /// - Throws: as ``index(of:_:)``; ``ErrorCode/storeDamaged`` where it is damaged, naming it.
+    func read(_ id: String, in group: KeychainGroup) throws(CredentialError) -> AccountRecord?
+
+    /// Every account of a group that can be read, in the order they were added.
+    ///
+    /// - Parameter damaged: takes the id and the error of a record that cannot be read.
+    /// - Throws: as ``index(of:_:)``.
+    func registry(
+        of group: KeychainGroup, damaged: (String, CredentialError) -> Void
+    ) throws(CredentialError) -> AccountRegistry
+
+    /// Puts a record into the place of the generation that was read; the record's own number is counted up.
+    ///
+    /// - Parameter expected: the generation that it replaces; `nil` for a record that must not be there yet.
+    /// - Throws: as ``read(_:in:)``; then nothing has changed.
+    func write(_ record: AccountRecord, expecting expected: Int64?) throws(CredentialError) -> RecordWriting
+
+    /// Removes the record of the generation that was read.
+    ///
+    /// - Throws: as ``write(_:expecting:)``.
+    func remove(_ id: String, in group: KeychainGroup, expecting expected: Int64) throws(CredentialError)
+        -> RecordWriting
+
+    /// Moves a damaged record out of the way.
+    ///
+    /// - Returns: where it is now.
+    /// - Throws: ``ErrorCode/inputOutput``.
+    func setAside(_ id: String, in group: KeychainGroup) throws(CredentialError) -> String
+
+    /// Moves what an older version of this program has kept of a group out of the way.
+    ///
+    /// - Throws: ``ErrorCode/inputOutput``.
+    func setAsideOlder(_ group: KeychainGroup) throws(CredentialError)
+}
+
+/// How far an index is believed.
+public enum IndexCheck: Sendable {
+    /// As it stands.
+    case none
+    /// Only where it names the accounts that have a record; else it is made again.
+    case ids
+    /// Only where every record says the same; else it is made again.
+    case everything
+}
+
+/// What became of a record that was written.
+public enum RecordWriting: Sendable {
+    /// It is in its place, and stays there.
+    case done
+    /// Another generation is there than was expected; nothing has changed.
+    case overtaken
+    /// It may be in its place, and may not be after a power cut.
+    case unknown(CredentialError)
+}
+
+extension AccountRecords {
+    /// Every account of a group that can be read; what cannot is passed over.
+    ///
+    /// - Throws: as ``index(of:_:)``.
+    public func registry(of group: KeychainGroup) throws(CredentialError) -> AccountRegistry {
+        try registry(of: group) { _, _ in }
+    }
+
+    /// The account with this id.
+    ///
+    /// - Throws: as ``read(_:in:)``.
+    public func account(_ id: String, in group: KeychainGroup) throws(CredentialError) -> Account? {
+        try read(id, in: group)?.account
+    }
+
+    /// Changes the facts of an account: reads, changes, writes, again where it was overtaken.
+    ///
+    /// - Returns: whether there is such an account.
+    /// - Throws: as ``write(_:expecting:)``; what `change` throws.
+    @discardableResult
+    public func update(
+        _ id: String, in group: KeychainGroup, _ change: (inout Account) throws(CredentialError) -> Void
+    ) throws(CredentialError) -> Bool {
+        for _ in 0..<Self.attempts {
+            guard var record = try read(id, in: group) else { return false }
+            let before = record.account
+            try change(&record.account)
+            if record.account == before { return true }
+            switch try write(record, expecting: record.generation) {
+            case .done: return true
+            case .overtaken: continue
+            case .unknown(let error): throw error
+            }
+        }
+        throw CredentialError(
+            .temporary, "others have been changing the record of \(id) all the time", hint: "try again")
+    }
+
+    static var attempts: Int { 16 }
+}

@@ -1,0 +1,31 @@
+/// A program that has ended.
+package struct ProgramResult: Sendable {
+    /// What it printed.
+    package var output: [UInt8]
+    /// Its exit status, or 128 plus the number of the signal that ended it.
+    package var exitStatus: Int32
+
+    /// Makes a result.
+    package init(output: [UInt8], exitStatus: Int32) {
+        self.output = output
+        self.exitStatus = exitStatus
+    }
+}
+
+/// The programs that accounts need: those that print secrets, and this one itself as a refresh worker. Programs get a
+/// cleaned environment and none of our descriptors.
+package protocol ProgramRunner: Sendable {
+    /// Runs a program to its end; its standard error stays ours.
+    ///
+    /// - Throws: ``ErrorCode/inputOutput`` when it cannot be started or takes longer than `seconds`.
+    func run(_ words: [String], seconds: Int) throws(CredentialError) -> ProgramResult
+
+    /// Starts this program again as a refresh worker in a session of its own, gives it `input`, and waits for what
+    /// it answers. The worker holds the lock from then on, and lives on when this process dies.
+    ///
+    /// - Throws: ``ErrorCode/inputOutput`` when it cannot be started; ``ErrorCode/temporary`` when it has not
+    ///   answered after `seconds`.
+    func refreshWorker(
+        _ input: [UInt8], holding lock: any HeldLock, seconds: Int
+    ) throws(CredentialError) -> [UInt8]
+}

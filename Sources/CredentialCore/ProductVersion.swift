@@ -1,0 +1,7 @@
+/// The version of what this package builds: the command, the library, and what they say to each other and to servers.
+public enum ProductVersion {
+    /// Semantic Versioning; `scripts/release` writes it, with the tag of the same name.
+    public static let current = "0.1.0"
+    /// When it was released, as YYYY-MM-DD; written with the version.
+    public static let date = "2026-11-22"
+}

@@ -1,0 +1,90 @@
+/// Reads the secrets of a type's client from where its definition says they are.
+package struct ClientSecretResolver: ClientSecrets {
+    private let stores: any SecretStores
+    private let secrets: SecretReader
+    private let vouch: IdentityVouching?
+
+    /// Has the type of a name vouch, at another authorization server, for its person.
+    package typealias IdentityVouching =
+        @Sendable (_ provider: String, AccountType, IdentityAssertionRequest) throws(CredentialError) -> Secret
+
+    /// Makes a resolver.
+    ///
+    /// - Parameter vouch: has one type vouch for another; `nil` where none can.
+    package init(stores: any SecretStores, secrets: SecretReader, vouch: IdentityVouching? = nil) {
+        self.stores = stores
+        self.secrets = secrets
+        self.vouch = vouch
+    }
+
+    package func clientSecret(of type: AccountType) throws(CredentialError) -> Secret? {
+        try type.clientSecret.flatMap { (source) throws(CredentialError) in
+            try resolve(source, of: type, kind: .clientSecret, key: "client_secret")
+        }
+    }
+
+    package func privateKey(of type: AccountType) throws(CredentialError) -> Secret? {
+        try type.privateKey.flatMap { (source) throws(CredentialError) in
+            try resolve(source, of: type, kind: .privateKey, key: "private_key")
+        }
+    }
+
+    package func identityToken(of type: AccountType) throws(CredentialError) -> Secret? {
+        try type.identityToken.flatMap { (source) throws(CredentialError) in
+            // A platform may let others read what it projects into a container, which is no secret of ours.
+            try resolve(source, of: type, kind: .clientSecret, key: "identity_token", mayBeShared: true)
+        }
+    }
+
+    package func identityAssertion(
+        of type: AccountType, _ request: IdentityAssertionRequest
+    ) throws(CredentialError) -> Secret? {
+        guard let provider = type.identityProvider else { return nil }
+        guard let vouch else {
+            throw CredentialError(
+                .unsupported, "account type \(type.name): nobody here can have '\(provider)' vouch for it",
+                hint: "credmgr token --type \(ShellQuote.word(type.name))")
+        }
+        return try vouch(provider, type, request)
+    }
+
+    private func resolve(
+        _ source: ClientSecretSource, of type: AccountType, kind: SecretItem.Kind, key: String,
+        mayBeShared: Bool = false
+    ) throws(CredentialError) -> Secret? {
+        let outside: SecretSource
+        switch source {
+        case .literal(let secret): return secret.isEmpty ? nil : secret
+        case .store: return try stored(type, kind, key)
+        case .environment(let name): outside = .environment(name)
+        case .file(let path): outside = .file(path)
+        case .command(let words): outside = .command(words)
+        }
+        // A private key has many lines, and so may a secret.
+        return try secrets.read(
+            outside, for: SecretNeed(Self.name(key, type), isText: true, mayBeShared: mayBeShared))
+    }
+
+    private func stored(
+        _ type: AccountType, _ kind: SecretItem.Kind, _ key: String
+    ) throws(CredentialError) -> Secret? {
+        let item = SecretItem(group: type.keychainGroup, owner: type.name, kind: kind)
+        var failure: CredentialError?
+        for store in StoreKind.allCases {
+            do throws(CredentialError) {
+                if let bytes = try stores.store(store).read(item) {
+                    return Secret(String(decoding: bytes, as: UTF8.self))
+                }
+            } catch { failure = failure ?? error }
+        }
+        throw failure
+            ?? CredentialError(
+                .configuration, "\(Self.name(key, type)): the store does not hold it",
+                hint: "credmgr types set \(type.name) "
+                    + (kind == .clientSecret ? "--client-secret-file -" : "--private-key-file -"))
+    }
+
+    private static func name(_ key: String, _ type: AccountType) -> String {
+        "the \(key) of account type \(type.name)"
+    }
+}

@@ -1,0 +1,189 @@
+/// Where a secret is kept outside of the stores.
+package enum SecretSource: Sendable, Hashable {
+    /// In a file that only its owner can read, or behind a descriptor (`/dev/fd/N`, as a shell's `<(…)` names it).
+    case file(String)
+    /// In an environment variable.
+    case environment(String)
+    /// Printed by a command, run without a shell.
+    case command([String])
+    /// In a credential that systemd hands to a service (`LoadCredential=`, `LoadCredentialEncrypted=`; systemd.exec(5)).
+    case systemdCredential(String)
+    /// On standard input.
+    case standardInput
+    /// Typed by a person, after this prompt.
+    case prompt(String)
+}
+
+/// What a secret is read for: it decides how much of the source counts, and what an error says.
+package struct SecretNeed: Sendable {
+    /// What it is and who asks for it: "the client_secret of account type Work", "the password (--password-file)".
+    package var name: String
+    /// Whether it may have several lines, as a private key has; else the first line counts.
+    package var isText: Bool
+    /// Whether others may read its file: what a platform projects into a container is not for us to close.
+    package var mayBeShared: Bool
+    /// How its absence is told: as a fault of the call, of a definition, or of a store that it should open.
+    package var absence: ErrorCode
+    /// What helps when it is not there.
+    package var hint: String?
+
+    /// Names a need.
+    package init(
+        _ name: String, isText: Bool = false, mayBeShared: Bool = false, absence: ErrorCode = .configuration,
+        hint: String? = nil
+    ) {
+        self.name = name
+        self.isText = isText
+        self.mayBeShared = mayBeShared
+        self.absence = absence
+        self.hint = hint
+    }
+}
+
+/// The terminal and standard input, as far as secrets come from there.
+package protocol SecretConsole: Sendable {
+    /// Asks for a line on the terminal; an empty answer is an empty secret.
+    ///
+    /// - Throws: ``ErrorCode/interrupted``, ``ErrorCode/inputOutput``.
+    func ask(_ prompt: String, isSecret: Bool) throws(CredentialError) -> Secret
+
+    /// Reads one line of standard input, of at most 128 KiB, without its newline; `nil` at its end.
+    ///
+    /// - Throws: ``ErrorCode/inputOutput``, ``ErrorCode/usage`` for a longer line.
+    func readInputLine() throws(CredentialError) -> String?
+
+    /// Reads standard input to its end, at most `limit` bytes.
+    ///
+    /// - Throws: ``ErrorCode/inputOutput``, ``ErrorCode/usage`` when there is more.
+    func readInput(limit: Int) throws(CredentialError) -> [UInt8]
+}
+
+/// Reads secrets from where people keep them: the only place that does.
+///
+/// One rule for files: a secret that others can read is none, so that it is refused as a fault of the configuration
+/// (exit 2), whoever names the file. One error: it names the secret and who asked for it.
+package struct SecretReader: Sendable {
+    /// How long a command may take, in seconds.
+    private static let commandSeconds = 10
+    private static let limit = 1 << 20
+
+    private let environment: [String: String]
+    private let files: any TypeFiles
+    private let programs: any ProgramRunner
+    private let console: (any SecretConsole)?
+
+    /// Makes a reader.
+    ///
+    /// - Parameter console: terminal and standard input; `nil` where they are not ours to read.
+    package init(
+        environment: [String: String], files: any TypeFiles, programs: any ProgramRunner,
+        console: (any SecretConsole)? = nil
+    ) {
+        self.environment = environment
+        self.files = files
+        self.programs = programs
+        self.console = console
+    }
+
+    /// The secret; never an empty one.
+    ///
+    /// - Throws: ``ErrorCode/configuration`` for a file that others can read; the need's own code where it is not to be
+    ///   had; ``ErrorCode/interrupted`` and ``ErrorCode/inputOutput`` of the terminal.
+    package func read(_ source: SecretSource, for need: SecretNeed) throws(CredentialError) -> Secret {
+        if case .prompt(let prompt) = source {
+            guard let console else { throw absent(need, "nobody can be asked for it") }
+            return try console.ask(prompt, isSecret: true)
+        }
+        var bytes = try content(of: source, need)
+        // As far as Swift's arrays allow, no second copy of the secret is left behind.
+        defer { for index in bytes.indices { bytes[index] = 0 } }
+        var end = bytes.endIndex
+        if need.isText {
+            // Only what ends a file is not part of the secret.
+            while end > 0, Self.endsLine(bytes[end - 1]) { end -= 1 }
+        } else {
+            end = bytes.firstIndex(where: Self.endsLine) ?? end
+        }
+        guard let text = String(validating: bytes[..<end], as: UTF8.self) else {
+            throw absent(need, "\(Self.shown(source)) is not text in UTF-8")
+        }
+        guard !text.isEmpty else { throw absent(need, "\(Self.shown(source)) is empty") }
+        return Secret(text)
+    }
+
+    private static func endsLine(_ byte: UInt8) -> Bool { byte == UInt8(ascii: "\n") || byte == UInt8(ascii: "\r") }
+
+    private func content(of source: SecretSource, _ need: SecretNeed) throws(CredentialError) -> [UInt8] {
+        switch source {
+        case .file(let path): return try file(path, need)
+        case .environment(let name):
+            guard let value = environment[name] else {
+                throw absent(need, "the variable \(ForeignText.shown(name, limit: 80)) is not set")
+            }
+            return Array(value.utf8)
+        case .command(let words): return try output(of: words, need)
+        case .systemdCredential(let name):
+            guard let folder = environment["CREDENTIALS_DIRECTORY"], folder.hasPrefix("/") else {
+                throw absent(need, "systemd gave this service no credentials")
+            }
+            // The mode is systemd's business: for services of other users the file has an access control list, which
+            // looks like a group that may read.
+            guard let file = try read("\(folder)/\(name)", need) else {
+                throw absent(need, "systemd gave this service no credential \(name)")
+            }
+            return file.bytes
+        case .standardInput:
+            guard let console else { throw absent(need, "standard input is not read here") }
+            guard need.isText else { return Array((try console.readInputLine() ?? "").utf8) }
+            return try console.readInput(limit: Self.limit)
+        case .prompt: return []
+        }
+    }
+
+    private func file(_ path: String, _ need: SecretNeed) throws(CredentialError) -> [UInt8] {
+        guard let file = try read(path, need) else {
+            throw absent(need, "there is no file \(ForeignText.shown(path))")
+        }
+        guard file.isPrivate || need.mayBeShared else {
+            throw CredentialError(
+                .configuration, "\(need.name): others can read the file \(ForeignText.shown(path))",
+                hint: "chmod 600 \(ShellQuote.word(path))")
+        }
+        return file.bytes
+    }
+
+    private func read(_ path: String, _ need: SecretNeed) throws(CredentialError) -> TypeFile? {
+        do throws(CredentialError) { return try files.read(path) } catch {
+            throw CredentialError(
+                need.absence, "\(need.name): \(error.message)", hint: error.hint, details: error.details)
+        }
+    }
+
+    private func output(of words: [String], _ need: SecretNeed) throws(CredentialError) -> [UInt8] {
+        let result: ProgramResult
+        do throws(CredentialError) { result = try programs.run(words, seconds: Self.commandSeconds) } catch {
+            if error.code == .interrupted { throw error }
+            throw CredentialError(need.absence, "\(need.name): \(error.message)", hint: error.hint ?? need.hint)
+        }
+        guard result.exitStatus == 0 else {
+            throw absent(
+                need, "the command \(ForeignText.shown(words.first ?? "")) ended with \(result.exitStatus)")
+        }
+        return result.output
+    }
+
+    private func absent(_ need: SecretNeed, _ reason: String) -> CredentialError {
+        CredentialError(need.absence, "\(need.name): \(reason)", hint: need.hint)
+    }
+
+    private static func shown(_ source: SecretSource) -> String {
+        switch source {
+        case .file(let path): "the file \(ForeignText.shown(path))"
+        case .environment(let name): "the variable \(ForeignText.shown(name, limit: 80))"
+        case .command(let words): "what the command \(ForeignText.shown(words.first ?? "")) prints"
+        case .systemdCredential(let name): "systemd's credential \(name)"
+        case .standardInput: "standard input"
+        case .prompt: "the answer"
+        }
+    }
+}

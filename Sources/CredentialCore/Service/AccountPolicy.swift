@@ -1,0 +1,60 @@
+/// What the command and the library each add to the machine: who may be asked, and who is told.
+package struct AccountPolicy: Sendable {
+    /// Whether the desktop may ask the user to unlock a keyring.
+    package var mayPrompt: Bool
+    /// Asks a person for a passphrase; `nil` where nobody can be asked.
+    package var ask: (@Sendable (_ prompt: String) throws(CredentialError) -> Secret)?
+    /// The passphrase of the encrypted file, where the program has its own; `nil` to look where the user keeps it.
+    package var passphrase: (@Sendable () throws(CredentialError) -> Secret?)?
+    /// How long the desktop's question is waited for, in seconds.
+    package var promptSeconds: Int
+    /// How long to wait for a peer's refresh, in seconds; `nil` for what `config.json` says.
+    package var lockWait: Int?
+    /// How many seconds a request may take at most; `nil` for the usual limits.
+    package var timeout: Int?
+    /// Who does a refresh.
+    package var refreshes: Refreshes
+    /// Called when a store waits for another program's answer and this one has time for something else.
+    package var whileWaiting: @Sendable () -> Void
+    /// Takes what the user should know.
+    package var warn: @Sendable (String) -> Void
+    /// Takes a fact for `--verbose`; never a secret.
+    package var note: @Sendable (String) -> Void
+    /// Tells what takes long.
+    package var waiting: any WaitingDisplay
+
+    /// Has one type's sign-in vouch for another's; `nil` where that cannot be had.
+    package var vouch: ClientSecretResolver.IdentityVouching?
+
+    /// Who does a refresh.
+    package enum Refreshes: Sendable {
+        /// This process.
+        case here
+        /// A process of its own, which lives on when this one is killed.
+        case worker
+    }
+
+    /// Makes a policy under which nobody is asked anything.
+    package init(
+        mayPrompt: Bool = false, ask: (@Sendable (_ prompt: String) throws(CredentialError) -> Secret)? = nil,
+        passphrase: (@Sendable () throws(CredentialError) -> Secret?)? = nil, promptSeconds: Int = 0,
+        lockWait: Int? = nil, timeout: Int? = nil, refreshes: Refreshes = .here,
+        whileWaiting: @escaping @Sendable () -> Void = {}, warn: @escaping @Sendable (String) -> Void = { _ in },
+        note: @escaping @Sendable (String) -> Void = { _ in }, waiting: any WaitingDisplay = NoWaitingDisplay()
+    ) {
+        self.mayPrompt = mayPrompt
+        self.ask = ask
+        self.passphrase = passphrase
+        self.promptSeconds = promptSeconds
+        self.lockWait = lockWait
+        self.timeout = timeout
+        self.refreshes = refreshes
+        self.whileWaiting = whileWaiting
+        self.warn = warn
+        self.note = note
+        self.waiting = waiting
+    }
+
+    /// Whether a passphrase that opened the encrypted file is kept for later calls; the user's word on caches.
+    package internal(set) var keepsKeys = false
+}

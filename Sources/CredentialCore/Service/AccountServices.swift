@@ -1,0 +1,171 @@
+/// What can be done with accounts, made from one machine under one policy: the command and the library have the same.
+package struct AccountServices: Sendable {
+    /// The machine.
+    package let machine: MachinePorts
+    /// Who may be asked, and who is told.
+    package let policy: AccountPolicy
+    /// `config.json`.
+    package let configuration: ProductConfiguration
+    /// The stores.
+    package let stores: any SecretStores
+    /// Token sets in the stores.
+    package let repository: TokenSetRepository
+    /// Access tokens in memory; keeps nothing where the user wants no cache.
+    package let cache: TokenCache
+
+    /// Makes the services.
+    ///
+    /// - Parameter configuration: what the machine's `config.json` says.
+    package init(_ machine: MachinePorts, _ policy: AccountPolicy, _ configuration: ProductConfiguration) {
+        var policy = policy
+        policy.keepsKeys = Self.isCaching(machine, configuration)
+        self.init(machine, policy, configuration, stores: machine.stores(policy))
+    }
+
+    /// Makes the services on stores that are open already.
+    package init(
+        _ machine: MachinePorts, _ policy: AccountPolicy, _ configuration: ProductConfiguration,
+        stores: any SecretStores
+    ) {
+        self.machine = machine
+        self.policy = policy
+        self.configuration = configuration
+        self.stores = stores
+        repository = TokenSetRepository(machine, stores)
+        cache = Self.cache(of: machine, configuration)
+    }
+
+    /// The cache of access tokens; one that keeps nothing where the user wants none.
+    package static func cache(of machine: MachinePorts, _ configuration: ProductConfiguration) -> TokenCache {
+        TokenCache(
+            isCaching(machine, configuration) ? machine.tokenCache : NoTokenCache(), files: machine.fileStates,
+            dataFolder: machine.dataHome)
+    }
+
+    /// Whether access tokens may be kept in memory: `CREDMGR_CACHE`, else `config.json`.
+    package static func isCaching(_ machine: MachinePorts, _ configuration: ProductConfiguration) -> Bool {
+        switch machine.environment["CREDMGR_CACHE"] {
+        case "on": true
+        case "off": false
+        default: configuration.usesCache
+        }
+    }
+
+    /// The machine's, by their names.
+    var records: any AccountRecords { machine.records }
+    var locks: any AccountLocks { machine.locks }
+    var events: any EventLog { machine.events }
+    var clock: any WallClock { machine.clock }
+
+    /// How long to wait for a peer's refresh, in seconds.
+    package var lockWait: Int { policy.lockWait ?? configuration.timeout.map(Int.init) ?? 60 }
+
+    /// The lock of an account, waiting for who has it as long as is usual, and telling so.
+    ///
+    /// - Throws: as ``AccountLocks/lock(_:in:seconds:)``.
+    func lock(_ account: String, in group: KeychainGroup) throws(CredentialError) -> any HeldLock {
+        let who: @Sendable () -> String = { [locks] in
+            guard let holder = locks.holder(of: account, in: group) else { return "the account's lock" }
+            return
+                "process \(holder.processID)\(holder.isStopped ? ", which is stopped and" : ", which") has the account's lock"
+        }
+        return try policy.waiting.during(who) { () throws(CredentialError) in
+            try locks.lock(account, in: group, seconds: lockWait)
+        }
+    }
+
+    /// What adapters may use.
+    package var adapterContext: AdapterContext {
+        AdapterContext(
+            transport: machine.transport, clock: machine.clock, random: machine.random,
+            cryptography: machine.cryptography,
+            clientSecrets: ClientSecretResolver(stores: stores, secrets: machine.secrets, vouch: policy.vouch),
+            metadataCache: machine.metadataCache, timeout: policy.timeout,
+            correlationID: machine.environment["CREDMGR_CORRELATION_ID"].flatMap { $0.isEmpty ? nil : $0 },
+            note: policy.note)
+    }
+
+    /// Refreshes in this process.
+    package var refresh: LocalRefresher { LocalRefresher(accounts: self) }
+
+    /// Gives tokens.
+    package var tokens: TokenService {
+        switch policy.refreshes {
+        case .here: TokenService(accounts: self, refresher: refresh)
+        case .worker:
+            TokenService(
+                accounts: self,
+                refresher: WorkerRefresher(
+                    programs: machine.programs, seconds: lockWait, waiting: policy.waiting, note: policy.note))
+        }
+    }
+
+    /// Keeps what sign-ins give.
+    package var signIn: SignInService { SignInService(accounts: self) }
+
+    /// Makes an account the default.
+    package var choice: DefaultChoice { DefaultChoice(accounts: self) }
+
+    /// Forgets accounts.
+    package var signOut: SignOutService { SignOutService(accounts: self) }
+
+    /// What programs keep of their own beside an account.
+    package var userData: UserDataService { UserDataService(accounts: self) }
+
+    /// Moves sign-ins between the stores.
+    package var migration: StoreMigration { StoreMigration(accounts: self) }
+
+    /// Takes accounts up from the stores.
+    package var rebuild: RegistryRebuild { RegistryRebuild(stores: stores, records: machine.records) }
+
+    /// Tells those who watch that a sign-in ends soon, once for each step (``SignInEnding``).
+    ///
+    /// - Throws: the errors of the records.
+    package func tellEnding(of id: String, in group: KeychainGroup) throws(CredentialError) {
+        let now = clock.now
+        var news: Account?
+        try machine.records.update(id, in: group) { account in
+            news = nil
+            guard SignInEnding(of: account.refreshExpiresAt, now: now) != account.toldEnding else { return }
+            if account.noteEnding(now: now) { news = account }
+        }
+        guard let news, let end = news.refreshExpiresAt else { return }
+        events.append(
+            AccountEvent(
+                kind: .grantExpiring, time: now, group: group, type: news.type, account: id,
+                reason: "the sign-in ends at \(end.rfc3339)"))
+    }
+
+    /// The store of something new: the one wished for, else the Secret Service if it answers, else the encrypted file.
+    ///
+    /// - Throws: the named store's own error when it cannot be used; ``ErrorCode/storeLocked`` when the Secret
+    ///   Service is there but locked: putting the account elsewhere would surprise later.
+    package func storeOfNewAccounts(_ wished: StoreKind?) throws(CredentialError) -> StoreChoice {
+        if let wished {
+            try stores.store(wished).probe()
+            return StoreChoice(kind: wished, reason: nil)
+        }
+        do throws(CredentialError) {
+            try stores.store(.secretService).probe()
+            return StoreChoice(kind: .secretService, reason: nil)
+        } catch {
+            guard error.code == .storeUnavailable || error.code == .internalFault else { throw error }
+            try stores.store(.file).probe()
+            return StoreChoice(kind: .file, reason: error.message)
+        }
+    }
+}
+
+/// Where something new is kept (docs/credential-stores.md).
+package struct StoreChoice: Sendable {
+    /// Where it goes.
+    package let kind: StoreKind
+    /// Why that is not the Secret Service, where nobody asked for another; to be told once something is kept.
+    package let reason: String?
+
+    /// A choice that was made.
+    package init(kind: StoreKind, reason: String?) {
+        self.kind = kind
+        self.reason = reason
+    }
+}

@@ -1,0 +1,59 @@
+package import StrictJSON
+
+/// Whose sign-in is waited for: that of a known account's person, and of nobody else.
+package struct ExpectedPerson: Sendable, Hashable {
+    /// The account's id.
+    package let accountID: String
+    /// The type it was signed in under.
+    package let type: String
+    /// Who the account is at the provider.
+    package let subject: String
+    /// What the account is called, for messages.
+    package let name: String
+
+    /// The person of an account.
+    package init(_ account: Account) {
+        accountID = account.id
+        type = account.type
+        subject = account.subject
+        name = account.shownName
+    }
+
+    /// Reads what ``json`` gave; `nil` where it is not that.
+    package init?(_ json: JSONObject) {
+        guard let accountID = json["account"]?.string, let type = json["type"]?.string,
+            let subject = json["subject"]?.string, let name = json["name"]?.string
+        else { return nil }
+        (self.accountID, self.type, self.subject, self.name) = (accountID, type, subject, name)
+    }
+
+    /// Everything of it, to be kept while a sign-in waits.
+    package var json: JSONObject {
+        JSONObject([
+            "account": .string(accountID), "type": .string(type), "subject": .string(subject),
+            "name": .string(name),
+        ])
+    }
+
+    /// Refuses a sign-in of somebody else.
+    ///
+    /// - Throws: ``ErrorCode/denied``, naming both.
+    func check(_ identity: Identity, of type: AccountType, in group: KeychainGroup) throws(CredentialError) {
+        guard !ConstantTime.equal(identity.subject, subject) else { return }
+        var again = LoginCommandLine(
+            type: type.name, group: group == type.keychainGroup ? nil : group)
+        again.account = accountID
+        again.more = "--prompt login"
+        if self.type == type.name { again.type = nil }
+        throw CredentialError(
+            .denied,
+            "\(ForeignText.shown(identity.shownName)) has signed in, not \(ForeignText.shown(name)) "
+                + "(\(accountID)); nothing was kept",
+            hint: again.description)
+    }
+}
+
+extension Identity {
+    /// What a person is called.
+    package var shownName: String { username ?? displayName ?? subject }
+}

@@ -1,0 +1,106 @@
+/// Refreshes a token in this process.
+///
+/// The store is opened and read before anything is sent: one that does not open then costs no refresh token.
+package struct LocalRefresher: TokenRefresher {
+    /// What it works on.
+    let accounts: AccountServices
+
+    private var operation: RefreshOperation { RefreshOperation(accounts: accounts) }
+
+    package func refresh(
+        _ request: TokenService.Request, holding lock: any HeldLock
+    ) throws(CredentialError) -> TokenService.Answer {
+        // The account may have been signed out since the caller looked it up.
+        guard let record = try accounts.records.read(request.account.id, in: request.group) else {
+            throw request.signInRequired("it was signed out meanwhile")
+        }
+        let account = record.account
+        var request = request
+        request.account = account
+        guard let set = try accounts.repository.read(record, isLocked: true) else { throw request.secretsAreGone }
+        if !request.forceRefresh, let answer = request.fresh(in: set, now: accounts.clock.now) {
+            accounts.cache.keep(answer.token, of: account.id, in: request.group, now: accounts.clock.now)
+            return answer
+        }
+        guard let grant = set.grants[request.key.policy] else {
+            throw request.signInRequired("no sign-in for policy \(request.key.policy)")
+        }
+        guard grant.isRefreshable || subjectToken(in: set, request) != nil else {
+            let failure = request.signInRequired(grant.lostReason ?? "the provider gave no refresh token")
+            if let answer = request.stillValid(in: set, now: accounts.clock.now, because: failure) {
+                return answer
+            }
+            throw failure
+        }
+        guard try belongs(account, to: request.type) else {
+            throw request.signInRequired(
+                "it was signed in at \(ForeignText.shown(account.registration.provider)), and its account type names "
+                    + "another provider or client by now")
+        }
+        guard !accounts.repository.isSpent(grant, of: account.id, in: request.group) else {
+            let failure = request.signInRequired(
+                "its refresh token is used up: the store is older than what this machine has seen")
+            if let answer = request.stillValid(in: set, now: accounts.clock.now, because: failure) { return answer }
+            throw failure
+        }
+        do throws(CredentialError) {
+            return try refresh(set, request)
+        } catch {
+            var error = error
+            // An adapter's hint knows neither the account and its group nor what was asked for.
+            if error.code == .signInRequired || error.hint?.hasPrefix("credmgr login ") == true {
+                error.hint = request.login.description
+            }
+            throw error
+        }
+    }
+
+    /// Whether an account is of the client and the provider that its type names now: no other is shown its refresh token.
+    private func belongs(_ account: Account, to type: AccountType) throws(CredentialError) -> Bool {
+        let provider = try accounts.machine.adapters.adapter(of: type).provider(of: type)
+        return account.registration == Registration(provider: provider, clientID: type.clientID)
+    }
+
+    /// For a token exchange the token to exchange is refreshed first where it has ended.
+    private func refresh(
+        _ set: TokenSet, _ request: TokenService.Request
+    ) throws(CredentialError) -> TokenService.Answer {
+        var job = RefreshJob(
+            group: request.group, type: request.type, key: request.key, scope: request.scope, tokenSet: set)
+        var warnings: [String] = []
+        if let subject = request.subject {
+            job.subjectKey = subject.key
+            if subjectToken(in: set, request) == nil {
+                warnings += try operation.refresh(
+                    RefreshJob(
+                        group: request.group, type: request.type, key: subject.key, scope: subject.scope,
+                        tokenSet: set)
+                ).warnings
+                job.tokenSet = try read(request)
+            }
+        }
+        let outcome = try operation.refresh(job)
+        guard outcome.token.expiresAt > accounts.clock.now else {
+            throw CredentialError(
+                .malformedReply, "the token that the provider gave has ended already",
+                hint: "to see whether the clock is right: credmgr doctor --online")
+        }
+        return TokenService.Answer(
+            token: outcome.token, idToken: outcome.idToken, refreshed: true,
+            warnings: warnings + outcome.warnings + request.shortLife(of: outcome.token, now: accounts.clock.now))
+    }
+
+    private func subjectToken(in set: TokenSet, _ request: TokenService.Request) -> AccessToken? {
+        guard let key = request.subject?.key, let token = set.accessToken(for: key),
+            Freshness().allows(token, now: accounts.clock.now)
+        else { return nil }
+        return token
+    }
+
+    private func read(_ request: TokenService.Request) throws(CredentialError) -> TokenSet {
+        guard let set = try accounts.repository.read(request.account, in: request.group, isLocked: true) else {
+            throw request.secretsAreGone
+        }
+        return set
+    }
+}

@@ -1,0 +1,104 @@
+import StrictJSON
+
+/// Everything outside that accounts need, as one bundle: made by `LocalMachine`, or by a test. Making it opens nothing.
+package struct MachinePorts: Sendable {
+    /// The environment variables.
+    package var environment: [String: String]
+    /// The folder that accounts and locks are kept under.
+    package var dataHome: String
+    /// The folders that type definitions are looked up in, the user's own first.
+    package var typeFolders: [String]
+    /// The file `config.json`.
+    package var configurationFile: String
+
+    /// The clock.
+    package var clock: any WallClock
+    /// Unpredictable bytes.
+    package var random: any RandomSource
+    /// Cryptography.
+    package var cryptography: any Cryptography
+    /// HTTP.
+    package var transport: any HTTPTransport
+    /// The accounts.
+    package var records: any AccountRecords
+    /// Which refresh tokens are used up.
+    package var spent: any SpentTokens
+    /// Locks of accounts.
+    package var locks: any AccountLocks
+    /// The journal of generations in flight.
+    package var journal: any GenerationJournal
+    /// The event log.
+    package var events: any EventLog
+    /// The cache of access tokens.
+    package var tokenCache: any AccessTokenCache
+    /// The state of files, which says how long what is cached holds.
+    package var fileStates: any FileStates
+    /// What providers publish, kept from one call to the next.
+    package var metadataCache: any MetadataCache
+    /// The stores, opened as a policy says.
+    package var stores: @Sendable (AccountPolicy) -> any SecretStores
+    /// The files of type definitions, `config.json`, and secrets in files.
+    package var typeFiles: any TypeFiles
+    /// Reads the settings of iOS apps as definitions.
+    package var readSettings: AccountTypeCatalog.SettingsReader
+    /// The adapters.
+    package var adapters: AdapterRegistry
+    /// Other programs.
+    package var programs: any ProgramRunner
+
+    /// Makes the bundle.
+    package init(
+        environment: [String: String], dataHome: String, typeFolders: [String], configurationFile: String,
+        clock: any WallClock, random: any RandomSource, cryptography: any Cryptography,
+        transport: any HTTPTransport, records: any AccountRecords, spent: any SpentTokens, locks: any AccountLocks,
+        journal: any GenerationJournal, events: any EventLog, tokenCache: any AccessTokenCache,
+        fileStates: any FileStates,
+        metadataCache: any MetadataCache, stores: @escaping @Sendable (AccountPolicy) -> any SecretStores,
+        typeFiles: any TypeFiles, readSettings: @escaping AccountTypeCatalog.SettingsReader,
+        adapters: AdapterRegistry, programs: any ProgramRunner
+    ) {
+        self.environment = environment
+        self.dataHome = dataHome
+        self.typeFolders = typeFolders
+        self.configurationFile = configurationFile
+        self.clock = clock
+        self.random = random
+        self.cryptography = cryptography
+        self.transport = transport
+        self.records = records
+        self.spent = spent
+        self.locks = locks
+        self.journal = journal
+        self.events = events
+        self.tokenCache = tokenCache
+        self.fileStates = fileStates
+        self.metadataCache = metadataCache
+        self.stores = stores
+        self.typeFiles = typeFiles
+        self.readSettings = readSettings
+        self.adapters = adapters
+        self.programs = programs
+    }
+
+    /// The definitions of account types.
+    package var catalog: AccountTypeCatalog {
+        AccountTypeCatalog(folders: typeFolders, files: typeFiles, readSettings: readSettings)
+    }
+
+    /// Reads secrets from where people keep them.
+    package var secrets: SecretReader {
+        SecretReader(environment: environment, files: typeFiles, programs: programs)
+    }
+
+    /// Where the user keeps the passphrase of the encrypted file.
+    package var passphrase: PassphraseSource {
+        PassphraseSource(environment: environment, files: typeFiles, programs: programs)
+    }
+
+    /// What `config.json` says; nothing where there is none.
+    ///
+    /// - Throws: ``ErrorCode/configuration``, naming the key; ``ErrorCode/inputOutput``.
+    package func configuration() throws(CredentialError) -> ProductConfiguration {
+        try ProductConfiguration(at: configurationFile, in: typeFiles)
+    }
+}

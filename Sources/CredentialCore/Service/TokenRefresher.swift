@@ -1,0 +1,55 @@
+/// Refreshes tokens under the account's lock.
+///
+/// ``LocalRefresher`` does it in this process; the command line hands it to a process of its own, so that the
+/// reply is persisted even if the caller is killed meanwhile.
+package protocol TokenRefresher: Sendable {
+    /// Reads the store, and unless it holds a fresh token by now, refreshes and persists.
+    ///
+    /// - Parameter lock: the account's lock.
+    /// - Throws: ``ErrorCode/signInRequired`` when the grant is gone (the account is marked so); ``ErrorCode/temporary``
+    ///   when nothing has changed; the errors of the store.
+    func refresh(
+        _ request: TokenService.Request, holding lock: any HeldLock
+    ) throws(CredentialError) -> TokenService.Answer
+}
+
+/// Hands a refresh to a process of its own, so that the reply is persisted even when the caller is killed, its
+/// terminal closes or its script's time is up.
+package struct WorkerRefresher: TokenRefresher {
+    private let programs: any ProgramRunner
+    private let seconds: Int
+    private let waiting: any WaitingDisplay
+    private let note: @Sendable (String) -> Void
+
+    /// Makes a refresher that waits at most `seconds` for the worker; the worker is not ended by that.
+    ///
+    /// - Parameters:
+    ///   - waiting: tells that the provider takes long.
+    ///   - note: takes what the worker has noted for `--verbose`.
+    package init(
+        programs: any ProgramRunner, seconds: Int, waiting: any WaitingDisplay = NoWaitingDisplay(),
+        note: @escaping @Sendable (String) -> Void = { _ in }
+    ) {
+        self.programs = programs
+        self.seconds = seconds
+        self.waiting = waiting
+        self.note = note
+    }
+
+    package func refresh(
+        _ request: TokenService.Request, holding lock: any HeldLock
+    ) throws(CredentialError) -> TokenService.Answer {
+        let answer = try waiting.during({ Self.place(of: request.type) }) { () throws(CredentialError) in
+            try programs.refreshWorker(RefreshWire.encode(request), holding: lock, seconds: seconds)
+        }
+        for line in RefreshWire.notes(in: answer) { note(line) }
+        return try RefreshWire.decodeAnswer(answer)
+    }
+
+    /// Who answers a refresh, for people.
+    private static func place(of type: AccountType) -> String {
+        let address = type.endpoints[.token] ?? type.issuer ?? type.authority
+        return ForeignText.shown(
+            address.flatMap { WebAddress($0)?.host } ?? "the provider of account type \(type.name)", limit: 100)
+    }
+}

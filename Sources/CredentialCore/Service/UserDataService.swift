@@ -1,0 +1,49 @@
+package import StrictJSON
+
+/// What programs keep of their own beside an account: in its token set, so that it moves, is exported and is forgotten
+/// with the account, and is as secret as its tokens.
+package struct UserDataService: Sendable {
+    /// The most that an account may carry, in bytes of JSON.
+    package static let limit = 64 << 10
+
+    /// What it works on.
+    let accounts: AccountServices
+
+    /// What is kept; nothing for an account without any.
+    ///
+    /// - Throws: the errors of the store.
+    package func read(of account: Account, in group: KeychainGroup) throws(CredentialError) -> JSONObject {
+        try accounts.repository.read(account, in: group, isLocked: false)?.userData ?? JSONObject()
+    }
+
+    /// Replaces what is kept, and tells every process of the group.
+    ///
+    /// - Throws: ``ErrorCode/usage`` for more than ``limit``; ``ErrorCode/noSuchAccount``; the errors of the store.
+    package func write(
+        _ data: JSONObject, of account: Account, in group: KeychainGroup
+    ) throws(CredentialError) {
+        let size = JSONValue.object(data).bytes().count
+        guard size <= Self.limit else {
+            throw CredentialError(.usage, "the user data is \(size) bytes long; \(Self.limit) is the limit")
+        }
+        let lock = try accounts.locks.lock(account.id, in: group, seconds: accounts.lockWait)
+        defer { lock.release() }
+        guard try accounts.records.read(account.id, in: group) != nil,
+            var set = try accounts.repository.read(account, in: group, isLocked: true)
+        else { throw CredentialError(.noSuchAccount, "account \(account.id) has been forgotten") }
+        set.userData = data
+        switch try accounts.repository.save(&set, in: group) {
+        case .stored, .unlisted: break
+        case .journaled(let failure):
+            accounts.policy.warn(
+                "the \(account.store.shownName) did not take the user data yet: \(failure.message)")
+        case .overtaken:
+            throw CredentialError(
+                .temporary, "another process has changed \(account.id) meanwhile", hint: "try again")
+        }
+        accounts.events.append(
+            AccountEvent(
+                kind: .accountUpdated, time: accounts.clock.now, group: group, type: account.type,
+                account: account.id))
+    }
+}

@@ -1,0 +1,159 @@
+public import CredentialCore
+import OAuth
+public import StrictJSON
+
+extension AccountStore {
+    /// The accounts that a type sees.
+    ///
+    /// - Throws: as ``type(named:)``; ``CredentialCore/ErrorCode/inputOutput``.
+    public func accounts(ofType name: String) throws(CredentialError) -> [Account] {
+        let type = try type(named: name)
+        return try parts.machine.records.registry(of: group(of: type)).accounts(of: try registration(of: type))
+    }
+
+    /// All accounts of the group, or of all groups.
+    ///
+    /// - Throws: ``CredentialCore/ErrorCode/inputOutput``.
+    public func accounts() throws(CredentialError) -> [Account] {
+        let groups = if let group = options.group { [group] } else { try parts.machine.records.groups() }
+        var accounts: [Account] = []
+        for group in groups { accounts += try parts.machine.records.registry(of: group).accounts }
+        return accounts
+    }
+
+    /// The account with an id that a type sees.
+    ///
+    /// - Throws: ``CredentialCore/ErrorCode/noSuchAccount``.
+    public func account(withID id: String, ofType name: String) throws(CredentialError) -> Account {
+        guard let account = try accounts(ofType: name).first(where: { $0.id == id }) else {
+            throw CredentialError(.noSuchAccount, "no account '\(ForeignText.shown(id))' of account type \(name)")
+        }
+        return account
+    }
+
+    // MARK: The default
+
+    /// The account that is meant where none is named: the type's default, else its only one; `nil` where nobody has said
+    /// which of several.
+    ///
+    /// - Throws: as ``accounts(ofType:)``.
+    public func defaultAccount(ofType name: String) throws(CredentialError) -> Account? {
+        let type = try type(named: name)
+        let group = group(of: type)
+        let index = try parts.machine.records.index(of: group, .ids)
+        guard let entry = index.defaultEntry(of: try registration(of: type)) else { return nil }
+        return try parts.machine.records.account(entry.id, in: group)
+    }
+
+    /// Makes an account the default of its registration: of every type that sees it.
+    ///
+    /// - Throws: ``CredentialCore/ErrorCode/noSuchAccount``, ``CredentialCore/ErrorCode/inputOutput``.
+    public func setDefault(_ account: Account, ofType name: String? = nil) throws(CredentialError) {
+        let group = try group(of: account, under: try? type(name, of: account))
+        try parts.accounts.choice.choose(account, in: group)
+        tell(account, name, group)
+    }
+
+    /// Gives an account a name of the user's own; an empty one removes it.
+    ///
+    /// - Throws: ``CredentialCore/ErrorCode/noSuchAccount``, ``CredentialCore/ErrorCode/inputOutput``.
+    public func setLabel(
+        _ label: String, of account: Account, ofType name: String? = nil
+    ) throws(CredentialError) {
+        let group = try group(of: account, under: try? type(name, of: account))
+        guard try parts.machine.records.update(account.id, in: group, { $0.label = label.isEmpty ? nil : label })
+        else { throw CredentialError(.noSuchAccount, "account \(account.id) has been forgotten") }
+        tell(account, name, group)
+    }
+
+    private func tell(_ account: Account, _ name: String?, _ group: KeychainGroup) {
+        parts.machine.events.append(
+            AccountEvent(
+                kind: .accountUpdated, time: parts.machine.clock.now, group: group, type: name ?? account.type,
+                account: account.id))
+    }
+
+    // MARK: What is kept with an account
+
+    /// The claims of the newest id token of an account, as they were validated when it was stored.
+    ///
+    /// - Parameter policy: by alias or name, where the provider has policies; `nil` for the type's own.
+    /// - Throws: ``CredentialCore/ErrorCode/signInRequired`` where the policy has no sign-in;
+    ///   ``CredentialCore/ErrorCode/unsupported`` where the provider issued no id token; the errors of the store.
+    public func claims(
+        of account: Account, ofType name: String? = nil, policy: String? = nil
+    ) throws(CredentialError) -> JSONObject {
+        try forPrograms { () throws(CredentialError) in
+            guard let idToken = try grant(of: account, ofType: name, policy: policy).idToken else {
+                throw CredentialError(
+                    .unsupported, "account \(account.id) has no id token", hint: "the type's scope needs 'openid'")
+            }
+            return try CompactToken(idToken.reveal()).claims
+        }
+    }
+
+    /// The fields of the provider's token replies that no standard knows: the address of an instance, the id of a team.
+    ///
+    /// - Throws: as ``claims(of:ofType:policy:)``.
+    public func replyFields(
+        of account: Account, ofType name: String? = nil, policy: String? = nil
+    ) throws(CredentialError) -> JSONObject {
+        try forPrograms { () throws(CredentialError) in
+            GrantState.fields(in: try grant(of: account, ofType: name, policy: policy).adapterState)
+        }
+    }
+
+    private func grant(
+        of account: Account, ofType name: String?, policy: String?
+    ) throws(CredentialError) -> Grant {
+        let type = try type(name, of: account)
+        let policy = try parts.machine.adapters.adapter(of: type).policy(policy, of: type)
+        let group = try group(of: account, under: type)
+        guard
+            let grant = try parts.accounts.repository.read(account, in: group, isLocked: false)?.grants[policy]
+        else {
+            throw CredentialError(
+                .signInRequired,
+                "account \(account.id) has no sign-in\(policy.isEmpty ? "" : " for policy \(policy)")",
+                hint: LoginCommandLine(for: account, in: group, as: type, policy: policy).description)
+        }
+        return grant
+    }
+
+    /// What programs keep of their own beside an account: NXOAuth2's `userData`. Nothing where none is, or where it cannot
+    /// be read; then the options' `warn` is told why.
+    public func userData(of account: Account) -> JSONObject {
+        do throws(CredentialError) {
+            let group = try group(of: account, under: try? type(named: account.type))
+            return try parts.accounts.userData.read(of: account, in: group)
+        } catch {
+            options.warn("the user data of \(account.id) cannot be read: \(error.message)")
+            return JSONObject()
+        }
+    }
+
+    /// Keeps any JSON beside an account, 64 KiB at most, as secret as its tokens; in place of what was there.
+    ///
+    /// - Throws: ``CredentialCore/ErrorCode/usage`` for too much; ``CredentialCore/ErrorCode/noSuchAccount``; the errors of
+    ///   the store.
+    public func setUserData(_ data: JSONObject, of account: Account) throws(CredentialError) {
+        let group = try group(of: account, under: try? type(named: account.type))
+        try parts.accounts.userData.write(data, of: account, in: group)
+    }
+
+    /// Keeps JSON beside an account.
+    ///
+    /// - Throws: as ``setUserData(_:of:)-(JSONObject,_)``.
+    public func setUserData(_ data: [String: JSONValue], of account: Account) throws(CredentialError) {
+        var object = JSONObject()
+        for (name, value) in data.sorted(by: { $0.key < $1.key }) { object[name] = value }
+        try setUserData(object, of: account)
+    }
+
+    /// Keeps texts beside an account.
+    ///
+    /// - Throws: as ``setUserData(_:of:)-(JSONObject,_)``.
+    public func setUserData(_ data: [String: String], of account: Account) throws(CredentialError) {
+        try setUserData(data.mapValues(JSONValue.string), of: account)
+    }
+}

@@ -1,0 +1,62 @@
+import CredentialCore
+import OAuth
+
+extension AccountStore {
+    /// What a sign-in of this library is asked to be.
+    struct Wish: Sendable {
+        var type: String
+        var account: Account?
+        var policy: String?
+        var scope: [String] = []
+        var parameters: [String: String] = [:]
+        var loginHint: String?
+        var prompt = Prompt.auto
+        var redirectURI: String?
+        var flow: SignInFlow?
+        var username: String?
+        var password: Secret?
+    }
+
+    /// Everything that can be wrong before a person is asked for anything.
+    func plan(_ wish: Wish, _ accounts: AccountServices) throws(CredentialError) -> SignInPlan {
+        var type = try type(named: wish.type)
+        try ReservedNames.check(signIn: wish.parameters)
+        type.authorizeParameters.merge(wish.parameters) { $1 }
+        let adapter = try parts.machine.adapters.adapter(of: type)
+        try adapter.check(type)
+        let group = group(of: type)
+        let policy = try adapter.policy(wish.policy, of: type)
+        let scope =
+            wish.scope.isEmpty
+            ? SignInPlan.scope(of: wish.account, in: group, type, policy, services: accounts) : wish.scope
+        var request = SignInRequest(
+            type: type, flow: wish.flow ?? type.signInFlow, policy: policy, scope: scope,
+            redirectURI: wish.redirectURI ?? type.redirectURI ?? adapter.defaultRedirectURI)
+        request.resource = type.resource
+        request.audience = type.audience
+        request.prompt = wish.prompt.parameter
+        request.username = wish.username
+        request.password = wish.password
+        request.loginHint = wish.loginHint ?? wish.account?.username
+        if request.loginHint == nil, wish.account == nil {
+            request.loginHint = try SignInPlan.knownUser(
+                for: request, adapter, among: try parts.machine.records.index(of: group, .none))
+        }
+        let store = try parts.storeOfNewAccounts(accounts)
+        // One that stays locked is found out before a person signs in for nothing.
+        _ = try accounts.stores.store(store.kind).read(
+            SecretItem(group: group, owner: type.name, kind: .clientSecret))
+        return SignInPlan(
+            adapter: adapter, request: request, group: group, store: store,
+            person: wish.account.map(ExpectedPerson.init), parameters: wish.parameters, forceNew: false)
+    }
+
+    /// Keeps what a sign-in gave, and tells what the user should know.
+    func keep(
+        _ result: SignInResult, _ plan: SignInPlan, _ accounts: AccountServices
+    ) throws(CredentialError) -> SignInService.Outcome {
+        let outcome = try plan.keep(result, by: accounts)
+        for warning in outcome.warnings { options.warn(warning) }
+        return outcome
+    }
+}

@@ -1,0 +1,389 @@
+public import CredentialCore
+import OAuth
+import Platform
+import StrictJSON
+import Synchronization
+
+extension AccountStore {
+    /// Signs a person in, all of it: opens the page, listens for the redirect on the loopback, obtains the tokens and keeps
+    /// the account; in the browser it is shown what became of it.
+    ///
+    /// Where the type's redirect URI is none that can be listened at, as a scheme of the program's own, the program hands
+    /// the redirect to ``handleRedirect(_:)``, and this call goes on.
+    ///
+    /// - Parameters:
+    ///   - name: the account type.
+    ///   - account: only its person may come back; nothing is kept of anybody else.
+    ///   - policy: by alias or name, where the provider has policies; `nil` for the type's own.
+    ///   - scope: in place of the type's own; none for those.
+    ///   - parameters: extra parameters of the authorization request, for this sign-in only.
+    ///   - prompt: what the provider asks.
+    ///   - loginHint: whom the provider should offer first; the account's user name for `nil`.
+    ///   - interaction: opens the page; `nil` for the opener of the options, else the user's browser. Where it throws, the
+    ///     sign-in ends with that error.
+    /// - Throws: ``CredentialCore/ErrorCode/denied`` where somebody else has signed in than was expected;
+    ///   ``CredentialCore/ErrorCode/cancelled`` as the person chose, or where the task was cancelled;
+    ///   ``CredentialCore/ErrorCode/validationFailed`` for an answer that does not hold up;
+    ///   ``CredentialCore/ErrorCode/temporary`` when nobody came back in time, or the provider is in trouble; the errors of
+    ///   the store.
+    public func signIn(
+        toType name: String, as account: Account? = nil, policy: String? = nil, scope: [String] = [],
+        parameters: [String: String] = [:], prompt: Prompt = .auto, loginHint: String? = nil,
+        interaction: URLOpener? = nil
+    ) async throws(CredentialError) -> Account {
+        let wish = Wish(
+            type: name, account: account, policy: policy, scope: scope, parameters: parameters,
+            loginHint: loginHint, prompt: prompt)
+        return try await signIn(wish, opening: interaction ?? options.openURL, showing: nil)
+    }
+
+    /// Signs in on another device (RFC 8628): the program shows a code and where to enter it.
+    ///
+    /// - Parameter show: shows the code; called once for each code.
+    /// - Throws: as ``signIn(toType:as:policy:scope:parameters:prompt:loginHint:interaction:)``;
+    ///   ``CredentialCore/ErrorCode/unsupported`` where the provider has no such flow.
+    public func requestDeviceAccess(
+        toType name: String, as account: Account? = nil, scope: [String] = [],
+        showing show: @escaping @Sendable (DeviceCode) async throws -> Void
+    ) async throws(CredentialError) -> Account {
+        try await signIn(
+            Wish(type: name, account: account, scope: scope, flow: .device), opening: nil, showing: show)
+    }
+
+    /// Signs in by username and password (RFC 6749 §4.3), where type and provider allow it.
+    ///
+    /// - Throws: ``CredentialCore/ErrorCode/unsupported``, ``CredentialCore/ErrorCode/denied``, the errors of the
+    ///   store.
+    public func requestAccess(
+        toType name: String, username: String, password: Secret, policy: String? = nil
+    ) async throws(CredentialError) -> Account {
+        try await signIn(
+            Wish(type: name, policy: policy, flow: .password, username: username, password: password), opening: nil,
+            showing: nil)
+    }
+
+    /// Signs in by an assertion of the type's private key, identity token or identity provider (RFC 7523).
+    ///
+    /// - Parameter username: whom the assertion is for; `nil` for the client itself.
+    /// - Throws: as ``requestAccess(toType:username:password:policy:)``.
+    public func requestAssertionAccess(
+        toType name: String, for username: String? = nil
+    ) async throws(CredentialError) -> Account {
+        try await signIn(Wish(type: name, flow: .jwtBearer, username: username), opening: nil, showing: nil)
+    }
+
+    /// Signs the program itself in by client credentials (RFC 6749 §4.4).
+    ///
+    /// - Throws: as ``requestAccess(toType:username:password:policy:)``.
+    public func requestClientCredentialsAccess(toType name: String) async throws(CredentialError) -> Account {
+        try await signIn(Wish(type: name, flow: .clientCredentials), opening: nil, showing: nil)
+    }
+
+    // MARK: The course of a sign-in
+
+    /// Where a sign-in stands between two interactions.
+    private enum Stage: Sendable {
+        case interaction(Interaction, pending: JSONObject)
+        case signedIn(Account)
+    }
+
+    func signIn(
+        _ wish: Wish, opening open: URLOpener?,
+        showing show: (@Sendable (DeviceCode) async throws -> Void)?
+    ) async throws(CredentialError) -> Account {
+        let accounts = parts.accounts
+        let (plan, place) = try await blocking {
+            [self] () throws(CredentialError) -> (SignInPlan, WebAddress?) in
+            let plan = try self.plan(wish, accounts)
+            guard plan.request.flow == .code else { return (plan, nil) }
+            return (plan, ListeningPlace.address(for: plan, maySubstitute: true, in: accounts.adapterContext))
+        }
+        if plan.request.flow == .code, place == nil {
+            return try await signInWithoutListening(plan, accounts, opening: open)
+        }
+        let desk = SignInDesk()
+        do throws(CredentialError) {
+            return try await run(plan, at: place, accounts, desk, opening: open, showing: show)
+        } catch {
+            desk.close()
+            throw error
+        }
+    }
+
+    private func run(
+        _ plan: SignInPlan, at place: WebAddress?, _ accounts: AccountServices, _ desk: SignInDesk,
+        opening open: URLOpener?, showing show: (@Sendable (DeviceCode) async throws -> Void)?
+    ) async throws(CredentialError) -> Account {
+        var (plan, stage) = try await blocking { [self] () throws(CredentialError) -> (SignInPlan, Stage) in
+            var plan = plan
+            if let place {
+                let receiver = try listen(at: place)
+                desk.receiver = receiver
+                plan.request.redirectURI = receiver.redirectURI
+            }
+            return (
+                plan,
+                try advance(plan, accounts, desk) { [plan] () throws(CredentialError) in
+                    try plan.adapter.begin(plan.request, in: accounts.adapterContext)
+                }
+            )
+        }
+        var shownCode: String?
+        while case .interaction(let interaction, let pending) = stage {
+            let reply: InteractionReply
+            do throws(CredentialError) {
+                switch interaction {
+                case .openURL(let address, let state):
+                    reply = .redirect(try await redirect(from: address, state, plan, desk, opening: open))
+                case .showCode(let code, let address, let complete, let interval, let expires):
+                    if code != shownCode {
+                        shownCode = code
+                        try await present(
+                            DeviceCode(
+                                userCode: code, verificationURI: address.description,
+                                completeURI: complete?.description, expiresAt: expires), by: show)
+                    }
+                    guard parts.machine.clock.now < expires else {
+                        throw CredentialError(.temporary, "the code was not entered in time")
+                    }
+                    try await pause(seconds: interval)
+                    reply = .poll
+                case .ask(let prompt, let isSecret):
+                    reply = .text(try await answer(to: prompt, isSecret: isSecret))
+                }
+            } catch {
+                let error = error.forPrograms
+                if error != .taskCancelled { plan.tell(error, on: parts.machine) }
+                throw error
+            }
+            stage = try await blocking { [self, plan] () throws(CredentialError) in
+                try advance(plan, accounts, desk) { () throws(CredentialError) in
+                    try plan.adapter.resume(
+                        plan.request, pending: pending, with: reply, in: accounts.adapterContext)
+                }
+            }
+        }
+        guard case .signedIn(let account) = stage else {
+            throw CredentialError(.internalFault, "a sign-in that ended without an account")
+        }
+        return account
+    }
+
+    /// Takes one step at the provider; when it is the last, keeps the account. Once it has begun it is done, whatever
+    /// becomes of the task.
+    private func advance(
+        _ plan: SignInPlan, _ accounts: AccountServices, _ desk: SignInDesk,
+        _ step: () throws(CredentialError) -> SignInStep
+    ) throws(CredentialError) -> Stage {
+        do throws(CredentialError) {
+            switch try step() {
+            case .interaction(let interaction, let pending): return .interaction(interaction, pending: pending)
+            case .done(let result):
+                let outcome = try keep(result, plan, accounts)
+                desk.show(title: plan.title(of: outcome))
+                desk.close()
+                return .signedIn(outcome.account)
+            }
+        } catch {
+            // What is wrong with the call or the type is no failed sign-in.
+            if error.code.exitStatus != 2 || desk.hasAsked { plan.tell(error, on: parts.machine) }
+            desk.show(title: plan.failureTitle, text: ForeignText.shown(error.message, limit: 500))
+            throw error
+        }
+    }
+
+    // MARK: Interactions
+
+    private func listen(at place: WebAddress) throws(CredentialError) -> any RedirectReceiver {
+        let warn = options.warn, file = parts.machine.configurationFile
+        return try parts.redirects.listen(at: place, for: parts.configuration.redirectPeers) { owner in
+            let word = owner.map { "uid:\($0)" } ?? "any"
+            warn(
+                "an answer to a sign-in came from a program of another user, and was not taken; \"redirect_peers\": "
+                    + "\"\(word)\" in \(file) lets it in")
+        }
+    }
+
+    /// Opens a page and waits for the redirect that ends it.
+    private func redirect(
+        from address: WebAddress, _ state: String, _ plan: SignInPlan, _ desk: SignInDesk,
+        opening open: URLOpener?
+    ) async throws(CredentialError) -> String {
+        guard let receiver = desk.receiver else {
+            throw CredentialError(.unsupported, "the sign-in goes on at a page that nothing listens for")
+        }
+        if desk.hasAsked { desk.show(title: "credmgr: the sign-in has a further page", text: "It opens now.") }
+        desk.hasAsked = true
+        let redirect = Promise<String>()
+        let opener = self.opener(open, address, desk) { redirect.settle(.failure($0)) }
+        let seconds = options.patience
+        let formOrigin = plan.request.type.responseMode == .formPost ? address.origin : nil
+        try DeadlineThread.start {
+            do throws(CredentialError) {
+                redirect.settle(
+                    .success(
+                        try receiver.wait(seconds: seconds, formOrigin: formOrigin) {
+                            RedirectState.isPresent(state, in: $0)
+                        }))
+            } catch {
+                redirect.settle(.failure(error))
+            }
+        }
+        defer { opener.cancel() }
+        return try await redirect.value()
+    }
+
+    /// Has a page opened while the redirect is waited for already: an opener may return when its window is closed.
+    private func opener(
+        _ open: URLOpener?, _ address: WebAddress, _ desk: SignInDesk,
+        failed: @escaping @Sendable (CredentialError) -> Void
+    ) -> Task<Void, Never> {
+        Task {
+            do {
+                if let open {
+                    try await open(address.description)
+                } else {
+                    try await blocking { [browser = parts.browser] () throws(CredentialError) in
+                        desk.page = try browser.open(address)
+                    }
+                }
+            } catch {
+                failed(CredentialError(opening: error))
+            }
+        }
+    }
+
+    /// A sign-in whose redirect ``handleRedirect(_:)`` brings.
+    private func signInWithoutListening(
+        _ plan: SignInPlan, _ accounts: AccountServices, opening open: URLOpener?
+    ) async throws(CredentialError) -> Account {
+        var next = try await blocking { [self] () throws(CredentialError) in try prepare(plan, accounts) }
+        let desk = SignInDesk()
+        defer { desk.close() }
+        while true {
+            let progress = Promise<SignInProgress>()
+            let state = next.state
+            waiting.withLock { $0[state] = progress }
+            defer { waiting.withLock { $0[state] = nil } }
+            guard let address = WebAddress(next.url) else {
+                throw CredentialError(.internalFault, "a page without a URL")
+            }
+            let opener = self.opener(open, address, desk) { progress.settle(.failure($0)) }
+            let timer = Task {
+                do { try await Task.sleep(for: .seconds(PendingSignIn.lifetime)) } catch { return }
+                progress.settle(.failure(CredentialError(.temporary, "nobody came back from the sign-in in time")))
+            }
+            defer {
+                opener.cancel()
+                timer.cancel()
+            }
+            switch try await progress.value() {
+            case .signedIn(let account): return account
+            case .continues(let further): next = further
+            }
+        }
+    }
+
+    private func present(
+        _ code: DeviceCode, by show: (@Sendable (DeviceCode) async throws -> Void)?
+    ) async throws(CredentialError) {
+        guard let show else {
+            throw CredentialError(
+                .unsupported, "this sign-in shows a code", hint: "requestDeviceAccess(toType:as:scope:showing:)")
+        }
+        try await interacting { try await show(code) }
+    }
+
+    private func answer(to prompt: String, isSecret: Bool) async throws(CredentialError) -> Secret {
+        guard let ask = options.ask else {
+            throw CredentialError(
+                .unsupported, "the sign-in asks: \(ForeignText.shown(prompt))",
+                hint: "set ask of the store's options")
+        }
+        return try await interacting { try await ask(ForeignText.shown(prompt), isSecret) }
+    }
+
+    /// Waits for what the program does with a person; the task's cancellation does not wait for that.
+    private func interacting<Value: Sendable>(
+        _ body: @escaping @Sendable () async throws -> Value
+    ) async throws(CredentialError) -> Value {
+        let promise = Promise<Value>()
+        let task = Task {
+            do { promise.settle(.success(try await body())) } catch {
+                promise.settle(.failure(CredentialError(opening: error)))
+            }
+        }
+        defer { task.cancel() }
+        return try await promise.value()
+    }
+
+    private func pause(seconds: Int) async throws(CredentialError) {
+        do { try await Task.sleep(for: .seconds(seconds)) } catch { throw .taskCancelled }
+    }
+}
+
+/// A code to be entered on another device.
+public struct DeviceCode: Sendable, Hashable {
+    /// The code.
+    public let userCode: String
+    /// Where to enter it.
+    public let verificationURI: String
+    /// The same with the code in it, where the provider has that.
+    public let completeURI: String?
+    /// When it ends.
+    public let expiresAt: Instant
+}
+
+extension CredentialError {
+    /// What the program's own part of a sign-in ended with.
+    fileprivate init(opening error: any Error) {
+        if let error = error as? CredentialError {
+            self = error
+        } else if error is CancellationError {
+            self.init(.cancelled, "the sign-in was called off")
+        } else {
+            self.init(.internalFault, "the page could not be shown: \(ForeignText.shown("\(error)"))")
+        }
+    }
+}
+
+/// What a sign-in holds on to while it lasts: the listener, and the page that leads the browser there.
+final class SignInDesk: Sendable {
+    private struct State {
+        var receiver: (any RedirectReceiver)?
+        var page: (any PrivateFile)?
+        var hasAsked = false
+    }
+    private let state = Mutex(State())
+
+    var receiver: (any RedirectReceiver)? {
+        get { state.withLock { $0.receiver } }
+        set { state.withLock { $0.receiver = newValue } }
+    }
+    var page: (any PrivateFile)? {
+        get { state.withLock { $0.page } }
+        set { state.withLock { $0.page = newValue } }
+    }
+    var hasAsked: Bool {
+        get { state.withLock { $0.hasAsked } }
+        set { state.withLock { $0.hasAsked = newValue } }
+    }
+
+    /// Tells the browser what became of the redirect that it has brought.
+    func show(title: String, text: String = "") { receiver?.show(title: title, text: text) }
+
+    /// Stops listening, on a thread of its own, as the browser may still be reading; removes the page.
+    func close() {
+        let (receiver, page) = state.withLock { state in
+            defer { (state.receiver, state.page) = (nil, nil) }
+            return (state.receiver, state.page)
+        }
+        guard receiver != nil || page != nil else { return }
+        let end: @Sendable () -> Void = {
+            receiver?.stop()
+            // What cannot be removed now is removed by the next program that makes such a file.
+            try? page?.remove()
+        }
+        do throws(CredentialError) { try DeadlineThread.start(end) } catch { end() }
+    }
+}

@@ -1,0 +1,121 @@
+public import CredentialCore
+import OAuth
+import Platform
+import Synchronization
+
+extension AccountStore {
+    /// Sends a request with the account's token: `Bearer`, or `DPoP` with its proof, and the type's client certificate.
+    ///
+    /// The token goes only to the origins of the type's `api_base` and `api_origins`, and where rules of `config.json` let
+    /// it. A 401 that asks for another token refreshes it once and repeats the request once. Redirects are followed within
+    /// the origin. A body is sent from a file with ``CredentialCore/HTTPBody/file(path:)``, read while it is sent.
+    ///
+    /// When the task is cancelled, what has not been received yet of a reply into a file is not; a request that was begun is
+    /// sent to its end.
+    ///
+    /// - Parameters:
+    ///   - name: the account type it is sent under; the account's own for `nil`.
+    ///   - policy: by alias or name, where the provider has policies.
+    ///   - path: a file to write the reply's body to; its bytes are not in the reply then.
+    ///   - progress: told how far the transfer is, a few times a second, on another thread.
+    /// - Throws: ``CredentialCore/ErrorCode/denied`` for an origin that may not have the token;
+    ///   ``CredentialCore/ErrorCode/signInRequired`` with ``CredentialCore/CredentialError/stepUp`` where the service wants a
+    ///   wider scope or another authentication; as
+    ///   ``token(of:ofType:policy:scope:resource:audience:minimumValidity:forceRefresh:interaction:)``.
+    public func send(
+        _ request: HTTPRequest, as account: Account, ofType name: String? = nil, policy: String? = nil,
+        toFile path: String? = nil, progress: (@Sendable (TransferProgress) -> Void)? = nil
+    ) async throws(CredentialError) -> HTTPResponse {
+        let isCancelled = Flag()
+        return try await blocking(onCancel: { isCancelled.set() }) { [self] () throws(CredentialError) in
+            let call = try call(to: request.address, as: account, ofType: name, policy)
+            guard let path else {
+                return try call.send(request) { TransferObserver(progress: progress) }
+            }
+            var request = request
+            request.maximumReplySize = nil
+            let file = DownloadFile(path, isCancelled)
+            let response = try call.send(request) {
+                file.restart()
+                return TransferObserver(
+                    sink: { (piece) throws(CredentialError) in try file.write(piece) }, progress: progress)
+            }
+            try file.close()
+            return response
+        }
+    }
+
+    /// A request with the header fields that ``send(_:as:ofType:policy:toFile:progress:)`` would send, for another HTTP
+    /// client: NXOAuth2's `signedURLRequest`. Its token is valid; a proof of possession is for this one request.
+    ///
+    /// - Throws: as ``send(_:as:ofType:policy:toFile:progress:)``.
+    public func signed(
+        _ request: HTTPRequest, as account: Account, ofType name: String? = nil, policy: String? = nil
+    ) async throws(CredentialError) -> HTTPRequest {
+        try await blocking { [self] () throws(CredentialError) in
+            try call(to: request.address, as: account, ofType: name, policy).signed(request)
+        }
+    }
+
+    private func call(
+        to address: WebAddress, as account: Account, ofType name: String?, _ policy: String?
+    ) throws(CredentialError) -> ResourceCall {
+        let type = try type(name, of: account)
+        guard let destination = Destination(address) else {
+            throw CredentialError(.denied, "no token goes to \(address.origin)")
+        }
+        if let refusal = parts.authority.refusalOfTravel(to: destination) {
+            throw CredentialError(.denied, refusal.message, hint: refusal.hint)
+        }
+        if case .refused = parts.authority.ruling(on: destination, type: type, account: account) {
+            throw CredentialError(
+                .denied, "a token of account type \(type.name) is not sent to \(destination)",
+                hint: "allowed is what apiBase and apiOrigins of the type and rules of config.json name")
+        }
+        let freshness = Freshness(demanded: nil, configured: parts.configuration.minimumValidity)
+        return ResourceCall(
+            of: account, in: try group(of: account, under: type), under: type,
+            context: parts.accounts.adapterContext
+        ) { [self] (isRefused) throws(CredentialError) in
+            try access(
+                to: account, ofType: name,
+                TokenDemand(policy: policy, freshness: freshness, forceRefresh: isRefused))
+        }
+    }
+}
+
+/// Whether something has been said, from any thread.
+private final class Flag: Sendable {
+    private let isSet = Atomic(false)
+    func set() { isSet.store(true, ordering: .releasing) }
+    var value: Bool { isSet.load(ordering: .acquiring) }
+}
+
+/// The body of a reply on its way into a file.
+private final class DownloadFile {
+    private let path: String
+    private let isCancelled: Flag
+    private var file: UserFile?
+
+    init(_ path: String, _ isCancelled: Flag) {
+        self.path = path
+        self.isCancelled = isCancelled
+    }
+
+    /// Begins again, for another reply.
+    func restart() { file = nil }
+
+    func write(_ piece: [UInt8]) throws(CredentialError) {
+        if isCancelled.value { throw .taskCancelled }
+        try opened().write(piece)
+    }
+
+    func close() throws(CredentialError) { try opened().close() }
+
+    private func opened() throws(CredentialError) -> UserFile {
+        if let file { return file }
+        let file = try UserFile(path)
+        self.file = file
+        return file
+    }
+}

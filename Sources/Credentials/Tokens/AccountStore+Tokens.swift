@@ -1,0 +1,86 @@
+public import CredentialCore
+import OAuth
+
+extension AccountStore {
+    /// Whether a person may be asked for a token.
+    public enum TokenInteraction: Sendable, Hashable {
+        /// Nobody: from the store, else by a refresh.
+        case never
+        /// Only where there is no other way: ADAL's `AD_PROMPT_AUTO`.
+        case ifNeeded
+        /// In any case: ADAL's `AD_PROMPT_ALWAYS`.
+        case always
+    }
+
+    /// A valid access token of an account: the stored one while it is fresh, else refreshed, exactly once however many
+    /// programs ask.
+    ///
+    /// - Parameters:
+    ///   - name: the account type it is asked for under; the account's own for `nil`. Types of one registration share
+    ///     their accounts.
+    ///   - policy: by alias or name, where the provider has policies.
+    ///   - scope: in place of the type's own.
+    ///   - resource: the resource indicator (RFC 8707) in place of the type's own.
+    ///   - audience: in place of the type's own.
+    ///   - minimumValidity: how long it must still be valid, in seconds; `nil` for the smaller of 60 s and a fifth of
+    ///     its lifetime.
+    ///   - forceRefresh: whether a token from before this call will not do.
+    ///   - interaction: whether the account's person may be asked to sign in; the page is opened as the options say.
+    /// - Throws: ``CredentialCore/ErrorCode/signInRequired``, ``CredentialCore/ErrorCode/temporary``,
+    ///   ``CredentialCore/ErrorCode/lockTimeout``, the errors of the store.
+    public func token(
+        of account: Account, ofType name: String? = nil, policy: String? = nil, scope: [String]? = nil,
+        resource: String? = nil, audience: String? = nil, minimumValidity: Int64? = nil, forceRefresh: Bool = false,
+        interaction: TokenInteraction = .never
+    ) async throws(CredentialError) -> AccessToken {
+        let demand = TokenDemand(
+            policy: policy, scope: scope ?? [], resource: resource, audience: audience,
+            freshness: Freshness(demanded: minimumValidity, configured: parts.configuration.minimumValidity),
+            forceRefresh: forceRefresh)
+        func give() async throws(CredentialError) -> AccessToken {
+            try await blocking { [self] () throws(CredentialError) in
+                try access(to: account, ofType: name, demand).token
+            }
+        }
+        if interaction != .always {
+            do throws(CredentialError) {
+                return try await give()
+            } catch {
+                guard interaction == .ifNeeded, error.code == .signInRequired else { throw error }
+            }
+        }
+        let type = try type(name, of: account)
+        let further = (scope ?? []).filter { !type.scope.contains($0) }
+        _ = try await signIn(
+            toType: type.name, as: account, policy: policy, scope: further.isEmpty ? [] : type.scope + further,
+            prompt: interaction == .always ? .always : .auto)
+        return try await give()
+    }
+
+    /// A token and the grant that it is of.
+    func access(
+        to account: Account, ofType name: String?, _ demand: TokenDemand
+    ) throws(CredentialError) -> ResourceCall.Access {
+        let type = try type(name, of: account)
+        let adapter = try parts.machine.adapters.adapter(of: type)
+        let group = try group(of: account, under: type)
+        guard let known = try parts.machine.records.account(account.id, in: group) else {
+            throw CredentialError(.noSuchAccount, "account \(account.id) has been forgotten")
+        }
+        let request = try demand.request(of: known, under: type, in: group, by: adapter)
+        let accounts = try parts.accounts(refreshing: known, under: type)
+        let token: AccessToken
+        if !demand.forceRefresh, let kept = accounts.cache.token(for: request.key, of: known.id, in: group),
+            request.freshness.allows(kept, now: parts.machine.clock.now)
+        {
+            token = kept
+        } else {
+            let answer = try accounts.tokens.token(request)
+            for warning in answer.warnings { options.warn(warning) }
+            token = answer.token
+        }
+        guard token.tokenType != "Bearer" else { return ResourceCall.Access(token: token, grant: nil) }
+        let set = try accounts.repository.read(known, in: group, isLocked: false)
+        return ResourceCall.Access(token: token, grant: set?.grants[token.key.policy])
+    }
+}

@@ -1,0 +1,48 @@
+import CredentialCore
+import Synchronization
+
+/// One result that a task waits for, and that comes from elsewhere: the first one counts.
+final class Promise<Value: Sendable>: Sendable {
+    typealias Outcome = Result<Value, CredentialError>
+
+    private enum State {
+        case open(CheckedContinuation<Outcome, Never>?)
+        case settled(Outcome)
+    }
+
+    private let state = Mutex(State.open(nil))
+
+    /// Gives the result, if there is none yet.
+    func settle(_ outcome: Outcome) {
+        let waiting = state.withLock { state -> CheckedContinuation<Outcome, Never>? in
+            guard case .open(let waiting) = state else { return nil }
+            state = .settled(outcome)
+            return waiting
+        }
+        waiting?.resume(returning: outcome)
+    }
+
+    /// Waits for the result; ends at once, with ``CredentialCore/ErrorCode/cancelled``, when the task is cancelled. One
+    /// task may wait.
+    func value(onCancel: @escaping @Sendable () -> Void = {}) async throws(CredentialError) -> Value {
+        let outcome = await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let settled = state.withLock { state -> Outcome? in
+                    if case .settled(let outcome) = state { return outcome }
+                    state = .open(continuation)
+                    return nil
+                }
+                if let settled { continuation.resume(returning: settled) }
+            }
+        } onCancel: {
+            settle(.failure(.taskCancelled))
+            onCancel()
+        }
+        return try outcome.get()
+    }
+}
+
+extension CredentialError {
+    /// The caller's task was cancelled.
+    static let taskCancelled = CredentialError(.cancelled, "the task was cancelled")
+}

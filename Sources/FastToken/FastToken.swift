@@ -1,0 +1,60 @@
+package import CredentialCore
+
+/// `credmgr token`, answered from the cache before anything else of the program is made: without D-Bus, libsecret, libcurl
+/// or libcrypto.
+///
+/// There are no dictionaries and no sets on this way: the first one makes the Swift runtime search every conformance of
+/// the program, which costs as much as all the rest.
+package enum FastToken {
+    /// What to print, if the call is a plain one and the cache has the token.
+    ///
+    /// - Parameters:
+    ///   - words: the words behind the program's name.
+    ///   - place: made only for a plain call.
+    package static func answer(_ words: [String], in place: () -> FastPlace?) -> [UInt8]? {
+        guard let call = PlainCall(words), let place = place(), let memo = TokenMemo.read(call.words, place),
+            let token = TokenCache(place.tokenCache, files: place.fileStates, dataFolder: place.dataHome).token(
+                TokenRequestKey(policy: memo.policy, scope: []), named: memo.key, of: memo.account.id,
+                in: memo.group),
+            call.freshness.allows(token, now: place.clock.now)
+        else { return nil }
+        let presentation = TokenPresentation(
+            accessToken: token.token, tokenType: token.tokenType, expiresAt: token.expiresAt, scope: token.scope,
+            policy: memo.policy.isEmpty ? nil : memo.policy, accountID: memo.account.id,
+            accountType: memo.account.type, username: memo.account.username, refreshed: false)
+        return try? presentation.bytes(as: call.format)
+    }
+}
+
+/// The few things outside that the fast path looks at: all that decides which token a call means, and the cache.
+package struct FastPlace: Sendable {
+    /// The folder that accounts and locks are kept under.
+    package var dataHome: String
+    /// The folders that type definitions are looked up in, the user's own first.
+    package var typeFolders: [String]
+    /// The file `config.json`.
+    package var configurationFile: String
+    /// Gives an environment variable.
+    package var variable: @Sendable (String) -> String?
+    /// The cache of access tokens.
+    package var tokenCache: any AccessTokenCache
+    /// The state of files.
+    package var fileStates: any FileStates
+    /// The clock.
+    package var clock: any WallClock
+
+    /// Makes a place.
+    package init(
+        dataHome: String, typeFolders: [String], configurationFile: String,
+        variable: @escaping @Sendable (String) -> String?, tokenCache: any AccessTokenCache,
+        fileStates: any FileStates, clock: any WallClock
+    ) {
+        self.dataHome = dataHome
+        self.typeFolders = typeFolders
+        self.configurationFile = configurationFile
+        self.variable = variable
+        self.tokenCache = tokenCache
+        self.fileStates = fileStates
+        self.clock = clock
+    }
+}

@@ -1,0 +1,95 @@
+package import CredentialCore
+
+/// The words of a plain call of `token`.
+///
+/// Whatever is unusual, and every fault, is left to the parser of the command line; what is read here means the same there.
+package struct PlainCall: Sendable {
+    /// The words that decide which token is meant.
+    package private(set) var words = TokenWords()
+    /// How long it must still be valid.
+    package private(set) var freshness = Freshness()
+    /// How to print it.
+    package private(set) var format = TokenFormat.token
+    private var hasFormat = false
+
+    /// The options with a value that a plain call may have.
+    package enum Option: String, CaseIterable {
+        case group = "--group"
+        case type = "--type"
+        case account = "--account"
+        case policy = "--policy"
+        case scope = "--scope"
+        case resource = "--resource"
+        case audience = "--audience"
+        case minValid = "--min-valid"
+        case format = "--format"
+    }
+
+    /// Reads the words behind the program's name; `nil` for a call that is not plain.
+    package init?(_ words: [String]) {
+        var isToken = false
+        var index = 0
+        while index < words.count {
+            let word = words[index]
+            index += 1
+            guard word.utf8.first == UInt8(ascii: "-") else {
+                if isToken || word != "token" { return nil }
+                isToken = true
+                continue
+            }
+            switch word {
+            case "--no-input", "--quiet", "-q": continue
+            default: break
+            }
+            let (name, attached) = Self.parts(of: word)
+            var value = attached
+            if value == nil, index < words.count {
+                value = words[index]
+                index += 1
+                if value?.utf8.first == UInt8(ascii: "-") { return nil }
+            }
+            guard let option = Option(rawValue: name), let value, take(value, for: option) else { return nil }
+        }
+        if !isToken { return nil }
+    }
+
+    private static func parts(of word: String) -> (name: String, value: String?) {
+        guard let equals = word.utf8.firstIndex(of: UInt8(ascii: "=")) else { return (word, nil) }
+        return (String(word[..<equals]), String(word[word.utf8.index(after: equals)...]))
+    }
+
+    /// Takes an option's value; `false` for second values and bad ones.
+    private mutating func take(_ value: String, for option: Option) -> Bool {
+        // An empty value is a mistake.
+        if value.isEmpty { return false }
+        switch option {
+        case .group: return Self.put(value, &words.group)
+        case .type: return Self.put(value, &words.type)
+        case .account: return Self.put(value, &words.account)
+        case .policy: return Self.put(value, &words.policy)
+        case .resource: return Self.put(value, &words.resource)
+        case .audience: return Self.put(value, &words.audience)
+        case .scope:
+            words.scope += value.split(separator: " ").map(String.init)
+            return true
+        case .minValid:
+            guard !freshness.isDemanded, let seconds = TimeSpan.seconds(value) else { return false }
+            freshness = Freshness(demanded: seconds, configured: nil)
+            return true
+        case .format:
+            // A credential for Kubernetes depends on a variable more.
+            guard !hasFormat, let named = TokenFormat(rawValue: value), named != .execCredential else {
+                return false
+            }
+            hasFormat = true
+            format = named
+            return true
+        }
+    }
+
+    private static func put(_ value: String, _ place: inout String?) -> Bool {
+        if place != nil { return false }
+        place = value
+        return true
+    }
+}

@@ -1,0 +1,58 @@
+package import CredentialCore
+
+/// What the last call with the same words found out: which account, and which entry of the token cache.
+///
+/// A memo spares the next call from reading the type's definition and the group's list of accounts. It holds no token,
+/// and it is believed only while every file that it was concluded from is unchanged.
+package struct TokenMemo: Sendable {
+    /// The text of the token's key, which its entry is named by.
+    let key: String
+    /// The group.
+    let group: String
+    /// The facts that the formats show.
+    let account: (id: String, type: String, username: String?)
+    /// The policy, empty where there is none.
+    let policy: String
+
+    /// How long one is kept, in seconds.
+    private static let seconds: Int64 = 86_400
+
+    /// Makes a memo.
+    package init(
+        key: String, group: String, account: (id: String, type: String, username: String?), policy: String
+    ) {
+        self.key = key
+        self.group = group
+        self.account = account
+        self.policy = policy
+    }
+
+    /// Reads the memo of a call; `nil` when there is none, or a file has changed since.
+    static func read(_ words: TokenWords, _ place: FastPlace) -> TokenMemo? {
+        guard let name = words.memoName(in: place), let bytes = place.tokenCache.read(name) else { return nil }
+        var reader = EntryReader(bytes)
+        guard let ties = FileTies(&reader), ties.hold(place.fileStates), let key = reader.string(),
+            let group = reader.string(), let id = reader.string(), let type = reader.string(),
+            let username = reader.optional(), let policy = reader.string(), reader.isAtEnd
+        else { return nil }
+        return TokenMemo(key: key, group: group, account: (id, type, username), policy: policy)
+    }
+
+    /// Keeps this memo for a day.
+    ///
+    /// - Parameters:
+    ///   - words: those of the call that found it out.
+    ///   - ties: what it was concluded from.
+    package func keep(for words: TokenWords, _ ties: FileTies, in place: FastPlace) {
+        guard let name = words.memoName(in: place) else { return }
+        var writer = EntryWriter()
+        ties.write(to: &writer)
+        writer.put(key)
+        writer.put(group)
+        writer.put(account.id)
+        writer.put(account.type)
+        writer.putOptional(account.username)
+        writer.put(policy)
+        place.tokenCache.write(writer.bytes, name: name, seconds: Self.seconds)
+    }
+}

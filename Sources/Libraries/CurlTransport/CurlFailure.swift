@@ -1,0 +1,78 @@
+import CredentialCore
+import Glibc
+
+/// Why libcurl gave a transfer up.
+struct CurlFailure {
+    /// The number of libcurl-errors(3); the numbers are part of libcurl's binary interface.
+    let code: UInt32
+    /// The `errno` of a connection that failed, else 0.
+    let systemError: Int32
+    /// libcurl's own words. They name hosts, never a query.
+    let text: String
+
+    /// Whether the server's certificate leads to no trusted authority, or does not hold otherwise.
+    var isUntrusted: Bool { code == 60 }
+
+    /// Whether it ended before anything of the request had left: no name, no connection, no TLS.
+    var isBeforeRequest: Bool { [5, 6, 7, 35, 53, 54, 58, 59, 60, 66, 77, 82, 83, 90, 91, 98].contains(code) }
+
+    /// The error of a request to `host`.
+    ///
+    /// - Parameters:
+    ///   - host: the host, with its port where the address has one.
+    ///   - limits: of the request.
+    ///   - certificateFile: the certificate authorities that were given.
+    func error(host: String, request: HTTPRequest, certificateFile: String?) -> CredentialError {
+        let words = ForeignText.shown(text)
+        var error =
+            switch code {
+            case 5: unreachable(host, "the name of the proxy cannot be resolved")
+            case 6: unreachable(host, "its name cannot be resolved")
+            case 7: unreachable(host, systemError == 0 ? "no connection" : reason(systemError))
+            case 28: unreachable(host, "no complete reply within the time allowed")
+            case 52, 18: Self.cutOff(host)
+            case 1, 8, 27, 61, 100: CredentialError(.malformedReply, "the reply of \(host) is not sound HTTP")
+            case 63: Self.tooLarge(host, request.maximumReplySize)
+            case 58 where request.clientCertificate != nil:
+                CredentialError(
+                    .configuration,
+                    "the client certificate \(request.clientCertificate?.certificateFile ?? "") or its key cannot be used",
+                    hint: "tls_client_certificate and tls_client_key name PEM files that belong together")
+            case 51, 58, 60, 83, 90, 91: untrusted(host, words)
+            case 77:
+                CredentialError(
+                    .configuration,
+                    "the certificate authorities in \(certificateFile ?? "the system's file") cannot be read",
+                    hint: "CURL_CA_BUNDLE and SSL_CERT_FILE name a file of certificates in PEM form")
+            default: unreachable(host, words.isEmpty ? "error \(code) of libcurl" : words)
+            }
+        error.details.append("libcurl error \(code): \(words)")
+        return error
+    }
+
+    /// The error of a reply with more than `limit` bytes.
+    static func tooLarge(_ host: String, _ limit: Int?) -> CredentialError {
+        CredentialError(.malformedReply, "the reply of \(host) is larger than \(limit ?? 0) bytes")
+    }
+
+    /// The error of a reply that ended too early.
+    static func cutOff(_ host: String) -> CredentialError {
+        CredentialError(.temporary, "cannot reach \(host): it closed the connection before its reply was complete")
+    }
+
+    private func unreachable(_ host: String, _ reason: String) -> CredentialError {
+        CredentialError(.temporary, "cannot reach \(host): \(reason)")
+    }
+
+    private func untrusted(_ host: String, _ words: String) -> CredentialError {
+        CredentialError(
+            .denied, "the certificate of \(host) does not hold: \(words)",
+            hint: "if its certificate authority is your own, name the authority's file in CURL_CA_BUNDLE; "
+                + "else check this machine's clock")
+    }
+
+    private func reason(_ number: Int32) -> String {
+        guard let text = unsafe strerror(number) else { return "error \(number)" }
+        return unsafe String(cString: text).lowercased()
+    }
+}

@@ -1,0 +1,169 @@
+package import CredentialCore
+import Glibc
+import Platform
+import Synchronization
+
+/// Sends requests by libcurl, which is opened with the first one.
+///
+/// Each request has a connection of its own. A connection kept from an earlier request may have been closed by the
+/// server meanwhile; libcurl then sends the request again, and that would spend a one-use refresh token twice.
+///
+/// TLS is always verified. Proxies are those of the environment (`https_proxy`, `all_proxy`, `no_proxy`), never for
+/// the loopback. Redirects are not followed, cookies not kept, bodies not decompressed.
+package final class CurlTransport: HTTPTransport {
+    private let userAgent: String
+    private let certificateFile: String?
+    private let system: CertificateStore
+    private let library = Mutex<LibCurl?>(nil)
+
+    /// Makes a transport; nothing is opened yet.
+    ///
+    /// - Parameters:
+    ///   - userAgent: `credmgr/VERSION`.
+    ///   - certificateFile: a PEM file of certificate authorities to trust in place of the system's file: what
+    ///     `CURL_CA_BUNDLE` or else `SSL_CERT_FILE` names.
+    ///   - system: the system's own authorities, used when no file is named.
+    package init(userAgent: String, certificateFile: String? = nil, system: CertificateStore = .debian) {
+        self.userAgent = userAgent
+        self.certificateFile = certificateFile
+        self.system = system
+    }
+
+    /// Sends a request and gives the reply, whatever its status; blocks until then.
+    ///
+    /// - Throws: ``ErrorCode/denied`` for an insecure address, before anything is sent, or a certificate that does
+    ///   not hold; ``ErrorCode/temporary`` when no complete reply came; ``ErrorCode/malformedReply`` when it is too
+    ///   large or no HTTP; ``ErrorCode/usage`` for a request that is no HTTP; ``ErrorCode/inputOutput`` when a file
+    ///   to send cannot be read; ``ErrorCode/internalFault`` when libcurl is missing; what the observer's sink
+    ///   throws.
+    package func send(
+        _ request: HTTPRequest, observer: TransferObserver
+    ) throws(CredentialError) -> HTTPResponse {
+        try RequestRules.check(request)
+        let transfer = try CurlTransfer(try openLibrary())
+        try configure(transfer, for: request)
+        switch request.body {
+        case .none:
+            try setNoBody(transfer, request)
+            return try perform(transfer, request, observer)
+        case .bytes(let bytes):
+            return try unsafe bytes.withUnsafeBufferPointer { (buffer) throws(CredentialError) in
+                try unsafe transfer.setBody(UnsafeRawBufferPointer(buffer))
+                return try perform(transfer, request, observer)
+            }
+        case .file(let path):
+            let file = try BodyFile(path: path)
+            try transfer.set(.upload, 1)
+            if let size = file.size { try transfer.set(.uploadSize, size) }
+            return try perform(transfer, request, observer, file: file)
+        case .multipart(let parts):
+            try transfer.setForm()
+            for part in parts {
+                switch part.content {
+                case .text(let text): try transfer.addPart(name: part.name, text: text)
+                case .file(let path):
+                    try BodyFile.check(path: path)
+                    try transfer.addPart(name: part.name, file: path)
+                }
+            }
+            return try perform(transfer, request, observer)
+        }
+    }
+
+    /// Opens libcurl, which brings 30 other libraries with it, on a thread of its own. A request that comes before that
+    /// has ended waits for it. No variable of the environment may be changed meanwhile: libraries read theirs.
+    package func prepare() {
+        try? DeadlineThread.start { [self] in _ = try? openLibrary() }
+    }
+
+    /// libcurl, opened at the first call.
+    func openLibrary() throws(CredentialError) -> LibCurl {
+        try library.withLock { (opened) throws(CredentialError) in
+            if let opened { return opened }
+            let library = try LibCurl()
+            opened = library
+            return library
+        }
+    }
+
+    private func usesSystemFolder(for address: WebAddress) -> Bool {
+        address.scheme == "https" && certificateFile == nil && system.exists
+    }
+
+    private func configure(_ transfer: CurlTransfer, for request: HTTPRequest) throws(CredentialError) {
+        let address = request.address
+        try transfer.set(.url, address.replacing(path: address.path, query: address.query).description)
+        try transfer.set(.protocols, address.scheme)
+        try transfer.set(.method, request.method)
+        try transfer.set(.userAgent, userAgent)
+        try transfer.set(.noSignal, 1)
+        try transfer.set(.followRedirects, 0)
+        try transfer.set(.disallowUserInformation, 1)
+        try transfer.set(.pathAsIs, 1)
+        try transfer.set(.forbidReuse, 1)
+        try transfer.set(.keepAlive, 1)
+        try transfer.set(.suppressProxyHeaders, 1)
+        try transfer.set(.connectTimeout, 10)
+        // 0 would mean no limit; beyond the largest number libcurl takes lies no real limit either.
+        if let timeout = request.timeout { try transfer.set(.timeout, min(max(timeout, 1), 2_000_000)) }
+        try transfer.set(.verifyPeer, 1)
+        try transfer.set(.verifyHost, 2)
+        if let certificateFile {
+            try transfer.set(.certificateFile, certificateFile)
+            try transfer.set(.proxyCertificateFile, certificateFile)
+        } else if usesSystemFolder(for: address) {
+            try transfer.set(.certificateFolder, system.folder)
+            try transfer.set(.certificateFile, nil)
+        }
+        if let certificate = request.clientCertificate {
+            try transfer.set(.clientCertificate, certificate.certificateFile)
+            try transfer.set(.clientKey, certificate.keyFile)
+        }
+        if address.isLoopback { try transfer.set(.proxy, "") }
+        if let limit = request.maximumReplySize, request.method != "HEAD" {
+            try transfer.set(.maximumSize, Int64(max(limit, 1)))
+        }
+        var lines = request.headers.map(RequestRules.line)
+        lines.append("Expect:")
+        // libcurl would call a body a form when nobody says what it is.
+        if !RequestRules.hasField("content-type", request), !request.body.isMultipart {
+            lines.append("Content-Type:")
+        }
+        try transfer.setHeaders(lines)
+    }
+
+    /// A method that usually carries a body says that there is none, by `Content-Length: 0` (RFC 9110 §8.6).
+    private func setNoBody(_ transfer: CurlTransfer, _ request: HTTPRequest) throws(CredentialError) {
+        switch request.method {
+        case "HEAD": try transfer.set(.noBody, 1)
+        case "POST", "PUT", "PATCH": try unsafe transfer.setBody(UnsafeRawBufferPointer(start: nil, count: 0))
+        default: try transfer.set(.get, 1)
+        }
+    }
+
+    private func perform(
+        _ transfer: CurlTransfer, _ request: HTTPRequest, _ observer: TransferObserver,
+        file: consuming BodyFile? = nil
+    ) throws(CredentialError) -> HTTPResponse {
+        let address = request.address
+        let host = String(address.origin.dropFirst("\(address.scheme)://".count))
+        let exchange = CurlExchange(
+            host: host, maximumReplySize: request.maximumReplySize, observer: observer, file: file)
+        try exchange.attach(to: transfer)
+        var failure = perform(transfer, exchange)
+        if failure?.isUntrusted == true, usesSystemFolder(for: address) {
+            try transfer.set(.certificateFile, system.file)
+            failure = perform(transfer, exchange)
+        }
+        if let error = exchange.failure { throw error }
+        if let failure {
+            throw failure.error(host: host, request: request, certificateFile: certificateFile)
+        }
+        exchange.reportEnd()
+        return try exchange.reply()
+    }
+
+    private func perform(_ transfer: CurlTransfer, _ exchange: CurlExchange) -> CurlFailure? {
+        withExtendedLifetime(exchange) { BrokenPipeSignal.held { transfer.perform() } }
+    }
+}

@@ -1,0 +1,96 @@
+package import CredentialCore
+import Glibc
+
+/// Receives the redirect that ends a sign-in in the browser (RFC 8252 §7.3), and shows there what became of it.
+///
+/// Takes the response modes `query`, `form_post` and `fragment`. A request that is not the one waited for is
+/// refused, and the wait goes on: other programs of this machine, and web pages, can reach the port as well.
+package final class RedirectListener: Sendable {
+    /// How the loopback is called in the redirect URI.
+    package enum Host: String, Sendable {
+        /// `localhost`, which Azure AD B2C insists on; listens on IPv4 and IPv6.
+        case localhost
+        /// `127.0.0.1`, which RFC 8252 §8.3 prefers; listens there only.
+        case ipv4 = "127.0.0.1"
+    }
+
+    /// The redirect URI to put into the authorization request: `http://localhost:51873/path`.
+    package let redirectURI: String
+    private let server: LoopbackServer
+    private let desk: RedirectDesk
+
+    /// How long a browser that has brought the redirect is given to take its page, in seconds.
+    private static let showingSeconds = 2
+
+    /// Starts listening.
+    ///
+    /// - Parameters:
+    ///   - path: the path of the redirect URI as it is registered, or an unpredictable one; starts with `/`.
+    ///   - ports: tried in order; 0 is any free port.
+    ///   - host: how the redirect URI is registered.
+    ///   - peers: whose programs may bring the redirect.
+    ///   - random: makes the word that allows the scripts of the pages.
+    ///   - stranger: told once of each other user who has brought a redirect that fits, `nil` for one that is not
+    ///     known; called on other threads.
+    /// - Throws: ``ErrorCode/temporary`` when every port is taken; ``ErrorCode/configuration`` for a path that is
+    ///   none; ``ErrorCode/internalFault`` when libmicrohttpd is not installed.
+    package init(
+        path: String, ports: [UInt16] = [0], host: Host = .localhost, peers: RedirectPeers = .sameUser,
+        random: any RandomSource, stranger: @escaping @Sendable (UInt32?) -> Void = { _ in }
+    ) throws(CredentialError) {
+        guard path.utf8.first == UInt8(ascii: "/"),
+            path.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") })
+        else {
+            throw CredentialError(
+                .configuration, "the path of the redirect URI is not usable: \(ForeignText.shown(path))")
+        }
+        let user = geteuid()
+        let desk = RedirectDesk(
+            path: path, host: host.rawValue, nonce: random.urlSafeToken(), takes: { peers.accept($0, user: user) },
+            stranger: stranger)
+        server = try LoopbackServer(ports: ports, ipv6: host == .localhost) { desk.answer($0) }
+        desk.open(port: server.port)
+        redirectURI = "http://\(host.rawValue):\(server.port)\(path)"
+        self.desk = desk
+    }
+
+    /// Waits for the redirect. After one has come another may be waited for. The browser that brought it waits for
+    /// ``show(title:text:)``, 10 seconds at most.
+    ///
+    /// - Parameters:
+    ///   - seconds: how long at most.
+    ///   - formPostOrigins: origins of the provider that may post the reply (`response_mode=form_post`); empty
+    ///     when that mode is not used.
+    ///   - accepts: whether a full URL is the redirect of this sign-in, by its `state`; called on other threads,
+    ///     for hostile URLs too.
+    /// - Returns: the redirect URI with the provider's answer as its query, whichever way it came.
+    /// - Throws: ``ErrorCode/temporary`` when the time is over.
+    package func wait(
+        seconds: Int, formPostOrigins: [String] = [], accepts: @escaping @Sendable (String) -> Bool
+    ) throws(CredentialError) -> String {
+        if let url = desk.wait(seconds: seconds, formPostOrigins, accepts: accepts) { return url }
+        throw CredentialError(
+            .temporary, "no sign-in arrived within \(seconds) seconds",
+            hint:
+                "run the command again and finish the sign-in in the browser; where the provider's page shows an error, "
+                + "check client_id and redirect_uri of the type")
+    }
+
+    /// Tells the browser what became of the redirect that it brought, and waits until the page has been sent, or
+    /// nobody is there to see it.
+    ///
+    /// - Parameters:
+    ///   - title: the outcome in one line.
+    ///   - text: what else there is to say, a paragraph in plain text.
+    package func show(title: String, text: String) {
+        desk.show(RedirectDesk.Outcome(title: title, text: text))
+        desk.settle(seconds: Self.showingSeconds)
+    }
+
+    /// Stops listening, which ends a wait; a second call does nothing.
+    package func stop() {
+        desk.end()
+        desk.settle(seconds: Self.showingSeconds)
+        server.stop()
+    }
+}

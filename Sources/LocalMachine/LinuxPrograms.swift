@@ -1,0 +1,90 @@
+package import CredentialCore
+import Glibc
+package import Platform
+import SecretServiceStore
+
+/// Other programs, started by this process.
+package struct LinuxPrograms: ProgramRunner, BrowserPrograms {
+    /// The environment of this process.
+    package let environment: [String: String]
+    /// What programs of the user's get back of the settings that this process changed for itself.
+    let caller: CallerSettings?
+    /// Where private files go that belong in memory, if the machine has no place for such.
+    let runtimeFallback: String
+    /// The `credmgr` that refreshes in a process of its own.
+    let worker: String
+
+    package func run(_ words: [String], seconds: Int) throws(CredentialError) -> ProgramResult {
+        var launch: ProgramLaunch = try launch(words)
+        launch.endsItsGroup = true
+        let outcome = try ChildProgram(launch, seconds: seconds).run()
+        if outcome.ending == .ended(.killed(signal: SIGINT)) { throw CredentialError(.interrupted, "interrupted") }
+        guard case .ended(let ending) = outcome.ending else {
+            throw CredentialError(.inputOutput, "the command \(words.first ?? "") did not end within \(seconds) s")
+        }
+        return ProgramResult(output: outcome.output, exitStatus: ending.exitStatus)
+    }
+
+    package func launch(_ words: [String]) throws(CredentialError) {
+        var launch: ProgramLaunch = try self.launch(words)
+        launch.startsSession = true
+        launch.callerSettings = caller
+        _ = try launch.start()
+    }
+
+    package func refreshWorker(
+        _ input: [UInt8], holding lock: any HeldLock, seconds: Int
+    ) throws(CredentialError) -> [UInt8] {
+        var environment = environment
+        // The bus that this process uses: the worker then has no reason to set the variable, which libraries that are
+        // opened on another thread read.
+        if let bus = SessionBus.address(environment: environment) { environment["DBUS_SESSION_BUS_ADDRESS"] = bus }
+        let launch = ProgramLaunch(worker, [RefreshWire.command], environment: environment)
+        return try DetachedWorker(launch).run(input, holding: lock, seconds: seconds)
+    }
+
+    /// Whether this program's own file cannot be read: then no other process looks into it as it starts.
+    package var isUnreadable: Bool { unsafe access(ExecutablePath.itself, R_OK) != 0 }
+
+    /// Whether `word` is a program that can be run.
+    package func isProgram(_ word: String) -> Bool { ExecutablePath.find(word, environment: environment) != nil }
+
+    /// Runs a program in the place of this process, with our streams, the whole environment and `variables`.
+    ///
+    /// - Throws: ``ErrorCode/inputOutput`` when it cannot be started.
+    package func accompany(
+        _ words: [String], variables: [String: String], meanwhile: @escaping @Sendable () -> Void
+    ) throws(CredentialError) -> ProgramEnding {
+        var launch: ProgramLaunch = try launch(words)
+        // It is the user's own command: it gets all that the user's shell would give it.
+        launch.environment = environment.merging(variables) { $1 }
+        launch.callerSettings = caller
+        return try ProgramCompanion(launch).run(meanwhile: meanwhile)
+    }
+
+    /// Ends this process as a program that it ran has ended.
+    package func end(like ending: ProgramEnding) -> Never { ending.endThisProcess() }
+
+    package func runtimeFile(_ prefix: String, suffix: String) throws(CredentialError) -> any PrivateFile {
+        try RuntimeFile(
+            prefix: prefix, suffix: suffix, runtime: environment["XDG_RUNTIME_DIR"], otherwise: runtimeFallback)
+    }
+
+    package func pause(seconds: Int) {
+        var wanted = timespec(tv_sec: seconds, tv_nsec: 0)
+        var left = timespec()
+        while unsafe nanosleep(&wanted, &left) != 0, errno == EINTR { wanted = left }
+    }
+
+    private func launch(_ words: [String]) throws(CredentialError) -> ProgramLaunch {
+        guard let word = words.first, let path = ExecutablePath.find(word, environment: environment) else {
+            throw CredentialError(.inputOutput, "no program '\(ForeignText.shown(words.first ?? ""))' in PATH")
+        }
+        return ProgramLaunch(path, Array(words.dropFirst()), environment: cleaned)
+    }
+
+    /// The environment without what only this program needs: the passphrase is nobody else's business.
+    private var cleaned: [String: String] { environment.filter { !$0.key.hasPrefix("CREDMGR_PASSPHRASE") } }
+}
+
+extension RuntimeFile: PrivateFile {}

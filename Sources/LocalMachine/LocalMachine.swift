@@ -1,0 +1,114 @@
+import AzureB2CAdapter
+package import CredentialCore
+package import CryptoSupport
+import CurlTransport
+import GenericOAuth2Adapter
+package import LocalFiles
+package import Platform
+package import PluginHost
+import SealedCache
+
+/// This machine, put together once for the command and the library. Making it opens nothing.
+package struct LocalMachine: Sendable {
+    /// The environment variables.
+    package let environment: [String: String]
+    /// What programs of the user's get back of the settings that this process changed for itself.
+    package let caller: CallerSettings?
+    /// Where things are.
+    package let directories: BaseDirectories
+    /// Hashes, seals and signs.
+    package let cryptography = LibCryptography()
+    /// Unpredictable bytes.
+    package let random = SystemRandom()
+    /// The clock.
+    package let clock = SystemClock()
+    let cache: SealedCache
+    private let userAgent: String
+    private let supervisor: String?
+    private let worker: String
+    private let linked: [any CredentialAdapter]
+
+    /// Reads where things are from the environment.
+    ///
+    /// - Parameters:
+    ///   - caller: what this process changed of its caller's settings for itself.
+    ///   - userAgent: what the program calls itself to providers.
+    ///   - supervisor: the path of a `credmgr` that confines plugins; without one no plugin is run.
+    ///   - worker: the path of the `credmgr` that refreshes in a process of its own.
+    ///   - adapters: those of the program itself, besides the built-in ones.
+    /// - Throws: ``ErrorCode/configuration`` without a home folder.
+    package init(
+        environment: [String: String], caller: CallerSettings? = nil, userAgent: String,
+        supervisor: String?, worker: String = ExecutablePath.itself, adapters: [any CredentialAdapter] = []
+    ) throws(CredentialError) {
+        self.environment = environment
+        self.caller = caller
+        self.userAgent = userAgent
+        self.supervisor = supervisor
+        self.worker = worker
+        directories = try BaseDirectories(environment: environment)
+        cache = SealedCache(runtime: environment["XDG_RUNTIME_DIR"], clock: clock)
+        linked = [AzureB2CAdapter(), GenericOAuth2Adapter()] + adapters
+    }
+
+    /// The accounts, locks, journals and events of each group.
+    package var folders: GroupFolders { GroupFolders(dataHome: directories.dataHome) }
+
+    /// The files of type definitions.
+    package var files: DefinitionFiles { DefinitionFiles(configHome: directories.configHome) }
+
+    /// Other programs.
+    package var programs: LinuxPrograms {
+        LinuxPrograms(
+            environment: environment, caller: caller, runtimeFallback: directories.dataHome, worker: worker)
+    }
+
+    /// Listeners for redirects on this machine's loopback.
+    package var redirects: any RedirectReceivers { LoopbackReceivers(random: random) }
+
+    /// The plugins: the user's own, then those of packages. Nothing is looked for before it is asked for.
+    package var providers: PluginCatalog {
+        PluginCatalog(
+            places: ProviderPlace.standard(dataHome: directories.dataHome), reserved: linked.map(\.name),
+            environment: environment, walls: walls)
+    }
+
+    /// How plugins are confined.
+    private var walls: PluginWalls {
+        let files = files, path = directories.configurationFile
+        return PluginWalls(supervisor: supervisor, keptOut: directories.ownFolders { environment[$0] }) {
+            () throws(CredentialError) in
+            try ProductConfiguration(at: path, in: files).unconfinedPlugins
+        }
+    }
+
+    /// What accounts need of the machine.
+    package var ports: MachinePorts {
+        let folders = folders
+        let providers = providers
+        return MachinePorts(
+            environment: environment, dataHome: directories.dataFolder, typeFolders: directories.typeFolders,
+            configurationFile: directories.configurationFile, clock: clock, random: random,
+            cryptography: cryptography,
+            transport: CurlTransport(
+                userAgent: userAgent,
+                certificateFile: environment["CURL_CA_BUNDLE"] ?? environment["SSL_CERT_FILE"]),
+            records: AccountRecordFiles(folders, clock: clock),
+            spent: SpentTokenFiles(stateHome: directories.stateHome), locks: AccountLockFiles(folders),
+            journal: JournalFiles(folders), events: EventLogFile(folders), tokenCache: cache,
+            fileStates: SystemFileStates(),
+            metadataCache: MetadataFiles(cacheHome: directories.cacheHome),
+            stores: { policy in LocalStores(self, policy) }, typeFiles: files,
+            readSettings: SettingsPlist.definition,
+            adapters: AdapterRegistry(linked) { (name) throws(CredentialError) in
+                try providers.adapter(named: name)
+            }, programs: programs)
+    }
+}
+
+extension BaseDirectories {
+    /// Where type definitions are looked up, the user's own folder first.
+    package var typeFolders: [String] { (configSearchPath + dataSearchPath).map { $0 + "/types" } }
+    /// The user's configuration.
+    package var configurationFile: String { configFolder + "/config.json" }
+}

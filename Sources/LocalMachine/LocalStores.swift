@@ -1,0 +1,42 @@
+import CredentialCore
+import EncryptedFileStore
+import Platform
+import SecretServiceStore
+
+/// The stores of this machine, opened at first use.
+struct LocalStores: SecretStores {
+    private let file: EncryptedFileStore
+    private let secretService: SecretServiceStore
+
+    init(_ machine: LocalMachine, _ policy: AccountPolicy) {
+        let configured = PassphraseSource(
+            environment: machine.environment, files: machine.files, programs: machine.programs)
+        var keys = KeySources(
+            passphrase: policy.passphrase ?? configured.read,
+            ask: { prompt throws(CredentialError) in
+                guard let ask = policy.ask else { return nil }
+                return try ask(prompt)
+            }, unlockedKeys: machine.cache, unlockedSeconds: policy.keepsKeys ? 8 * 3_600 : nil)
+        keys.acceptsNew = { (passphrase, group) throws(CredentialError) in
+            try NewPassphrase.check(
+                passphrase, "the passphrase that is configured",
+                hint: "credmgr store rekey --group \(group.name) --weak-passphrase")
+        }
+        file = EncryptedFileStore(
+            dataHome: machine.directories.dataHome, keys: keys,
+            cryptography: machine.cryptography, random: machine.random, clock: machine.clock, report: policy.warn)
+        secretService = SecretServiceStore(
+            busAddress: SessionBus.address(environment: machine.environment), canPrompt: policy.mayPrompt,
+            promptSeconds: policy.promptSeconds, whileWaiting: policy.whileWaiting, waiting: policy.waiting,
+            warn: policy.warn)
+    }
+
+    func store(_ kind: StoreKind) throws(CredentialError) -> any SecretStore {
+        switch kind {
+        case .secretService: secretService
+        case .file: file
+        }
+    }
+
+    func vault() throws(CredentialError) -> any TokenSetVault { file }
+}

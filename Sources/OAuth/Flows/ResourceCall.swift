@@ -1,0 +1,124 @@
+package import CredentialCore
+
+/// A call of a protected resource, whatever it takes: along redirects within its origin, and once more with a new token
+/// where the resource refuses the first one.
+package struct ResourceCall {
+    /// A token, and what goes with it.
+    package struct Access {
+        /// The token.
+        package let token: AccessToken
+        /// The grant it was issued for; `nil` where that is not known.
+        package let grant: Grant?
+
+        /// Puts them together.
+        package init(token: AccessToken, grant: Grant?) {
+            self.token = token
+            self.grant = grant
+        }
+    }
+
+    private let account: Account
+    private let group: KeychainGroup
+    private let type: AccountType
+    private let context: AdapterContext
+    private let access: (_ isRefused: Bool) throws(CredentialError) -> Access
+
+    /// Prepares a call.
+    ///
+    /// - Parameter access: gives the token; a new one where the last was refused.
+    package init(
+        of account: Account, in group: KeychainGroup, under type: AccountType, context: AdapterContext,
+        access: @escaping (_ isRefused: Bool) throws(CredentialError) -> Access
+    ) {
+        self.account = account
+        self.group = group
+        self.type = type
+        self.context = context
+        self.access = access
+    }
+
+    /// The longest way along redirects.
+    private static let redirects = 10
+
+    /// Sends a request whose address may have the token.
+    ///
+    /// - Parameter observer: makes the observer of each request that is sent; the last one has seen the reply.
+    /// - Throws: ``ErrorCode/signInRequired`` with a ``CredentialError/stepUp`` where the resource wants more than the
+    ///   token has; ``ErrorCode/denied`` for a redirect to another origin; what the transport throws.
+    package func send(
+        _ request: HTTPRequest, observing observer: () -> TransferObserver = { TransferObserver() }
+    ) throws(CredentialError) -> HTTPResponse {
+        var access = try access(false)
+        var response = try follow(request, access, observer)
+        try refuseStepUp(response, from: request.address, access)
+        let challenges = AuthenticationChallenge.parse(response.values(of: "www-authenticate"))
+        guard response.status == 401, challenges.contains(where: \.asksForFreshToken) else { return response }
+        context.note("the service refused the token; refreshing it once")
+        access = try self.access(true)
+        response = try follow(request, access, observer)
+        try refuseStepUp(response, from: request.address, access)
+        return response
+    }
+
+    /// The request with its token, as it stands now.
+    ///
+    /// - Throws: what getting the token throws.
+    package func signed(_ request: HTTPRequest) throws(CredentialError) -> HTTPRequest {
+        try resource(try access(false)).authorized(bare(request), in: context)
+    }
+
+    private func follow(
+        _ request: HTTPRequest, _ access: Access, _ observer: () -> TransferObserver
+    ) throws(CredentialError) -> HTTPResponse {
+        let resource = resource(access)
+        var request = bare(request)
+        for _ in 0..<Self.redirects {
+            let response = try resource.send(request, in: context, observing: observer)
+            guard [301, 302, 303, 307, 308].contains(response.status),
+                let location = response.value(of: "location")
+            else { return response }
+            let origin = request.address.origin
+            guard let next = request.address.resolving(location), next.isWeb else {
+                throw CredentialError(.malformedReply, "\(origin) redirects to something that is no URL")
+            }
+            guard next.origin == origin else {
+                throw CredentialError(.denied, "\(origin) redirects to \(next.origin), and no token goes along")
+            }
+            request.address = next
+            // 303, and 301 and 302 after a POST, ask for a GET (RFC 9110 §15.4).
+            if response.status == 303 || (response.status < 303 && request.method == "POST") {
+                request.method = request.method == "HEAD" ? "HEAD" : "GET"
+                request.body = .none
+                request.headers.removeAll { $0.name.lowercased() == "content-type" }
+            }
+        }
+        throw CredentialError(.denied, "more than \(Self.redirects) redirects from \(request.address.origin)")
+    }
+
+    private func resource(_ access: Access) -> ResourceRequest {
+        let token = access.token
+        let prover =
+            token.tokenType == "Bearer" ? nil : access.grant.flatMap { DPoPProver.kept(in: $0.adapterState) }
+        return ResourceRequest(token: token.token, type: token.tokenType, prover: prover)
+    }
+
+    /// Without what is set here; a token may be bound to the certificate (RFC 8705 §3).
+    private func bare(_ request: HTTPRequest) -> HTTPRequest {
+        var request = request
+        request.headers.removeAll { ["authorization", "dpop"].contains($0.name.lowercased()) }
+        if !request.headers.contains(where: { $0.name.lowercased() == "accept" }) {
+            request.headers.append(("Accept", "application/json, */*;q=0.5"))
+        }
+        request.clientCertificate = request.clientCertificate ?? type.clientCertificate
+        return request
+    }
+
+    /// Ends a call whose refusal takes another sign-in to mend.
+    private func refuseStepUp(
+        _ response: HTTPResponse, from address: WebAddress, _ access: Access
+    ) throws(CredentialError) {
+        guard let advice = StepUpAdvice(response, from: address) else { return }
+        throw advice.error(
+            of: account, in: group, under: type, token: access.token, grant: access.grant, now: context.clock.now)
+    }
+}

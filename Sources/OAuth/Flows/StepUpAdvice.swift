@@ -1,0 +1,64 @@
+package import CredentialCore
+
+/// What to do about a protected resource's refusal that no refresh mends.
+package struct StepUpAdvice: Sendable {
+    private let demand: StepUp
+    private let place: String
+
+    /// Reads a refusal; `nil` for any other response.
+    package init?(_ response: HTTPResponse, from address: WebAddress) {
+        guard response.status == 401 || response.status == 403 else { return nil }
+        let challenges = AuthenticationChallenge.parse(response.values(of: "www-authenticate"))
+        guard let demand = challenges.lazy.compactMap(\.stepUp).first else { return nil }
+        self.demand = demand
+        place = address.origin
+    }
+
+    /// The error to end with: a sign-in that asks for more, or that none will help, as it was asked for already.
+    ///
+    /// - Parameters:
+    ///   - token: the token that was refused.
+    ///   - grant: what it was had by; `nil` where that is not known.
+    /// - Returns: ``ErrorCode/signInRequired`` with ``CredentialError/stepUp``, or ``ErrorCode/denied``.
+    package func error(
+        of account: Account, in group: KeychainGroup, under type: AccountType, token: AccessToken, grant: Grant?,
+        now: Instant
+    ) -> CredentialError {
+        let asked = grant.flatMap { GrantState.requestedScope(in: $0.adapterState) } ?? type.scope
+        var wanted = demand
+        let isScope = demand.parameters.isEmpty
+        if isScope {
+            let shown = ForeignText.shown(Scope.text(demand.scope), limit: 300)
+            guard !demand.scope.isEmpty else {
+                return CredentialError(.denied, "\(place) wants a wider scope and does not say which")
+            }
+            if demand.scope.allSatisfy(token.scope.contains) {
+                return CredentialError(
+                    .denied, "\(place) wants the scope \(shown), which the token has: no sign-in will help")
+            }
+            if demand.scope.allSatisfy({ asked.contains($0) || token.scope.contains($0) }) {
+                return CredentialError(
+                    .denied,
+                    "\(place) wants the scope \(shown), which was asked for at the sign-in and not granted")
+            }
+        } else if let grant, GrantState.wasAsked(demand, in: grant.adapterState, now: now) {
+            return CredentialError(
+                .denied, "\(place) wants another authentication, which was asked for at the sign-in already")
+        }
+        if demand.scope.isEmpty {
+            wanted.scope = Set(asked) == Set(type.scope) ? [] : asked
+        } else {
+            wanted.scope = Scope.distinct(asked + demand.scope)
+        }
+        var command = LoginCommandLine(
+            for: account, in: group, as: type, policy: token.key.policy, scope: wanted.scope)
+        command.more = wanted.options
+        var error = CredentialError(
+            .signInRequired,
+            "\(place) wants \(isScope ? "a wider scope" : "another authentication") of "
+                + "\(ForeignText.shown(account.shownName)) (\(account.id))",
+            hint: command.description)
+        error.stepUp = wanted
+        return error
+    }
+}

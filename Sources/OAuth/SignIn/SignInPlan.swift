@@ -1,0 +1,117 @@
+package import CredentialCore
+
+/// Everything of a sign-in that can be wrong before a person is asked for anything: the command and the library make
+/// one, each of what it was called with.
+package struct SignInPlan: Sendable {
+    /// Who knows the provider.
+    package let adapter: any CredentialAdapter
+    /// What is asked for.
+    package var request: SignInRequest
+    /// Where the account is kept.
+    package let group: KeychainGroup
+    /// The store of a new account.
+    package let store: StoreChoice
+    /// Whose sign-in it has to be; `nil` where anybody's will do.
+    package let person: ExpectedPerson?
+    /// The extra parameters of this sign-in alone, which ``request`` has in its type.
+    package let parameters: [String: String]
+    /// Whether it makes a new account even for a known person.
+    package let forceNew: Bool
+    /// Whether nobody has said by which flow: then a sign-in on a machine without a browser may take another one.
+    package let isFlowOpen: Bool
+
+    /// Makes a plan.
+    package init(
+        adapter: any CredentialAdapter, request: SignInRequest, group: KeychainGroup, store: StoreChoice,
+        person: ExpectedPerson?, parameters: [String: String], forceNew: Bool, isFlowOpen: Bool = false
+    ) {
+        self.adapter = adapter
+        self.request = request
+        self.group = group
+        self.store = store
+        self.person = person
+        self.parameters = parameters
+        self.forceNew = forceNew
+        self.isFlowOpen = isFlowOpen
+    }
+
+    /// The command that begins this sign-in again.
+    package var command: LoginCommandLine {
+        var command = LoginCommandLine(
+            type: request.type.name,
+            policy: request.policy == (try? adapter.policy(nil, of: request.type)) ? "" : request.policy,
+            scope: request.scope == request.type.scope ? [] : request.scope,
+            group: group == request.type.keychainGroup ? nil : group)
+        if let person {
+            command.account = person.accountID
+            if person.type == command.type { command.type = nil }
+        }
+        return command
+    }
+
+    /// The one person that a sign-in can only be about: whom another client of the same provider has signed in, as the
+    /// browser's session is likely theirs; or, for a policy beside the one that signs in, whom this client has.
+    package static func knownUser(
+        for request: SignInRequest, _ adapter: any CredentialAdapter, among index: AccountIndex
+    ) throws(CredentialError) -> String? {
+        let registration = Registration(
+            provider: try adapter.provider(of: request.type), clientID: request.type.clientID)
+        let isKnown = index.count(of: registration) > 0
+        let isPolicyRun = try request.policy != adapter.policy(nil, of: request.type)
+        guard !isKnown || isPolicyRun else { return nil }
+        let candidates =
+            isKnown
+            ? index.entries(of: registration)
+            : index.entries.filter { $0.registration.provider == registration.provider }
+        let names = Set(candidates.map(\.username))
+        return names.count == 1 ? names.first ?? nil : nil
+    }
+
+    /// The scopes that a sign-in asks for where nobody names others: the type's, or what the account's last sign-in asked
+    /// for, where that was more: signing in again does not narrow it.
+    package static func scope(
+        of account: Account?, in group: KeychainGroup, _ type: AccountType, _ policy: String,
+        services: AccountServices
+    ) -> [String] {
+        guard let account, type.adapter == "oauth2" else { return type.scope }
+        // What cannot be read says nothing; whether the store opens is found out elsewhere.
+        let set = try? services.repository.read(account, in: group, isLocked: false)
+        guard let state = set?.grants[policy]?.adapterState, let asked = GrantState.requestedScope(in: state),
+            Set(type.scope).isSubset(of: asked)
+        else { return type.scope }
+        return asked
+    }
+
+    // MARK: The end
+
+    /// Keeps what the sign-in gave.
+    ///
+    /// - Throws: as ``SignInService/keep(_:of:registration:policy:in:store:forceNew:for:)``.
+    package func keep(
+        _ result: SignInResult, by services: AccountServices
+    ) throws(CredentialError) -> SignInService.Outcome {
+        try services.signIn.keep(
+            result, of: request.type,
+            registration: Registration(
+                provider: try adapter.provider(of: request.type), clientID: request.type.clientID),
+            policy: request.policy, in: group, store: store.kind, forceNew: forceNew, for: person)
+    }
+
+    /// What a browser shows of a sign-in that is kept.
+    package func title(of outcome: SignInService.Outcome) -> String {
+        let name = ForeignText.shown(outcome.account.username ?? outcome.account.shownName)
+        return "credmgr: \(name) is signed in to \(request.type.name)"
+    }
+
+    /// What a browser shows of one that failed.
+    package var failureTitle: String { "credmgr: not signed in to \(request.type.name)" }
+
+    /// Tells every process of the group that the sign-in failed.
+    package func tell(_ error: CredentialError, on machine: MachinePorts) {
+        machine.events.append(
+            AccountEvent(
+                kind: .loginFailed, time: machine.clock.now, group: group, type: request.type.name,
+                account: person?.accountID, policy: request.policy.isEmpty ? nil : request.policy,
+                reason: error.message))
+    }
+}

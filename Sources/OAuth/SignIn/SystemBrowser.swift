@@ -1,0 +1,120 @@
+package import CredentialCore
+
+/// The user's browser: `$BROWSER`, else the configured one, else the desktop's.
+package struct SystemBrowser: Sendable {
+    private static let desktop = "xdg-open"
+
+    /// How long a browser is given to read a page, in seconds.
+    private static let reading = 10
+
+    private let programs: any BrowserPrograms
+    private let named: String?
+
+    /// Prepares; nothing is started.
+    ///
+    /// - Parameter configured: what `config.json` names.
+    package init(_ programs: any BrowserPrograms, environment: [String: String], configured: String?) {
+        self.programs = programs
+        let variable = environment["BROWSER"] ?? ""
+        named = variable.isEmpty ? configured : variable
+    }
+
+    /// Opens an address.
+    ///
+    /// Every user of the machine can read the arguments of programs, so the desktop's browser is given a private file
+    /// that redirects to the address. A program that the user names gets the address itself.
+    ///
+    /// - Returns: the file, to be removed when the sign-in is over.
+    /// - Throws: ``ErrorCode/inputOutput`` where the browser does not start.
+    package func open(_ address: WebAddress) throws(CredentialError) -> (any PrivateFile)? {
+        if let named {
+            try programs.launch(Self.words(of: named, opening: address.description))
+            return nil
+        }
+        let file = try programs.runtimeFile("sign-in-", suffix: ".html")
+        do throws(CredentialError) {
+            try file.write(Array(Self.page(leadingTo: address.description).utf8))
+            try programs.launch([Self.desktop, file.path])
+            return file
+        } catch {
+            try? file.remove()
+            throw error
+        }
+    }
+
+    /// Shows what became of a sign-in that no terminal has been asked for, and returns when the browser has had the time
+    /// to read it.
+    ///
+    /// - Throws: as ``open(_:)``.
+    package func show(title: String, text: String) throws(CredentialError) {
+        let file = try programs.runtimeFile("outcome-", suffix: ".html")
+        let content = """
+            <h1>\(Self.escaped(title))</h1>
+            <p>\(Self.escaped(text))</p>
+            <p>You can close this page.</p>
+            """
+        try file.write(Array(Self.page(titled: title, content).utf8))
+        try programs.launch(Self.words(of: named ?? Self.desktop, opening: file.path))
+        programs.pause(seconds: Self.reading)
+        try file.remove()
+    }
+
+    // MARK: Pages
+
+    /// A page that goes on to an address at once.
+    private static func page(leadingTo address: String) -> String {
+        let address = escaped(address)
+        return page(
+            titled: "credmgr: sign-in", head: "<meta http-equiv=\"refresh\" content=\"0; url=\(address)\">",
+            "<p><a href=\"\(address)\">Go on to the sign-in</a></p>")
+    }
+
+    private static func page(titled title: String, head: String = "", _ content: String) -> String {
+        """
+        <!DOCTYPE html>
+        <html lang="en">
+        <head>
+        <meta charset="utf-8">
+        <meta name="referrer" content="no-referrer">
+        \(head)
+        <title>\(escaped(title))</title>
+        </head>
+        <body>
+        \(content)
+        </body>
+        </html>
+
+        """
+    }
+
+    /// Plain text as markup, for content and quoted attributes.
+    private static func escaped(_ text: String) -> String {
+        var escaped = ""
+        for scalar in text.unicodeScalars {
+            switch scalar {
+            case "&": escaped += "&amp;"
+            case "<": escaped += "&lt;"
+            case ">": escaped += "&gt;"
+            case "\"": escaped += "&quot;"
+            case "'": escaped += "&#39;"
+            default: escaped.unicodeScalars.append(scalar)
+            }
+        }
+        return escaped
+    }
+
+    // MARK: Words
+
+    /// The words of the first command in a `BROWSER` value; `%s` stands for the address, else it comes last.
+    private static func words(of command: String, opening address: String) -> [String] {
+        let first = command.split(separator: ":").first.map(String.init) ?? command
+        var words = first.split(separator: " ").map(String.init)
+        if let place = words.firstIndex(where: { $0.contains("%s") }) {
+            words[place] = words[place].split(separator: "%s", omittingEmptySubsequences: false).joined(
+                separator: address)
+        } else {
+            words.append(address)
+        }
+        return words
+    }
+}

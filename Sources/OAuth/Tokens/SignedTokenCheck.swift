@@ -1,0 +1,120 @@
+import CredentialCore
+import StrictJSON
+
+/// What every JSON Web Token of a provider is checked for, whatever it is: algorithm, signature, issuer and times.
+struct SignedTokenCheck {
+    /// What the token is.
+    let kind: CompactToken.Kind
+    /// The issuer it must be from, byte for byte.
+    let issuer: String
+    /// The algorithms allowed.
+    let algorithms: [SignatureAlgorithm]
+    /// The time now.
+    let now: Instant
+
+    /// How far two clocks may differ, in seconds.
+    static let leeway: Int64 = 300
+
+    /// A token that has passed.
+    struct Passed {
+        let header: JSONObject
+        let claims: JSONObject
+        let algorithm: SignatureAlgorithm
+        let expiresAt: Instant
+    }
+
+    init(of kind: CompactToken.Kind, issuer: String, algorithms: [SignatureAlgorithm], now: Instant) {
+        self.kind = kind
+        self.issuer = issuer
+        self.algorithms = algorithms
+        self.now = now
+    }
+
+    /// Checks a token.
+    ///
+    /// - Parameter key: finds the key for an algorithm and a `kid`; `nil` when there is none.
+    /// - Throws: ``ErrorCode/validationFailed``, saying what does not hold; what `key` throws.
+    func validate(
+        _ text: String, cryptography: any Cryptography,
+        key: (SignatureAlgorithm, String?) throws(CredentialError) -> JSONObject?
+    ) throws(CredentialError) -> Passed {
+        let token = try CompactToken(text, kind)
+        let algorithm = try algorithm(of: token.header)
+        guard let key = try key(algorithm, try token.header.text("kid", of: kind)) else {
+            throw refused("the provider has no key that it could be signed with")
+        }
+        guard try cryptography.verify(token.signature, of: token.signingInput, algorithm: algorithm, key: key)
+        else { throw refused("its signature is wrong") }
+        guard let issuer = try token.claims.text("iss", of: kind), ConstantTime.equal(issuer, self.issuer) else {
+            throw refused("it is from another issuer than '\(ForeignText.shown(self.issuer))'")
+        }
+        return Passed(
+            header: token.header, claims: token.claims, algorithm: algorithm, expiresAt: try end(of: token.claims))
+    }
+
+    private func algorithm(of header: JSONObject) throws(CredentialError) -> SignatureAlgorithm {
+        if header["crit"] != nil { throw refused("it has critical header members") }
+        guard header["b64"] == nil else { throw refused("its claims are not encoded (RFC 7797)") }
+        guard let name = try header.text("alg", of: kind), let algorithm = SignatureAlgorithm(rawValue: name),
+            algorithms.contains(algorithm)
+        else {
+            let name = header["alg"]?.string.map { ForeignText.shown($0, limit: 20) } ?? "none"
+            throw refused("its algorithm '\(name)' is not allowed")
+        }
+        return algorithm
+    }
+
+    private func end(of claims: JSONObject) throws(CredentialError) -> Instant {
+        guard let expiry = try claims.time("exp", of: kind) else { throw refused("it has no end (exp)") }
+        guard let issued = try claims.time("iat", of: kind) else {
+            throw refused("it does not say when it was issued (iat)")
+        }
+        guard now < expiry.adding(Self.leeway) else { throw refused("it has expired") }
+        let latest = now.adding(Self.leeway)
+        guard issued <= latest else { throw refused("it was issued in the future; check the clock") }
+        if let begin = try claims.time("nbf", of: kind), begin > latest {
+            throw refused("it is not valid yet; check the clock")
+        }
+        return expiry
+    }
+
+    private func refused(_ reason: String) -> CredentialError { CompactToken.refused(reason, kind) }
+}
+
+extension JSONObject {
+    /// A member that is a string, or is not there.
+    func text(_ name: String, of kind: CompactToken.Kind) throws(CredentialError) -> String? {
+        switch self[name] {
+        case nil, .null?: return nil
+        case .string(let text)?: return text
+        case let other?:
+            throw CompactToken.refused("its \(name) is \(other.kindDescription), not a string", kind)
+        }
+    }
+
+    /// A NumericDate (RFC 7519 §2), cut to whole seconds.
+    func time(_ name: String, of kind: CompactToken.Kind) throws(CredentialError) -> Instant? {
+        switch self[name] {
+        case nil, .null?: return nil
+        case let value?:
+            guard value.string == nil, let seconds = LenientNumber.read(value, in: 0...Int64.max) else {
+                throw CompactToken.refused("its \(name) is not a time", kind)
+            }
+            return Instant(epochSeconds: seconds)
+        }
+    }
+
+    /// Whom a token is for: one audience, or several.
+    func audience(of kind: CompactToken.Kind) throws(CredentialError) -> [String] {
+        switch self["aud"] {
+        case .string(let one)?: return [one]
+        case .array(let several)?:
+            let audience = several.compactMap(\.string)
+            guard audience.count == several.count else {
+                throw CompactToken.refused("its audience is malformed", kind)
+            }
+            return audience
+        default: throw CompactToken.refused("it has no audience", kind)
+        }
+    }
+}

@@ -1,0 +1,32 @@
+import Glibc
+
+/// What a file system says of itself.
+package enum FileSystem {
+    /// The room, in bytes, below which it counts as full: a small store and its journal need that much.
+    private static let least: UInt64 = 64 << 10
+
+    /// The room, in bytes and in files, below which it soon will be full.
+    private static let scarce: (bytes: UInt64, files: UInt64) = (16 << 20, 1_000)
+
+    /// What little room is left at `path`, for people; `nil` where there is plenty.
+    package static func scarceRoom(at path: String) -> String? {
+        var facts = statvfs()
+        guard unsafe statvfs(path, &facts) == 0, facts.f_blocks > 0 else { return nil }
+        let (room, overflow) = UInt64(facts.f_bavail).multipliedReportingOverflow(by: UInt64(facts.f_frsize))
+        if !overflow, room < scarce.bytes { return "\(room >> 10) KiB are left" }
+        // One that makes files as they are needed counts none.
+        if facts.f_files > 0, facts.f_favail < scarce.files { return "room for \(facts.f_favail) files is left" }
+        return nil
+    }
+
+    /// Why nothing can be written at `path`; `nil` where nothing speaks against it.
+    package static func refusal(at path: String) -> String? {
+        var facts = statvfs()
+        guard unsafe statvfs(path, &facts) == 0 else { return nil }
+        if facts.f_flag & UInt(ST_RDONLY) != 0 { return "the file system is read-only" }
+        // One that does not know its size is not full.
+        guard facts.f_blocks > 0 else { return nil }
+        let (room, overflow) = UInt64(facts.f_bavail).multipliedReportingOverflow(by: UInt64(facts.f_frsize))
+        return overflow || room >= least ? nil : "the file system is full"
+    }
+}

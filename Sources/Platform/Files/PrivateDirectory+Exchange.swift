@@ -1,0 +1,98 @@
+package import CredentialCore
+import Glibc
+
+/// What became of a file that was to be replaced.
+package enum FileExchange: Sendable {
+    /// It is replaced, or removed, for good.
+    case done
+    /// It is not the one that was expected; nothing has changed.
+    case refused
+    /// It is replaced, or removed; whether for good is not known.
+    case unknown(CredentialError)
+}
+
+/// Files that are replaced only while they are what the writer has read.
+extension PrivateDirectory {
+    /// Replaces a file with mode 0600, makes it or removes it, only while it is as expected. Of all who do that at once
+    /// with the same expectation one succeeds.
+    ///
+    /// Nothing else is looked at or tidied up: the cost is the same in a folder of any size.
+    ///
+    /// - Parameters:
+    ///   - content: the new content; `nil` to remove the file.
+    ///   - limit: the largest content that is read, in bytes.
+    ///   - patience: how long to wait for others that are at it, in seconds.
+    ///   - isExpected: is given the content now, `nil` where there is no such file.
+    /// - Throws: ``ErrorCode/inputOutput``, ``ErrorCode/lockTimeout``; then nothing has changed.
+    package borrowing func exchange(
+        _ content: [UInt8]?, for name: String, limit: Int, patience: Int64,
+        _ isExpected: ([UInt8]?) throws(CredentialError) -> Bool
+    ) throws(CredentialError) -> FileExchange {
+        var temporary: String?
+        if let content { temporary = try writeTemporary(content, for: name) }
+        let outcome: FileExchange
+        do throws(CredentialError) {
+            outcome = try exchange(
+                temporary, for: name, limit: limit, milliseconds: patience * 1_000, isExpected)
+        } catch {
+            if let temporary { _ = unsafe unlinkat(descriptor.number, temporary, 0) }
+            throw error
+        }
+        if case .refused = outcome, let temporary { _ = unsafe unlinkat(descriptor.number, temporary, 0) }
+        return outcome
+    }
+
+    /// - Parameter temporary: a file with the new content, which gets the name; `nil` to remove the one that has it.
+    private borrowing func exchange(
+        _ temporary: String?, for name: String, limit: Int, milliseconds: Int64,
+        _ isExpected: ([UInt8]?) throws(CredentialError) -> Bool
+    ) throws(CredentialError) -> FileExchange {
+        while true {
+            guard let file = try openExisting(name, forWriting: true) else {
+                guard try isExpected(nil) else { return .refused }
+                guard let temporary else { return .done }
+                // A link is refused where somebody has made the file meanwhile.
+                if unsafe linkat(descriptor.number, temporary, descriptor.number, name, 0) != 0 {
+                    if errno == EEXIST { continue }
+                    guard errno == EPERM || errno == EOPNOTSUPP || errno == ENOSYS else {
+                        throw .system("cannot write", path(of: name), number: errno)
+                    }
+                    // A file system without links.
+                    try rename(temporary, to: name)
+                    return synced(name)
+                }
+                _ = unsafe unlinkat(descriptor.number, temporary, 0)
+                return synced(name)
+            }
+            // The lock is that of this very file: whoever replaces it leaves the next one with a file that is gone.
+            switch FileLock.wait(file, milliseconds: milliseconds) {
+            case 0: break
+            case EWOULDBLOCK:
+                throw CredentialError(
+                    .lockTimeout,
+                    "another process has held \(CredentialError.shownPath(path(of: name))) for too long",
+                    hint: "credmgr doctor")
+            case let failure: throw FileLock.unusable(.system("cannot lock", path(of: name), number: failure))
+            }
+            guard isCurrent(file, name) else { continue }
+            guard let now = file.readAll(limit: limit, expected: Int(file.size)) else {
+                throw .system("cannot read", path(of: name), number: errno)
+            }
+            guard try isExpected(now) else { return .refused }
+            if let temporary {
+                if unsafe renameat(descriptor.number, temporary, descriptor.number, name) != 0 {
+                    throw .system("cannot write", path(of: name), number: errno)
+                }
+            } else {
+                try remove(name)
+            }
+            return synced(name)
+        }
+    }
+
+    private borrowing func synced(_ name: String) -> FileExchange {
+        // EINVAL: a file system whose folders cannot be synced.
+        if fsync(descriptor.number) == 0 || errno == EINVAL { return .done }
+        return .unknown(.system("cannot write", path(of: name), number: errno))
+    }
+}

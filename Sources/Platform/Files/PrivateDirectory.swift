@@ -1,0 +1,190 @@
+package import CredentialCore
+import Glibc
+
+/// A folder of our own, open: nobody else can write in it, and no other user's symbolic link leads there.
+///
+/// Everything in it is reached through the descriptor, so that nothing can be exchanged between a check and its
+/// use. A link on the way is followed where it is the user's own or root's, as one that `stow` made; where it leads is
+/// checked as any other folder.
+package struct PrivateDirectory: ~Copyable, Sendable {
+    /// The path, for messages and for watching.
+    package let path: String
+    let descriptor: FileDescriptor
+
+    private init(path: String, descriptor: consuming FileDescriptor) {
+        self.path = path
+        self.descriptor = descriptor
+    }
+
+    /// Opens a folder and makes what is missing on the way, with mode 0700.
+    ///
+    /// - Parameters:
+    ///   - components: the names below `base`.
+    ///   - base: an absolute path.
+    /// - Throws: ``ErrorCode/inputOutput``, also for a folder that is a link, of another user or writable by others.
+    package static func create(
+        _ components: [String], below base: String
+    ) throws(CredentialError) -> PrivateDirectory {
+        try checkGround(base)
+        try makeFolders(base)
+        guard let folder = try walk(components, below: base, creating: true) else {
+            throw .system("cannot open the folder", base, number: ENOENT)
+        }
+        return folder
+    }
+
+    /// Opens a folder, or gives `nil` where there is none.
+    ///
+    /// - Throws: as ``create(_:below:)``.
+    package static func open(
+        _ components: [String], below base: String
+    ) throws(CredentialError) -> PrivateDirectory? {
+        try walk(components, below: base, creating: false)
+    }
+
+    /// Whether there is anything of this name in it.
+    package borrowing func contains(_ name: String) -> Bool {
+        var status = stat()
+        return unsafe fstatat(descriptor.number, name, &status, AT_SYMLINK_NOFOLLOW) == 0
+    }
+
+    /// The names in it, sorted by their bytes.
+    ///
+    /// - Throws: ``ErrorCode/inputOutput``.
+    package borrowing func names() throws(CredentialError) -> [String] {
+        let number = unsafe openat(descriptor.number, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        if number < 0 { throw .system("cannot read the folder", path, number: errno) }
+        return try FileNames.inFolder(FileDescriptor(owning: number), path: path)
+    }
+
+    // MARK: The way there
+
+    private static func walk(
+        _ components: [String], below base: String, creating: Bool
+    ) throws(CredentialError) -> PrivateDirectory? {
+        let number = unsafe Glibc.open(base, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        if number < 0 {
+            if errno == ENOENT && !creating { return nil }
+            throw .system("cannot open the folder", base, number: errno)
+        }
+        var path = base
+        var folder = FileDescriptor(owning: number)
+        for name in components {
+            path += "/" + name
+            guard FileNames.isComponent(name) else {
+                throw CredentialError(.inputOutput, "\(CredentialError.shownPath(path)) is not a folder's name")
+            }
+            var next = enter(name, from: folder)
+            if next < 0, errno == ENOENT {
+                if !creating { return nil }
+                if unsafe mkdirat(folder.number, name, 0o700) != 0, errno != EEXIST {
+                    throw .system("cannot make the folder", path, number: errno)
+                }
+                // What is written in it is only as durable as its own name is.
+                _ = fsync(folder.number)
+                next = enter(name, from: folder)
+            }
+            if next < 0 { throw refusal(path, number: errno) }
+            folder = FileDescriptor(owning: next)
+            try check(folder, path)
+        }
+        return PrivateDirectory(path: path, descriptor: folder)
+    }
+
+    private static func enter(_ name: String, from folder: borrowing FileDescriptor) -> Int32 {
+        let flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC
+        let number = unsafe openat(folder.number, name, flags | O_NOFOLLOW)
+        // O_DIRECTORY with O_NOFOLLOW says ENOTDIR for a link, too.
+        guard number < 0, errno == ELOOP || errno == ENOTDIR else { return number }
+        let failure = errno
+        var link = stat()
+        guard unsafe fstatat(folder.number, name, &link, AT_SYMLINK_NOFOLLOW) == 0,
+            link.st_mode & S_IFMT == S_IFLNK, link.st_uid == geteuid() || link.st_uid == 0
+        else {
+            errno = failure
+            return -1
+        }
+        return unsafe openat(folder.number, name, flags)
+    }
+
+    /// Checks who owns the nearest folder that is there: what is made in another user's would be in that user's way, as
+    /// after `sudo credmgr`, and what lies in one that everybody can write in is nobody's for long.
+    private static func checkGround(_ base: String) throws(CredentialError) {
+        var place = base
+        var status = stat()
+        while unsafe stat(place, &status) != 0 {
+            guard errno == ENOENT, let slash = place.lastIndex(of: "/"), slash != place.startIndex else { return }
+            place = String(place[..<slash])
+        }
+        let shown = CredentialError.shownPath(place)
+        let user = geteuid()
+        // Nobody but root makes folders for others; root itself has no business in a user's.
+        if status.st_uid != user, status.st_uid != 0 {
+            throw CredentialError(
+                .inputOutput, "the folder \(shown) belongs to another user (uid \(status.st_uid))",
+                hint: "run credmgr as that user, not through sudo, or set XDG_DATA_HOME")
+        }
+        if status.st_mode & 0o002 != 0, status.st_mode & S_ISVTX == 0 {
+            throw CredentialError(
+                .inputOutput, "everybody can write in the folder \(shown)", hint: "chmod o-w '\(shown)'")
+        }
+    }
+
+    /// The first folder above a path in which somebody else than the user and root can exchange what it leads to; `nil`
+    /// where there is none. In a folder like `/tmp`, with the sticky bit, nobody can.
+    package static func exposedFolder(above path: String) -> String? {
+        var place = path
+        while let slash = place.lastIndex(of: "/"), place != "/" {
+            place = slash == place.startIndex ? "/" : String(place[..<slash])
+            var status = stat()
+            guard unsafe stat(place, &status) == 0 else { continue }
+            let owner = status.st_uid
+            let writers: mode_t = status.st_gid == owner ? 0o002 : 0o022
+            if owner != geteuid() && owner != 0 || status.st_mode & writers != 0 && status.st_mode & S_ISVTX == 0 {
+                return place
+            }
+        }
+        return nil
+    }
+
+    private static func refusal(_ path: String, number: Int32) -> CredentialError {
+        if number == ELOOP || number == ENOTDIR {
+            return CredentialError(
+                .inputOutput,
+                "\(CredentialError.shownPath(path)) is not a folder, or is another user's symbolic link",
+                hint: "move it away; to keep the data elsewhere set XDG_DATA_HOME")
+        }
+        return .system("cannot open the folder", path, number: number)
+    }
+
+    private static func check(_ folder: borrowing FileDescriptor, _ path: String) throws(CredentialError) {
+        guard let status = folder.status() else { throw .system("cannot open the folder", path, number: errno) }
+        let shown = CredentialError.shownPath(path)
+        if status.st_uid != geteuid() {
+            throw CredentialError(
+                .inputOutput, "the folder \(shown) belongs to another user (uid \(status.st_uid))",
+                hint: "run credmgr as that user, or set XDG_DATA_HOME")
+        }
+        if status.st_mode & 0o022 != 0 {
+            throw CredentialError(
+                .inputOutput, "others can write in the folder \(shown)", hint: "chmod 700 '\(shown)'")
+        }
+    }
+
+    /// Makes a folder and those above it; what exists already stays as it is.
+    private static func makeFolders(_ path: String) throws(CredentialError) {
+        if unsafe access(path, F_OK) == 0 { return }
+        for place in path.utf8.indices.dropFirst() where path.utf8[place] == UInt8(ascii: "/") {
+            try makeFolder(String(path[..<place]))
+        }
+        try makeFolder(path)
+    }
+
+    private static func makeFolder(_ path: String) throws(CredentialError) {
+        if unsafe mkdir(path, 0o700) != 0, errno != EEXIST {
+            // Above the home folder even making what exists can be forbidden.
+            let failure = errno
+            if unsafe access(path, F_OK) != 0 { throw .system("cannot make the folder", path, number: failure) }
+        }
+    }
+}

@@ -1,0 +1,108 @@
+package import CredentialCore
+import Glibc
+
+/// A file that the user asked to have written, such as a download.
+package final class UserFile {
+    private let path: String
+    private var file: FileDescriptor?
+
+    /// Creates the file, mode 0600 by our umask, or empties it.
+    ///
+    /// - Throws: ``ErrorCode/inputOutput``.
+    package init(_ path: String) throws(CredentialError) {
+        let number = unsafe open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0o666)
+        guard number >= 0 else { throw .system("cannot write", path, number: errno) }
+        self.path = path
+        file = FileDescriptor(owning: number)
+    }
+
+    /// Replaces a file as a whole: a reader sees the old one or the new one. Links are followed, and the mode of a file
+    /// that was there is kept; a new one is of mode 0600, or 0700 for a program.
+    ///
+    /// - Throws: ``ErrorCode/inputOutput``.
+    package static func replace(
+        _ path: String, _ bytes: [UInt8], isProgram: Bool = false
+    ) throws(CredentialError) {
+        let place = resolved(path)
+        let parent = place.lastIndex(of: "/").map { String(place[..<$0]) } ?? "."
+        try makeFolders(parent)
+        var status = stat()
+        let found = unsafe stat(place, &status)
+        let known = found == 0
+        let mode: mode_t = known ? status.st_mode & 0o7777 : isProgram ? 0o700 : 0o600
+        let temporary = "\(place).credmgr-\(SystemRandom().accountID())"
+        let number = unsafe open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        guard number >= 0 else { throw .system("cannot write", path, number: errno) }
+        let file = FileDescriptor(owning: number)
+        var failure = file.writeAll(bytes)
+        if failure == 0, fchmod(number, mode) != 0 || fsync(number) != 0 { failure = errno }
+        if failure == 0 {
+            let renamed = unsafe Glibc.rename(temporary, place)
+            if renamed != 0 { failure = errno }
+        }
+        if failure != 0 {
+            _ = unsafe unlink(temporary)
+            throw .system("cannot write", path, number: failure)
+        }
+    }
+
+    /// Removes a file, if it is there.
+    ///
+    /// - Throws: ``ErrorCode/inputOutput``.
+    package static func remove(_ path: String) throws(CredentialError) {
+        let removed = unsafe unlink(path)
+        if removed != 0, errno != ENOENT { throw .system("cannot remove", path, number: errno) }
+    }
+
+    /// Where a link leads; `nil` for what is none.
+    package static func linkTarget(_ path: String) -> String? {
+        let bytes = unsafe [CChar](unsafeUninitializedCapacity: Int(PATH_MAX)) { buffer, initialized in
+            guard let base = buffer.baseAddress else { return }
+            initialized = unsafe max(0, readlink(path, base, buffer.count))
+        }
+        return bytes.isEmpty ? nil : String(decoding: bytes.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+
+    /// Makes a link, its folders where they are missing, in place of a link that was there.
+    ///
+    /// - Throws: ``ErrorCode/inputOutput`` where something else has the name.
+    package static func link(_ path: String, to target: String) throws(CredentialError) {
+        if let slash = path.lastIndex(of: "/") { try makeFolders(String(path[..<slash])) }
+        if linkTarget(path) != nil { try remove(path) }
+        let made = unsafe symlink(target, path)
+        if made != 0 { throw .system("cannot make the link", path, number: errno) }
+    }
+
+    /// Where a path leads to by its links, as far as it is there.
+    private static func resolved(_ path: String) -> String {
+        guard let real = unsafe realpath(path, nil) else { return path }
+        defer { unsafe free(real) }
+        return unsafe String(cString: real)
+    }
+
+    private static func makeFolders(_ path: String) throws(CredentialError) {
+        var status = stat()
+        if path.isEmpty { return }
+        let found = unsafe stat(path, &status)
+        if found == 0 { return }
+        if let slash = path.lastIndex(of: "/") { try makeFolders(String(path[..<slash])) }
+        let made = unsafe mkdir(path, 0o700)
+        if made != 0, errno != EEXIST { throw .system("cannot make", path, number: errno) }
+    }
+
+    /// Adds bytes at the end.
+    ///
+    /// - Throws: ``ErrorCode/inputOutput``.
+    package func write(_ bytes: [UInt8]) throws(CredentialError) {
+        let failure = file?.writeAll(bytes) ?? EBADF
+        if failure != 0 { throw .system("cannot write", path, number: failure) }
+    }
+
+    /// Ends the writing.
+    ///
+    /// - Throws: ``ErrorCode/inputOutput`` when the system reports a late error.
+    package func close() throws(CredentialError) {
+        guard let number = file.take()?.release() else { return }
+        if Glibc.close(number) != 0 { throw .system("cannot write", path, number: errno) }
+    }
+}

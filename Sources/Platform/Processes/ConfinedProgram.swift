@@ -1,0 +1,94 @@
+import CLinux
+package import CredentialCore
+import Glibc
+
+/// Runs programs behind the walls of `credmgr __confine`, the supervisor (`Sources/Confine`): whatever the program
+/// started ends when it ends, when its time is over, and when this process ends.
+package struct ConfinedProgram: Sendable {
+    /// What the supervisor says first; another version has other words.
+    private static let greeting = "confine 1"
+    private static let command = "__confine"
+    /// How many seconds later than this process the supervisor ends the program by itself: only when this process is
+    /// stopped, or its machine was.
+    private static let supervisorPatience = 5
+
+    /// The path of a `credmgr`, whose `__confine` is the supervisor.
+    private let supervisor: String
+
+    /// Names the supervisor.
+    package init(supervisor: String) { self.supervisor = supervisor }
+
+    /// Runs a program to its end, as ``ChildProgram`` does.
+    ///
+    /// - Parameters:
+    ///   - launch: the program; it starts in `/`, in a session of its own.
+    ///   - limit: the most to take from standard output, in bytes.
+    ///   - seconds: the time it may take.
+    /// - Throws: ``ErrorCode/inputOutput`` when it, or the supervisor, cannot be started; ``ErrorCode/configuration``
+    ///   when the confinement names what must be kept out of.
+    package func run(
+        _ launch: ProgramLaunch, in confinement: Confinement, input: [UInt8], limit: Int, seconds: Int
+    ) throws(CredentialError) -> ChildProgram.Outcome {
+        var ends: (Int32, Int32) = (-1, -1)
+        let result = unsafe withUnsafeMutableBytes(of: &ends) {
+            unsafe linux_pipe($0.assumingMemoryBound(to: Int32.self).baseAddress)
+        }
+        if result != 0 { throw launch.failure(errno) }
+        let reading = FileDescriptor(owning: ends.0)
+        let writing = FileDescriptor(owning: ends.1)
+        var supervised = launch
+        supervised.program = supervisor
+        supervised.arguments =
+            [Self.command, "--caller", String(getpid()), "--seconds", String(seconds + Self.supervisorPatience)]
+            + confinement.options + ["--", launch.program] + launch.arguments
+        supervised.directory = "/"
+        supervised.startsSession = true
+        supervised.inherited = [writing.number]
+        // SIGTERM has the supervisor end everything, which takes as long as the machine needs; its own end by SIGKILL
+        // would leave what the program started.
+        let outcome = try ChildProgram(supervised, limit: limit, seconds: seconds, grace: 10_000).run(input: input)
+        var report = OutputCollector(reading, limit: 4096)
+        _ = report.take()
+        try check(report.bytes, launch)
+        return outcome
+    }
+
+    /// The walls that this machine does not have.
+    ///
+    /// - Throws: ``ErrorCode/inputOutput`` when the supervisor cannot be asked.
+    package func lacking() throws(CredentialError) -> [ConfinementPart] {
+        let launch = ProgramLaunch(supervisor, [Self.command, "--lacks"], environment: [:])
+        let outcome = try ChildProgram(launch, limit: 4096, seconds: 10).run()
+        let lines = Self.lines(outcome.output)
+        guard outcome.ending == .ended(.exited(0)), lines.first == Self.greeting else { throw stranger() }
+        return lines.dropFirst().compactMap(ConfinementPart.init(rawValue:))
+    }
+
+    /// Reads what the supervisor reported of the start.
+    private func check(_ report: [UInt8], _ launch: ProgramLaunch) throws(CredentialError) {
+        var lines = Self.lines(report)
+        guard !lines.isEmpty, lines.removeFirst() == Self.greeting else { throw stranger() }
+        guard let line = lines.first else { return }
+        let words = line.split(separator: " ", maxSplits: 1).map(String.init)
+        let value = words.count > 1 ? words[1] : ""
+        switch words.first {
+        case "start": throw launch.failure(Int32(value) ?? 0)
+        case "kept-out":
+            throw CredentialError(
+                .configuration,
+                "\(ForeignText.shown(launch.program)) must not have \(ForeignText.shown(value)): "
+                    + "credmgr keeps its own files there")
+        default: throw CredentialError(.inputOutput, "cannot confine \(launch.program): no \(value)")
+        }
+    }
+
+    private func stranger() -> CredentialError {
+        CredentialError(
+            .inputOutput, "\(supervisor) is no credmgr that confines plugins as this program wants it",
+            hint: "install the credmgr of the same version")
+    }
+
+    private static func lines(_ bytes: [UInt8]) -> [String] {
+        bytes.split(separator: 0x0A).map { String(decoding: $0, as: UTF8.self) }
+    }
+}

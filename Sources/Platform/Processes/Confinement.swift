@@ -1,0 +1,61 @@
+/// What a confined program may touch besides what every one may: its own folder, programs, libraries, the settings of
+/// names, certificates and time, and a temporary folder of its own.
+package struct Confinement: Sendable, Hashable {
+    /// A family of network addresses.
+    package enum Network: String, Sendable, CaseIterable {
+        case ipv4, ipv6
+    }
+
+    /// The families it may use; none of them means no network.
+    package var network: Set<Network>
+    /// Files and folders that it may read, absolute.
+    package var readable: [String]
+    /// Folders that it may also write in, absolute.
+    package var writable: [String]
+    /// Folders that none of these may have anything in common with, whatever links lead there.
+    package var keptOut: [String]
+    /// Whether it has no walls at all, and is only ended with all that it started.
+    package var isLifted: Bool
+
+    /// Makes a confinement; without arguments the narrowest.
+    package init(
+        network: Set<Network> = [], readable: [String] = [], writable: [String] = [], keptOut: [String] = [],
+        isLifted: Bool = false
+    ) {
+        self.network = network
+        self.readable = readable
+        self.writable = writable
+        self.keptOut = keptOut
+        self.isLifted = isLifted
+    }
+
+    /// The words of `credmgr __confine` for it.
+    var options: [String] {
+        if isLifted { return ["--unconfined"] }
+        return Network.allCases.filter(network.contains).flatMap { ["--network", $0.rawValue] }
+            + readable.flatMap { ["--read", $0] } + writable.flatMap { ["--write", $0] }
+            + keptOut.flatMap { ["--keep-out", $0] }
+    }
+}
+
+/// A wall that a kernel may lack.
+package enum ConfinementPart: String, Sendable, CaseIterable {
+    /// Landlock: files.
+    case files
+    /// Landlock 6 (Linux 6.12): signals to others.
+    case signals
+    /// seccomp: system calls, and with them the network, the session's bus and the keyrings.
+    case calls
+    /// Keyrings of the session.
+    case keyring
+
+    /// What a confined program can do where it is lacking, in words that go on after its name.
+    package var consequence: String {
+        switch self {
+        case .files: "can read and write every file of yours: the kernel has no Landlock (Linux 5.13)"
+        case .signals: "can send signals to your other programs: the kernel's Landlock is older than Linux 6.12"
+        case .calls: "can use every network, your session's bus and your keys: the kernel filters no system calls"
+        case .keyring: "has no session keyring of its own: the kernel has none, or a container denies it"
+        }
+    }
+}

@@ -1,0 +1,92 @@
+import CredentialCore
+import Glibc
+
+/// How a program ended.
+package enum ProgramEnding: Sendable, Hashable {
+    /// It ended by itself, with this exit status.
+    case exited(Int32)
+    /// A signal killed it.
+    case killed(signal: Int32)
+
+    /// The exit status as a shell has it: 128 plus the number for a signal.
+    package var exitStatus: Int32 {
+        switch self {
+        case .exited(let status): status
+        case .killed(let signal): 128 + signal
+        }
+    }
+
+    /// Reads what `waitpid` gave.
+    init(waitStatus status: Int32) {
+        let signal = status & 0x7F
+        self = signal == 0 ? .exited(status >> 8 & 0xFF) : .killed(signal: signal)
+    }
+}
+
+/// A program that was started, and the parent's ends of its pipes.
+///
+/// Dropping it neither ends the program nor waits for it: a worker that must outlive its caller is simply left.
+package struct RunningProgram: ~Copyable, Sendable {
+    /// The number of the process.
+    package let process: Int32
+    private let leadsGroup: Bool
+    private let endsGroup: Bool
+    /// Where its standard input is written; `nil` unless it is a pipe, and once it is closed.
+    package var input: FileDescriptor?
+    /// Where its standard output is read; `nil` unless it is a pipe.
+    package var output: FileDescriptor?
+    /// Where its standard error is read; `nil` unless it is a pipe.
+    package var errors: FileDescriptor?
+
+    init(
+        process: Int32, leadsGroup: Bool, endsGroup: Bool, input: consuming FileDescriptor?,
+        output: consuming FileDescriptor?, errors: consuming FileDescriptor?
+    ) {
+        self.process = process
+        self.leadsGroup = leadsGroup
+        self.endsGroup = endsGroup
+        self.input = input
+        self.output = output
+        self.errors = errors
+    }
+
+    /// Sends a signal to the program; to all of its group where it leads one. Only before it has been
+    /// waited for: afterwards its number may be another's.
+    package borrowing func send(signal: Int32) { kill(leadsGroup ? -process : process, signal) }
+
+    /// Waits for its end. Call it once.
+    package borrowing func wait() -> ProgramEnding { Self.wait(for: process) }
+
+    /// Has its end waited for on a thread of its own, so that it does not stay in the kernel's table of processes.
+    package consuming func waitAside() {
+        let process = process
+        do throws(CredentialError) {
+            try DeadlineThread.start { _ = Self.wait(for: process) }
+        } catch {
+            _ = Self.wait(for: process)
+        }
+    }
+
+    private static func wait(for process: Int32) -> ProgramEnding {
+        var status: Int32 = 0
+        while unsafe waitpid(process, &status, 0) == -1 {
+            // ECHILD: somebody ignores SIGCHLD, and nothing is known of the end.
+            if errno != EINTR { return .exited(255) }
+        }
+        return ProgramEnding(waitStatus: status)
+    }
+
+    /// How it ended, if it has.
+    borrowing func endingNow() -> ProgramEnding? {
+        if endsGroup {
+            // Before its end is taken: afterwards the group's number may be another's.
+            var facts = unsafe siginfo_t()
+            let result = unsafe waitid(P_PID, id_t(process), &facts, WEXITED | WNOHANG | WNOWAIT)
+            if result == 0, unsafe facts.si_signo == SIGCHLD { kill(-process, SIGKILL) }
+        }
+        var status: Int32 = 0
+        let result = unsafe waitpid(process, &status, WNOHANG)
+        if result == 0 || result == -1 && errno == EINTR { return nil }
+        return result == process ? ProgramEnding(waitStatus: status) : .exited(255)
+    }
+}

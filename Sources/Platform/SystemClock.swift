@@ -1,0 +1,45 @@
+package import CredentialCore
+import Glibc
+
+/// The clock of the system.
+package struct SystemClock: WallClock {
+    /// Makes a clock.
+    package init() {}
+
+    /// The time now.
+    package var now: Instant {
+        var time = timespec()
+        _ = unsafe clock_gettime(CLOCK_REALTIME, &time)
+        return Instant(epochSeconds: Int64(time.tv_sec))
+    }
+}
+
+/// Time that passes, whatever happens to the clock on the wall.
+package struct Stopwatch: Sendable {
+    private let start: Int64
+
+    /// Starts now.
+    package init() { start = Self.milliseconds() }
+
+    /// Milliseconds since the start.
+    package var elapsed: Int64 { Self.milliseconds() - start }
+
+    private static func milliseconds() -> Int64 {
+        var time = timespec()
+        _ = unsafe clock_gettime(CLOCK_MONOTONIC, &time)
+        return Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000
+    }
+}
+
+/// Times in the time zone of this machine.
+package enum LocalTime {
+    /// A time as `2026-11-21 04:05:06`.
+    package static func text(epochSeconds: Int64) -> String {
+        var time = time_t(epochSeconds)
+        var parts = unsafe tm()
+        unsafe localtime_r(&time, &parts)
+        func two(_ number: Int32) -> String { number < 10 ? "0\(number)" : "\(number)" }
+        return unsafe "\(parts.tm_year + 1900)-\(two(parts.tm_mon + 1))-\(two(parts.tm_mday)) "
+            + "\(two(parts.tm_hour)):\(two(parts.tm_min)):\(two(parts.tm_sec))"
+    }
+}

@@ -1,0 +1,139 @@
+package import CredentialCore
+package import Platform
+import StrictJSON
+
+/// What a plugin says of itself in `manifest.json`; members that are not known here are ignored.
+package struct PluginManifest: Sendable, Hashable {
+    /// A setting that only this plugin knows.
+    package struct Setting: Sendable, Hashable {
+        /// Its name in `adapter_settings`.
+        package let name: String
+        /// What it is for, on one line.
+        package let summary: String?
+        /// Whether a type must have it.
+        package let isRequired: Bool
+        /// Whether types that differ in it have different providers.
+        package let identifiesProvider: Bool
+    }
+
+    /// What a plugin asks for, as it is written: `~/` stands for the user's home.
+    package struct Needs: Sendable, Hashable {
+        /// The families of addresses.
+        package let network: Set<Confinement.Network>
+        /// The families' names, sorted.
+        package var networkNames: [String] { network.map(\.rawValue).sorted() }
+        /// What it may read.
+        package let readable: [String]
+        /// Where it may also write.
+        package let writable: [String]
+    }
+
+    /// The adapter's name, which is also its folder's.
+    package let name: String
+    /// The plugin's own version.
+    package let version: String
+    /// The versions of the protocol that it speaks.
+    package let protocolVersions: [Int64]
+    /// What it is, on one line.
+    package let summary: String
+    /// The executable's name in the folder.
+    package let executable: String
+    /// The flows it has; at least one.
+    package let flows: [SignInFlow]
+    /// The redirect URI of types that name none.
+    package let defaultRedirectURI: String
+    /// Its settings, in the order written.
+    package let settings: [Setting]
+    /// What it needs beyond what every plugin may touch.
+    package let needs: Needs
+
+    /// The largest manifest, in bytes.
+    static let limit = 1 << 16
+    /// Where nothing listens: the user brings the redirected URL.
+    private static let loopback = "http://127.0.0.1"
+
+    /// Reads a manifest; comments and trailing commas are allowed.
+    ///
+    /// - Parameter place: the file, for messages.
+    /// - Throws: ``ErrorCode/configuration``, naming the member.
+    package init(_ bytes: [UInt8], place: String) throws(CredentialError) {
+        let members: JSONObject?
+        do {
+            members = try JSONValue.parse(bytes, dialect: .commented, limits: JSONLimits(bytes: Self.limit)).object
+        } catch {
+            throw CredentialError(.configuration, "\(place) is not JSON: \(error)")
+        }
+        guard let members else { throw CredentialError(.configuration, "\(place) holds no object") }
+        let reader = FieldReader(members, code: .configuration, place: place)
+        name = try reader.requiredText("name", limit: 128, .name)
+        version = try reader.requiredText("version", limit: 64, .visible)
+        summary = try reader.requiredText("summary", limit: 200)
+        executable = try reader.requiredText("executable", limit: 128, .name)
+        guard let versions = try reader.integers("protocol_versions"), !versions.isEmpty else {
+            throw reader.fault("protocol_versions", "is missing or empty")
+        }
+        protocolVersions = versions
+        var flows: [SignInFlow] = []
+        for word in try reader.texts("flows", limit: 64) ?? [SignInFlow.code.rawValue] {
+            guard let flow = SignInFlow(rawValue: word) else {
+                throw reader.fault("flows", "names the unknown flow '\(ForeignText.shown(word, limit: 40))'")
+            }
+            flows.append(flow)
+        }
+        if flows.isEmpty { throw reader.fault("flows", "is empty") }
+        self.flows = flows
+        defaultRedirectURI =
+            try reader.text("default_redirect_uri", limit: 2_048, .redirectURI) ?? Self.loopback
+        settings = try Self.settings(reader)
+        needs = try Needs(reader)
+    }
+
+    private static func settings(_ reader: FieldReader) throws(CredentialError) -> [Setting] {
+        var settings: [Setting] = []
+        guard let object = try reader.object("settings"), let all = try reader.reader("settings") else { return [] }
+        for name in object.keys {
+            guard Name.isValid(name) else { throw reader.fault("settings", "has a member with a bad name") }
+            guard let setting = try all.reader(name) else { throw all.fault(name, "is null") }
+            settings.append(
+                Setting(
+                    name: name, summary: try setting.text("summary", limit: 200),
+                    isRequired: try setting.flag("required") ?? false,
+                    identifiesProvider: try setting.flag("identifies_provider") ?? false))
+        }
+        return settings
+    }
+}
+
+extension PluginManifest.Needs {
+    /// The longest path, in bytes.
+    private static let pathLimit = 1_024
+
+    fileprivate init(_ manifest: FieldReader) throws(CredentialError) {
+        let reader =
+            try manifest.reader("needs") ?? FieldReader(JSONObject(), code: manifest.code, place: manifest.place)
+        var network: Set<Confinement.Network> = []
+        for word in try reader.texts("network", limit: 64) ?? [] {
+            guard let family = Confinement.Network(rawValue: word) else {
+                throw reader.fault("network", "names the unknown family '\(ForeignText.shown(word, limit: 40))'")
+            }
+            network.insert(family)
+        }
+        self.network = network
+        readable = try reader.texts("read", limit: Self.pathLimit, .path) ?? []
+        writable = try reader.texts("write", limit: Self.pathLimit, .path) ?? []
+    }
+
+    /// The confinement of a plugin that needs this.
+    ///
+    /// - Parameters:
+    ///   - home: what `~` stands for; without one such paths are left out.
+    ///   - keptOut: folders that it never gets.
+    func confinement(home: String?, keptOut: [String]) -> Confinement {
+        func atHome(_ path: String) -> String? { home.map { $0 + path.dropFirst() } }
+        func paths(_ written: [String]) -> [String] {
+            written.compactMap { $0.hasPrefix("~/") ? atHome($0) : $0 }
+        }
+        return Confinement(
+            network: network, readable: paths(readable), writable: paths(writable), keptOut: keptOut)
+    }
+}

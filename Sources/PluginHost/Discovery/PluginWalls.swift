@@ -1,0 +1,37 @@
+package import CredentialCore
+
+/// How the plugins of this machine are confined, besides what each asks for.
+package struct PluginWalls: Sendable {
+    private let program: String?
+    /// Folders that no plugin gets, whatever its manifest says.
+    let keptOut: [String]
+    private let trusted: @Sendable () throws(CredentialError) -> [String]
+
+    /// Describes the confinement.
+    ///
+    /// - Parameters:
+    ///   - supervisor: the path of a `credmgr`; without one no plugin is run.
+    ///   - keptOut: folders that no plugin gets, whatever its manifest says.
+    ///   - trusted: the plugins that the user's configuration has run without walls; asked when one is to be run.
+    package init(
+        supervisor: String?, keptOut: [String],
+        trusted: @escaping @Sendable () throws(CredentialError) -> [String] = { () throws(CredentialError) in [] }
+    ) {
+        program = supervisor
+        self.keptOut = keptOut
+        self.trusted = trusted
+    }
+
+    /// The program that confines plugins.
+    ///
+    /// - Throws: ``ErrorCode/configuration`` where none is installed.
+    package func supervisor() throws(CredentialError) -> String {
+        if let program { return program }
+        throw CredentialError(
+            .configuration, "plugins are run by the installed credmgr, and none is installed",
+            hint: "install credmgr in /usr or /usr/local")
+    }
+
+    /// Whether the user's configuration has this plugin run without walls.
+    func isLifted(_ name: String) throws(CredentialError) -> Bool { try trusted().contains(name) }
+}

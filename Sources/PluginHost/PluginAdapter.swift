@@ -1,0 +1,172 @@
+package import CredentialCore
+import OAuth
+package import StrictJSON
+
+/// An adapter in a program of its own: each operation is one run of it (`docs/plugin-protocol.md`).
+///
+/// The plugin gets the material of one account and gives new material back. HTTP is its own business; everything it
+/// answers is checked, and an id token is validated here before it is kept.
+package struct PluginAdapter: CredentialAdapter {
+    /// The plugin.
+    package let provider: InstalledPlugin
+    private let launcher: PluginLauncher
+    private let idTokens = IDTokenCheck()
+
+    /// Makes the adapter of a plugin.
+    package init(_ provider: InstalledPlugin, launcher: PluginLauncher) {
+        self.provider = provider
+        self.launcher = launcher
+    }
+
+    package var name: String { provider.manifest.name }
+    package var summary: String { ForeignText.shown(provider.manifest.summary) }
+    package var defaultRedirectURI: String { provider.manifest.defaultRedirectURI }
+
+    // MARK: Without the plugin
+
+    package func check(_ type: AccountType) throws(CredentialError) {
+        let settings = provider.manifest.settings
+        for key in type.adapterSettings.keys.sorted() where !settings.contains(where: { $0.name == key }) {
+            throw CredentialError(
+                .configuration, "account type '\(type.name)': the adapter \(name) has no setting '\(key)'",
+                hint: NearestWord.to(key, among: settings.map(\.name)).map { "did you mean '\($0)'?" })
+        }
+        for setting in settings where setting.isRequired && type.adapterSettings[setting.name] == nil {
+            throw CredentialError(
+                .configuration,
+                "account type '\(type.name)': the adapter \(name) needs the setting '\(setting.name)'",
+                hint: "give it with --set \(setting.name)="
+                    + (setting.summary.map { " (\(ForeignText.shown($0)))" } ?? ""))
+        }
+        if let flow = type.flow, !provider.manifest.flows.contains(flow) {
+            throw CredentialError(
+                .configuration, "account type '\(type.name)': \(lacksFlow(flow))", hint: "set flow to \(flowNames)")
+        }
+    }
+
+    /// The plugin's name is part of it: accounts of one plugin are never handed to another.
+    package func provider(of type: AccountType) throws(CredentialError) -> String {
+        let endpoint = type.endpoints[.token].flatMap(WebAddress.init)?.origin
+        let settings = provider.manifest.settings.filter(\.identifiesProvider).compactMap { setting in
+            type.adapterSettings[setting.name].map { "\(setting.name)=\($0)" }
+        }
+        return (["plugin:\(name)"] + [type.issuer ?? endpoint].compactMap(\.self) + settings).joined(separator: " ")
+    }
+
+    package func policy(_ name: String?, of type: AccountType) throws(CredentialError) -> String {
+        guard let wanted = name ?? type.defaultPolicy, !wanted.isEmpty else { return "" }
+        if let policy = type.policies[wanted] { return policy }
+        if type.policies.values.contains(wanted) { return wanted }
+        throw CredentialError(
+            .usage, "account type '\(type.name)' has no policy '\(ForeignText.shown(wanted, limit: 60))'",
+            hint: NearestWord.to(wanted, among: Array(type.policies.keys)).map { "did you mean '\($0)'?" })
+    }
+
+    package func effectiveScope(_ scope: [String], of type: AccountType) -> [String] { Scope.distinct(scope) }
+
+    package func endSessionAddress(
+        _ grant: Grant?, policy: String, of type: AccountType, in context: AdapterContext
+    ) throws(CredentialError) -> WebAddress? { type.endpoints[.endSession].flatMap(WebAddress.init) }
+
+    // MARK: With the plugin
+
+    package func begin(
+        _ request: SignInRequest, in context: AdapterContext
+    ) throws(CredentialError) -> SignInStep {
+        guard provider.manifest.flows.contains(request.flow) else {
+            throw CredentialError(.unsupported, lacksFlow(request.flow), hint: "--flow \(flowNames)")
+        }
+        try greet(in: context)
+        var message = self.request(.begin, in: context)
+        try message.add(request.type, secrets: context.clientSecrets)
+        message.add(request, scope: effectiveScope(request.scope, of: request.type))
+        return try step(ask(message, in: context), request, in: context)
+    }
+
+    package func resume(
+        _ request: SignInRequest, pending: JSONObject, with reply: InteractionReply, in context: AdapterContext
+    ) throws(CredentialError) -> SignInStep {
+        var message = self.request(.continue, in: context)
+        try message.add(request.type, secrets: context.clientSecrets)
+        message.add(request, scope: effectiveScope(request.scope, of: request.type))
+        message.add(pending: pending, reply: reply)
+        return try step(ask(message, in: context), request, in: context)
+    }
+
+    package func refresh(
+        _ request: RefreshRequest, in context: AdapterContext
+    ) throws(CredentialError) -> IssuedTokens {
+        let scope = effectiveScope(request.scope, of: request.type)
+        var message = self.request(.refresh, in: context)
+        try message.add(request.type, secrets: context.clientSecrets)
+        message.add(request, scope: scope)
+        let reply = try ask(message, in: context)
+        try expect(.done, reply)
+        let issued = try IssuedMaterial(reply, now: context.clock.now)
+        if let subject = issued.identity?.subject, !ConstantTime.equal(subject, request.subject) {
+            throw CredentialError(
+                .validationFailed, "the plugin \(name) refreshed the tokens of somebody else than the account's")
+        }
+        return try issued.refreshing(
+            request, scope: scope,
+            idToken: idTokens.validatedForRefresh(issued, request, in: context), now: context.clock.now)
+    }
+
+    package func revoke(
+        _ grant: Grant, of type: AccountType, in context: AdapterContext
+    ) throws(CredentialError) {
+        var message = request(.revoke, in: context)
+        try message.add(type, secrets: context.clientSecrets)
+        message.add(grant)
+        try expect(.done, try ask(message, in: context))
+    }
+
+    // MARK: Exchange
+
+    /// Makes sure, before a person is asked for anything, that the program is the one of the manifest.
+    private func greet(in context: AdapterContext) throws(CredentialError) {
+        let reply = try ask(request(.describe, in: context), in: context)
+        try expect(.description, reply)
+        try PluginDescription(reply).check(against: provider)
+    }
+
+    private func request(_ operation: ProviderOperation, in context: AdapterContext) -> PluginRequest {
+        var request = PluginRequest(operation, version: provider.protocolVersion)
+        // A member that no version has, so that no plugin comes to depend on there being none.
+        request["x_" + context.random.accountID()] = "ignore me"
+        return request
+    }
+
+    private func ask(_ request: PluginRequest, in context: AdapterContext) throws(CredentialError) -> PluginReply {
+        try launcher.ask(provider, request, within: context.timeout, note: context.note)
+    }
+
+    private func step(
+        _ reply: PluginReply, _ request: SignInRequest, in context: AdapterContext
+    ) throws(CredentialError) -> SignInStep {
+        if reply.kind == .interaction {
+            let (interaction, pending) = try reply.interaction(now: context.clock.now)
+            return .interaction(interaction, pending: pending)
+        }
+        try expect(.done, reply)
+        let issued = try IssuedMaterial(reply, now: context.clock.now)
+        let claims = try idTokens.validated(issued, of: request.type, subject: nil, in: context)
+        let scope = effectiveScope(request.scope, of: request.type)
+        return .done(try issued.signIn(request, scope: scope, claims: claims, now: context.clock.now))
+    }
+
+    private func expect(_ kind: PluginReply.Kind, _ reply: PluginReply) throws(CredentialError) {
+        guard reply.kind == kind else {
+            throw CredentialError(
+                .malformedReply,
+                "the plugin \(name) answered with '\(reply.kind.rawValue)', which is no answer here",
+                hint: "credmgr providers test \(name)")
+        }
+    }
+
+    private var flowNames: String { provider.manifest.flows.map(\.rawValue).joined(separator: ", ") }
+
+    private func lacksFlow(_ flow: SignInFlow) -> String {
+        "the adapter \(name) does not have the flow '\(flow.rawValue)'"
+    }
+}

@@ -1,0 +1,107 @@
+package import CredentialCore
+package import Platform
+
+/// Runs a plugin's executable for one operation: confined to what its manifest asks for, in a neutral folder, with a
+/// cleaned environment, no descriptor of ours, and limits of time and size. All that it started ends with it.
+package struct PluginLauncher: Sendable {
+    /// Variables that a plugin may see, besides those that begin with `LC_`.
+    private static let allowed: Set<String> = [
+        "HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "TZ", "http_proxy", "https_proxy", "all_proxy", "no_proxy",
+        "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR", "CURL_CA_BUNDLE",
+    ]
+    private static let standardPath = "/usr/local/bin:/usr/bin:/bin"
+    /// Variables that name certificates to trust besides the system's, so a plugin may read them.
+    private static let certificates = ["SSL_CERT_FILE", "SSL_CERT_DIR", "CURL_CA_BUNDLE"]
+
+    /// What a plugin gets as its environment.
+    package let environment: [String: String]
+    private let walls: PluginWalls
+    /// The time of one operation in seconds.
+    package let seconds: Int
+
+    /// Makes a launcher.
+    ///
+    /// - Parameter environment: the environment of this process.
+    package init(
+        environment: [String: String], walls: PluginWalls, seconds: Int = PluginProtocol.seconds
+    ) {
+        var kept = environment.filter { Self.allowed.contains($0.key) || $0.key.hasPrefix("LC_") }
+        // Entries that are not absolute would depend on the folder that it runs in.
+        let path = (environment["PATH"] ?? "").split(separator: ":").filter { $0.hasPrefix("/") }
+        kept["PATH"] = path.isEmpty ? Self.standardPath : path.joined(separator: ":")
+        self.environment = kept
+        self.walls = walls
+        self.seconds = seconds
+    }
+
+    /// The confinement of `provider`.
+    ///
+    /// - Throws: ``ErrorCode/configuration`` when the user's configuration does not hold.
+    package func confinement(of provider: InstalledPlugin) throws(CredentialError) -> Confinement {
+        if try walls.isLifted(provider.manifest.name) { return Confinement(isLifted: true) }
+        var confinement = provider.manifest.needs.confinement(home: environment["HOME"], keptOut: walls.keptOut)
+        confinement.readable += Self.certificates.compactMap { environment[$0] }.filter { $0.hasPrefix("/") }
+        return confinement
+    }
+
+    /// Runs `provider` with `input` to its end, whatever that is.
+    ///
+    /// - Parameter timeout: a shorter time than the usual one, in seconds.
+    /// - Throws: ``ErrorCode/configuration`` when it cannot be started, or there is no supervisor.
+    package func run(
+        _ provider: InstalledPlugin, _ input: [UInt8], within timeout: Int? = nil
+    ) throws(CredentialError) -> ChildProgram.Outcome {
+        let supervisor = try walls.supervisor()
+        let confinement = try confinement(of: provider)
+        do throws(CredentialError) {
+            return try ConfinedProgram(supervisor: supervisor).run(
+                ProgramLaunch(provider.program, environment: environment), in: confinement, input: input,
+                limit: PluginProtocol.outputLimit, seconds: limit(timeout))
+        } catch {
+            throw CredentialError(
+                .configuration, "the plugin \(provider.manifest.name) does not start: \(error.message)",
+                hint: error.hint ?? "an interpreter that its first line names is missing or stands outside /usr",
+                details: error.details)
+        }
+    }
+
+    /// Asks `provider` and gives its final reply.
+    ///
+    /// - Parameters:
+    ///   - timeout: a shorter time than the usual one, in seconds.
+    ///   - note: takes what the plugin says besides, redacted, for `--verbose`.
+    /// - Throws: ``ErrorCode/temporary`` when it takes too long; ``ErrorCode/malformedReply`` when it breaks the
+    ///   protocol; the error that it replies.
+    func ask(
+        _ provider: InstalledPlugin, _ request: PluginRequest, within timeout: Int?, note: (String) -> Void
+    ) throws(CredentialError) -> PluginReply {
+        let name = provider.manifest.name
+        let outcome = try run(provider, request.bytes, within: timeout)
+        let transcript = PluginTranscript(outcome.output, plugin: name)
+        let redactor = Redactor(request.secrets + transcript.texts)
+        for line in outcome.errorOutput.split(separator: 0x0A).prefix(PluginProtocol.lineLimit) {
+            let text = redactor.shown(String(decoding: line, as: UTF8.self))
+            if !text.isEmpty { note("\(name): \(text)") }
+        }
+        switch outcome.ending {
+        case .timedOut:
+            throw CredentialError(
+                .temporary,
+                "the plugin \(name) gave no answer to '\(request.operation)' within \(limit(timeout)) s",
+                hint: "credmgr providers test \(name)")
+        case .outputTooLarge:
+            throw transcript.fault("printed more than \(PluginProtocol.outputLimit) bytes")
+        case .ended(.killed(let signal)): throw transcript.fault("was ended by signal \(signal)")
+        case .ended(.exited(let status)) where status != 0:
+            throw transcript.fault("ended with status \(status)")
+        case .ended: break
+        }
+        let reply = try transcript.reply(version: provider.protocolVersion) {
+            note("\(name): \(redactor.shown($0))")
+        }
+        if reply.kind == .error { throw try PluginFailure.error(reply, plugin: name, redactor) }
+        return reply
+    }
+
+    private func limit(_ timeout: Int?) -> Int { min(seconds, timeout ?? seconds) }
+}

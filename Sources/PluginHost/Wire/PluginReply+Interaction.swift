@@ -1,0 +1,53 @@
+import CredentialCore
+import OAuth
+import StrictJSON
+
+extension PluginReply {
+    /// The interaction, and what the plugin wants back.
+    ///
+    /// - Throws: ``ErrorCode/malformedReply``.
+    func interaction(now: Instant) throws(CredentialError) -> (Interaction, pending: JSONObject) {
+        guard let body = try reader.reader("interaction") else { throw reader.fault("interaction", "is missing") }
+        guard let pending = try reader.object("pending", limit: PluginProtocol.opaqueLimit) else {
+            throw reader.fault("pending", "is missing")
+        }
+        let kind = try body.requiredText("kind", limit: 64)
+        switch kind {
+        case "open_url": return (try openURL(body), pending)
+        case "show_code": return (try showCode(body, now: now), pending)
+        case "ask":
+            return (
+                .ask(
+                    prompt: try body.requiredText("prompt", limit: 200), isSecret: try body.flag("secret") ?? true),
+                pending
+            )
+        default: throw body.fault("kind", "is the unknown word '\(ForeignText.shown(kind, limit: 40))'")
+        }
+    }
+
+    /// The redirect is found by `state`, so the URL must carry it.
+    private func openURL(_ body: FieldReader) throws(CredentialError) -> Interaction {
+        let state = try body.requiredText("state", limit: 256, .state)
+        guard let address = WebAddress(try body.requiredText("url", limit: 16_384, .webAddress)) else {
+            throw body.fault("url", "is not an absolute URL")
+        }
+        let states = (FormCoding.decode(address.query ?? "") ?? []).filter { $0.name == "state" }
+        guard states.count == 1, ConstantTime.equal(states[0].value, state) else {
+            throw body.fault("url", "does not carry 'state'")
+        }
+        return .openURL(address, state: state)
+    }
+
+    /// RFC 8628 §3.2.
+    private func showCode(_ body: FieldReader, now: Instant) throws(CredentialError) -> Interaction {
+        guard
+            let address = WebAddress(try body.requiredText("verification_uri", limit: 2_048, .webAddress)),
+            let lifetime = try body.integer("expires_in", in: 1...86_400)
+        else { throw body.fault("expires_in", "is missing") }
+        return .showCode(
+            userCode: try body.requiredText("user_code", limit: 64), verificationURI: address,
+            complete: try body.text("verification_uri_complete", limit: 2_048, .webAddress).flatMap(
+                WebAddress.init),
+            interval: Int(try body.integer("interval", in: 1...300) ?? 5), expires: now.adding(lifetime))
+    }
+}

@@ -1,0 +1,122 @@
+package import CredentialCore
+import StrictJSON
+
+/// A host of a shared group.
+package struct GroupHost: Sendable, Hashable {
+    /// What it is called: its host name, unless another was chosen.
+    package var name: String
+    /// Its X25519 key, made when it joined; the other half stays in the host's own store.
+    package var publicKey: [UInt8]
+    /// Whether it was given the group's data key.
+    package var isAdmitted: Bool
+    /// When it asked, by its own clock.
+    package var joinedAt: Instant
+
+    package init(name: String, publicKey: [UInt8], isAdmitted: Bool, joinedAt: Instant) {
+        self.name = name
+        self.publicKey = publicKey
+        self.isAdmitted = isAdmitted
+        self.joinedAt = joinedAt
+    }
+
+    /// What two people compare: the first 16 bytes of the key's SHA-256, in groups of four digits.
+    ///
+    /// - Throws: ``ErrorCode/internalFault``.
+    package func fingerprint(_ cryptography: any Cryptography) throws(CredentialError) -> String {
+        let digest = try cryptography.sha256(publicKey).prefix(16)
+        let digits = digest.map { byte in (byte < 16 ? "0" : "") + String(byte, radix: 16) }
+        return stride(from: 0, to: digits.count, by: 2).map { digits[$0] + digits[$0 + 1] }.joined(separator: "-")
+    }
+
+    var encoded: [UInt8] {
+        var object = JSONObject()
+        object["version"] = 1
+        object["name"] = .string(name)
+        object["public_key"] = .string(Base64URL.encode(publicKey))
+        object["admitted"] = .bool(isAdmitted)
+        object["joined_at"] = .integer(joinedAt.epochSeconds)
+        return JSONValue.object(object).bytes()
+    }
+
+    /// Reads a record of the cluster.
+    ///
+    /// - Throws: ``ErrorCode/storeDamaged``.
+    init(_ record: ClusterRecord) throws(CredentialError) {
+        guard let object = try? JSONValue.parse(record.value, limits: .ownFile).object, object["version"] == 1,
+            let name = object["name"]?.string, record.key.hasSuffix("/hosts/\(name)"),
+            let publicKey = object["public_key"]?.string.flatMap(Base64URL.decode), publicKey.count == 32,
+            let isAdmitted = object["admitted"]?.bool, let joinedAt = object["joined_at"]?.integer
+        else { throw CredentialError(.storeDamaged, "the record \(record.key) of the cluster is no host") }
+        self.init(
+            name: name, publicKey: publicKey, isAdmitted: isAdmitted, joinedAt: Instant(epochSeconds: joinedAt))
+    }
+}
+
+/// The data key of an epoch, wrapped for one host: an X25519 key of its own, HKDF, and ChaCha20-Poly1305.
+///
+/// ```
+/// 01  EPHEMERAL PUBLIC KEY (32)  NONCE (12)  SEALED KEY AND TAG (48)
+/// ```
+///
+/// The group's id, the epoch and the host's name are authenticated, so that a key cannot be put under another's name.
+package struct KeyWrap: Sendable {
+    let cryptography: any Cryptography & KeyAgreement
+    let random: any RandomSource
+    let groupID: [UInt8]
+
+    private static let version: UInt8 = 1
+    private static let publicSize = 32
+    private static let nonceSize = 12
+
+    package init(
+        groupID: [UInt8], cryptography: any Cryptography & KeyAgreement, random: any RandomSource
+    ) {
+        self.groupID = groupID
+        self.cryptography = cryptography
+        self.random = random
+    }
+
+    /// Wraps a data key for a host.
+    ///
+    /// - Throws: ``ErrorCode/validationFailed`` when the host's key is none.
+    package func wrap(_ key: [UInt8], for host: GroupHost, epoch: Int64) throws(CredentialError) -> [UInt8] {
+        let ephemeral = try cryptography.makeAgreementKey()
+        let secret = try cryptography.agree(privateKey: ephemeral.privateKey, publicKey: host.publicKey)
+        let nonce = random.bytes(Self.nonceSize)
+        let sealed = try cryptography.seal(
+            key, key: try wrappingKey(secret, ephemeral.publicKey, host.publicKey), nonce: nonce,
+            authenticating: context(host.name, epoch))
+        return [Self.version] + ephemeral.publicKey + nonce + sealed
+    }
+
+    /// Opens what was wrapped for this host.
+    ///
+    /// - Throws: ``ErrorCode/storeLocked`` when it was wrapped for another, or was changed.
+    package func unwrap(
+        _ wrapped: [UInt8], privateKey: [UInt8], publicKey: [UInt8], host: String, epoch: Int64
+    ) throws(CredentialError) -> [UInt8] {
+        let head = 1 + Self.publicSize
+        guard wrapped.count > head + Self.nonceSize, wrapped[0] == Self.version else { throw Self.notOurs }
+        let ephemeral = Array(wrapped[1..<head])
+        let secret = try cryptography.agree(privateKey: privateKey, publicKey: ephemeral)
+        let key = try cryptography.open(
+            Array(wrapped[(head + Self.nonceSize)...]), key: try wrappingKey(secret, ephemeral, publicKey),
+            nonce: Array(wrapped[head..<head + Self.nonceSize]), authenticating: context(host, epoch))
+        guard let key, key.count == 32 else { throw Self.notOurs }
+        return key
+    }
+
+    private func wrappingKey(
+        _ secret: [UInt8], _ ephemeral: [UInt8], _ host: [UInt8]
+    ) throws(CredentialError) -> [UInt8] {
+        try cryptography.deriveKey(from: secret, salt: ephemeral + host, info: "credmgr group key 1", length: 32)
+    }
+
+    private func context(_ host: String, _ epoch: Int64) -> [UInt8] {
+        groupID + Array("\(epoch)/\(host)".utf8)
+    }
+
+    private static var notOurs: CredentialError {
+        CredentialError(.storeLocked, "the group's key in the cluster was not given to this host")
+    }
+}

@@ -1,0 +1,90 @@
+package import CredentialCore
+
+/// Seals and opens what stands in the cluster: ChaCha20-Poly1305 (RFC 8439) under the group's data key of an epoch.
+///
+/// ```
+/// 01  EPOCH (8 bytes, most significant first)  NONCE (12)  SEALED AND TAG
+/// ```
+///
+/// The first nine bytes, the group's id and the record's key are authenticated, so that a record that stands under another's
+/// key, in another group, or under another epoch does not open. What was once written stays in the log and the snapshots of
+/// every node of the cluster; only what this gives may ever be put there.
+package struct GroupSeal: Sendable {
+    private let groupID: [UInt8]
+    private let keys: any GroupKeys
+    private let cryptography: any Cryptography
+    private let random: any RandomSource
+
+    private static let version: UInt8 = 1
+    private static let headSize = 9
+    private static let nonceSize = 12
+
+    /// Makes a seal; opens nothing.
+    ///
+    /// - Parameters:
+    ///   - groupID: the group's random id, 16 bytes; never the cluster's, which a restored cluster does not keep.
+    ///   - keys: the data keys that this host was given.
+    package init(
+        groupID: [UInt8], keys: any GroupKeys, cryptography: any Cryptography, random: any RandomSource
+    ) {
+        self.groupID = groupID
+        self.keys = keys
+        self.cryptography = cryptography
+        self.random = random
+    }
+
+    /// Seals `plaintext` for the record under `key`.
+    ///
+    /// - Throws: what ``GroupKeys/key(ofEpoch:)`` throws.
+    func seal(_ plaintext: [UInt8], at key: String, epoch: Int64) throws(CredentialError) -> [UInt8] {
+        var head = [Self.version]
+        for shift in stride(from: 56, through: 0, by: -8) {
+            head.append(UInt8(truncatingIfNeeded: epoch >> Int64(shift)))
+        }
+        let nonce = random.bytes(Self.nonceSize)
+        let sealed = try cryptography.seal(
+            plaintext, key: try keys.key(ofEpoch: epoch), nonce: nonce, authenticating: context(head, key))
+        return head + nonce + sealed
+    }
+
+    /// Opens a record.
+    ///
+    /// - Throws: ``ErrorCode/storeDamaged`` when it is none of this group, of another key, or was changed; what
+    ///   ``GroupKeys/key(ofEpoch:)`` throws.
+    func open(_ record: ClusterRecord) throws(CredentialError) -> [UInt8] {
+        let value = record.value
+        guard value.count > Self.headSize + Self.nonceSize, value[0] == Self.version else {
+            throw Self.damaged(record.key)
+        }
+        let head = Array(value[..<Self.headSize])
+        let epoch = head.dropFirst().reduce(Int64(0)) { $0 << 8 | Int64($1) }
+        let plaintext = try cryptography.open(
+            Array(value[(Self.headSize + Self.nonceSize)...]), key: try keys.key(ofEpoch: epoch),
+            nonce: Array(value[Self.headSize..<Self.headSize + Self.nonceSize]),
+            authenticating: context(head, record.key))
+        guard let plaintext else { throw Self.damaged(record.key) }
+        return plaintext
+    }
+
+    private func context(_ head: [UInt8], _ key: String) -> [UInt8] { head + groupID + Array(key.utf8) }
+
+    private static func damaged(_ key: String) -> CredentialError {
+        CredentialError(
+            .storeDamaged, "the record \(key) of the cluster does not belong there, or was changed",
+            hint: "credmgr doctor")
+    }
+}
+
+/// The data keys of a group that this host was given, one per epoch.
+package protocol GroupKeys: Sendable {
+    /// The key of an epoch, 32 bytes.
+    ///
+    /// - Throws: ``ErrorCode/storeLocked`` when this host is not admitted to the group, or no more.
+    func key(ofEpoch epoch: Int64) throws(CredentialError) -> [UInt8]
+}
+
+/// A clock that goes on while the machine sleeps, and never back: what leases are measured by.
+package protocol BootClock: Sendable {
+    /// Milliseconds since the machine was started.
+    var milliseconds: Int64 { get }
+}

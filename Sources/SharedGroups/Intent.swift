@@ -1,0 +1,53 @@
+import CredentialCore
+import StrictJSON
+
+/// Recorded before a refresh token is sent: by whom, and which token. As long as it stands nobody else sends that token.
+struct Intent: Hashable {
+    /// What tells it from every other.
+    let nonce: IntentNonce
+    /// The name of the host.
+    let host: String
+    /// The digest of the refresh token that is about to be sent.
+    let token: TokenDigest
+    /// When it was recorded, by the host's own clock.
+    let time: Instant
+
+    /// As it is sealed.
+    var encoded: [UInt8] {
+        var object = JSONObject()
+        object["version"] = 1
+        object["nonce"] = .string(Base64URL.encode(nonce.bytes))
+        object["host"] = .string(host)
+        object["token"] = .string(Base64URL.encode(token.bytes))
+        object["time"] = .integer(time.epochSeconds)
+        return JSONValue.object(object).bytes()
+    }
+
+    init(nonce: IntentNonce, host: String, token: TokenDigest, time: Instant) {
+        self.nonce = nonce
+        self.host = host
+        self.token = token
+        self.time = time
+    }
+
+    /// Reads what was sealed.
+    ///
+    /// - Throws: ``ErrorCode/storeDamaged``.
+    init(decoding bytes: [UInt8]) throws(CredentialError) {
+        guard let object = try? JSONValue.parse(bytes, limits: .ownFile).object, object["version"] == 1,
+            let nonce = object["nonce"]?.string.flatMap(Base64URL.decode).flatMap(IntentNonce.init(bytes:)),
+            let host = object["host"]?.string,
+            let token = object["token"]?.string.flatMap(Base64URL.decode),
+            let time = object["time"]?.integer
+        else { throw CredentialError(.storeDamaged, "the record of a refresh in the cluster is none") }
+        self.init(nonce: nonce, host: host, token: TokenDigest(bytes: token), time: Instant(epochSeconds: time))
+    }
+}
+
+/// What a refresh token is known by where it must not stand itself: its SHA-256.
+package struct TokenDigest: Sendable, Hashable {
+    /// The digest.
+    package let bytes: [UInt8]
+
+    package init(bytes: [UInt8]) { self.bytes = bytes }
+}

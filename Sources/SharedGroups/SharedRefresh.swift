@@ -1,0 +1,442 @@
+package import CredentialCore
+import StrictJSON
+
+/// Refreshes a sign-in that several hosts share, exactly once: `docs/many-hosts.md`, and the model of it in
+/// `docs/models/shared-refresh.pml`.
+///
+/// No refresh token is sent while an earlier request with it can still be answered or its answer is journaled somewhere. A
+/// lock with a lease cannot promise that: whoever pauses for longer than the lease sends what another has used up, and
+/// refusing the late writer's result destroys the only live token. So an intent is recorded before sending; it has no lease.
+package struct SharedRefresh: Sendable {
+    /// What happens to an intent whose host is not alive.
+    package enum TakeOver: Sendable, Hashable {
+        /// It stands until that host comes back, or a person says otherwise.
+        case never
+        /// It is taken over when it is as old as this, in seconds.
+        case after(Int64)
+    }
+
+    /// What the provider said.
+    package enum Answer: Sendable {
+        /// The token set with what was issued.
+        case issued(TokenSet)
+        /// The sign-in is gone, or another answer that says that the refresh token was not used up.
+        case refused(CredentialError)
+        /// Nothing that could use the token up has left this host, or the provider said that it did nothing.
+        case unsent(CredentialError)
+        /// Nobody knows whether the provider has used the token up.
+        case unknown(CredentialError)
+    }
+
+    /// How it ended.
+    package struct Outcome: Sendable {
+        /// The account's token set as the cluster, or this host's journal, has it now.
+        package var tokenSet: TokenSet
+        /// Whether this call has refreshed; else somebody else had.
+        package var refreshed = false
+        /// What the user should know.
+        package var warnings: [String] = []
+    }
+
+    let cluster: any Cluster
+    let notes: any HostNotes
+    let seal: GroupSeal
+    let clock: any WallClock
+    let bootClock: any BootClock
+    let random: any RandomSource
+    let cryptography: any Cryptography
+    /// The name of this host.
+    let host: String
+
+    static let leaseSeconds: Int64 = 15
+    private static let attempts = 8
+
+    /// Makes it; nothing is asked yet.
+    package init(
+        cluster: any Cluster, notes: any HostNotes, seal: GroupSeal, clock: any WallClock,
+        bootClock: any BootClock, random: any RandomSource, cryptography: any Cryptography, host: String
+    ) {
+        self.cluster = cluster
+        self.notes = notes
+        self.seal = seal
+        self.clock = clock
+        self.bootClock = bootClock
+        self.random = random
+        self.cryptography = cryptography
+        self.host = host
+    }
+
+    /// What a call is about.
+    package struct Job: Sendable {
+        /// Where the account stands in the cluster.
+        package var keys: AccountKeys
+        /// Whose grant is used: the policy, empty where the provider has none.
+        package var policy: String
+        /// What to do about another host's intent.
+        package var takeOver: TakeOver
+        /// Whether what is there will do, so that nothing has to be refreshed.
+        package var isFresh: @Sendable (TokenSet) -> Bool
+        /// Asks the provider. It is called with the account's set as it stood when the intent was recorded.
+        package var send: @Sendable (TokenSet) -> Answer
+
+        package init(
+            keys: AccountKeys, policy: String, takeOver: TakeOver,
+            isFresh: @escaping @Sendable (TokenSet) -> Bool, send: @escaping @Sendable (TokenSet) -> Answer
+        ) {
+            self.keys = keys
+            self.policy = policy
+            self.takeOver = takeOver
+            self.isFresh = isFresh
+            self.send = send
+        }
+    }
+
+    /// Gives the account's token set, refreshed if what is there will not do. The caller holds the account's lock on this
+    /// host.
+    ///
+    /// - Throws: ``ErrorCode/signInRequired`` when the account was signed out or its grant is gone;
+    ///   ``ErrorCode/temporary`` when another host is at it, an earlier request is not settled, or the cluster or the provider
+    ///   cannot be reached; ``ErrorCode/storeLocked`` when this host is not admitted; ``ErrorCode/storeDamaged``.
+    package func refresh(_ job: Job) throws(CredentialError) -> Outcome {
+        try replay(job)
+        let state = try withdrawUnsent(try read(job), job)
+        guard let set = state.tokenSet else { throw signedOut(job) }
+        if job.isFresh(set) { return Outcome(tokenSet: set) }
+        guard let grant = set.grants[job.policy], grant.isRefreshable else {
+            throw CredentialError(
+                .signInRequired, set.grants[job.policy]?.lostReason ?? "no sign-in for policy \(job.policy)")
+        }
+        if let standing = state.intent { try mayTakeOver(standing, state, job) }
+        let token = try digest(of: grant)
+        let nonce = IntentNonce(random)
+        let began = bootClock.milliseconds
+        let lease = try cluster.grantLease(seconds: Self.leaseSeconds)
+        do throws(CredentialError) {
+            try record(Intent(nonce: nonce, host: host, token: token, time: clock.now), lease, state, job)
+            try check(nonce, began, job)
+            try notes.note(IntentNote(nonce: nonce, maySend: true), of: job.keys.id)
+            // To write that down may have taken long.
+            try checkTime(began, job)
+        } catch {
+            // Nothing was sent, so this host's next run may take the intent away; the lease ends by itself, too.
+            try notes.note(IntentNote(nonce: nonce, maySend: false), of: job.keys.id)
+            try? cluster.revoke(lease)
+            throw error
+        }
+        let held = cluster.hold(lease)
+        defer { held.release() }
+        return try settle(job.send(set), nonce, token, set, job)
+    }
+
+    // MARK: The intent
+
+    /// Writes the nonce down and puts the intent, if the account still is as it was read.
+    private func record(
+        _ intent: Intent, _ lease: ClusterLease, _ state: State, _ job: Job
+    ) throws(CredentialError) {
+        try notes.note(IntentNote(nonce: intent.nonce, maySend: false), of: job.keys.id)
+        var transaction = ClusterTransaction()
+        transaction.expect(state.records.set, at: job.keys.set)
+        transaction.expect(state.records.intent, at: job.keys.intent)
+        transaction.expect(nil, at: job.keys.live)
+        transaction.expect(state.records.epoch, at: job.keys.epoch)
+        transaction.changes = [
+            .put(
+                job.keys.intent,
+                try seal.seal(intent.encoded, at: job.keys.intent, epoch: state.epoch)),
+            .put(job.keys.live, Array(host.utf8), lease: lease),
+        ]
+        // Whether it was applied is read again by its nonce, so an error that does not say is none yet.
+        var wasApplied = true
+        do throws(CredentialError) { wasApplied = try cluster.commit(transaction) } catch {
+            guard error.code == .temporary else { throw error }
+        }
+        if !wasApplied { throw busy(nil) }
+    }
+
+    /// Whether an intent that is there may be replaced.
+    ///
+    /// - Throws: ``ErrorCode/temporary`` where it may not.
+    private func mayTakeOver(_ standing: Intent, _ state: State, _ job: Job) throws(CredentialError) {
+        guard state.records.live == nil, case .after(let seconds) = job.takeOver,
+            clock.now.epochSeconds - standing.time.epochSeconds >= seconds
+        else { throw busy(standing) }
+    }
+
+    /// Reads the intent again: it must still be one's own.
+    private func check(_ nonce: IntentNonce, _ began: Int64, _ job: Job) throws(CredentialError) {
+        let state = try read(job)
+        guard state.intent?.nonce == nonce, state.records.live != nil else { throw busy(state.intent) }
+        try checkTime(began, job)
+    }
+
+    /// The lease must be far from its end: whoever finds it ended may believe that nothing is sent any more.
+    private func checkTime(_ began: Int64, _ job: Job) throws(CredentialError) {
+        guard bootClock.milliseconds - began < Self.leaseSeconds * 1_000 / 2 else {
+            throw CredentialError(
+                .temporary, "the cluster took too long to record the refresh of \(job.keys.id)",
+                hint: "try again")
+        }
+    }
+
+    /// Takes away what an earlier run of this host has recorded and certainly not sent.
+    ///
+    /// Its lease must have ended: a copy of this folder on a cloned machine may be about to send.
+    private func withdrawUnsent(_ state: State, _ job: Job) throws(CredentialError) -> State {
+        guard let intent = state.intent, state.records.live == nil,
+            let note = try notes.intent(of: job.keys.id), note.nonce == intent.nonce, !note.maySend
+        else { return state }
+        try withdraw(intent.nonce, state, job)
+        return try read(job)
+    }
+
+    /// Takes one's own intent away, after which anybody may refresh.
+    private func withdraw(_ nonce: IntentNonce, _ state: State, _ job: Job) throws(CredentialError) {
+        guard state.intent?.nonce == nonce else { return }
+        var transaction = ClusterTransaction()
+        transaction.expect(state.records.intent, at: job.keys.intent)
+        transaction.changes = [.remove(job.keys.intent), .remove(job.keys.live)]
+        _ = try cluster.commit(transaction)
+    }
+
+    // MARK: The answer
+
+    private func settle(
+        _ answer: Answer, _ nonce: IntentNonce, _ token: TokenDigest, _ set: TokenSet, _ job: Job
+    ) throws(CredentialError) -> Outcome {
+        switch answer {
+        case .issued(let issued):
+            let late = LateAnswer(nonce: nonce, replaced: token, policy: job.policy, tokenSet: issued)
+            try notes.keepJournal(try late.sealed(by: set.journalKey, cryptography, random), of: job.keys.id)
+            do throws(CredentialError) {
+                return Outcome(tokenSet: try store(late, job), refreshed: true)
+            } catch {
+                guard error.code == .temporary else { throw error }
+                return Outcome(
+                    tokenSet: issued, refreshed: true,
+                    warnings: [
+                        "the cluster did not take the new tokens (\(error.message)); they are kept sealed on this host "
+                            + "and will be put there by the next run"
+                    ])
+            }
+        case .refused(let error):
+            try markLost(nonce, token, error, job)
+            throw error
+        case .unsent(let error):
+            // The next run takes the intent away where this one cannot.
+            try notes.note(IntentNote(nonce: nonce, maySend: false), of: job.keys.id)
+            try? withdraw(nonce, try read(job), job)
+            throw error
+        case .unknown(let error): throw error
+        }
+    }
+
+    /// Puts an answer where the token that it replaced still stands; keeps it as the alternate where another host is at it.
+    ///
+    /// - Returns: the set as it stands then.
+    /// - Throws: ``ErrorCode/temporary`` when the cluster cannot be reached; the journal then stays.
+    private func store(_ answer: LateAnswer, _ job: Job) throws(CredentialError) -> TokenSet {
+        let isNew = try answer.tokenSet.grants[answer.policy].map { (grant) throws(CredentialError) in
+            try digest(of: grant)
+        }
+        var failure: CredentialError?
+        for _ in 0..<Self.attempts {
+            let state: State
+            do throws(CredentialError) { state = try read(job) } catch {
+                guard error.code == .temporary else { throw error }
+                failure = error
+                continue
+            }
+            guard var set = state.tokenSet else {
+                // Signed out meanwhile: what came belongs to nobody any more.
+                try notes.dropJournal(of: job.keys.id)
+                throw signedOut(job)
+            }
+            let standing = try set.grants[answer.policy].map { (grant) throws(CredentialError) in
+                try digest(of: grant)
+            }
+            let isOurs = state.intent?.nonce == answer.nonce
+            if standing == isNew, !isOurs {
+                try notes.dropJournal(of: job.keys.id)
+                return set
+            }
+            var transaction = ClusterTransaction()
+            transaction.expect(state.records.epoch, at: job.keys.epoch)
+            transaction.expect(state.records.intent, at: job.keys.intent)
+            if standing == answer.replaced, isOurs || state.intent == nil {
+                set.take(answer)
+                transaction.expect(state.records.set, at: job.keys.set)
+                transaction.changes.append(try put(set, at: job.keys.set, state))
+            } else if !isOurs {
+                transaction.changes.append(try put(answer.tokenSet, at: job.keys.alternate, state))
+            }
+            if isOurs { transaction.changes += [.remove(job.keys.intent), .remove(job.keys.live)] }
+            do throws(CredentialError) {
+                guard try cluster.commit(transaction) else { continue }
+            } catch {
+                guard error.code == .temporary else { throw error }
+                failure = error
+                continue
+            }
+            try notes.dropJournal(of: job.keys.id)
+            return set
+        }
+        throw failure ?? busy(nil)
+    }
+
+    /// Puts what an earlier run of this host has journaled.
+    private func replay(_ job: Job) throws(CredentialError) {
+        guard let entry = try notes.journal(of: job.keys.id) else { return }
+        guard let set = try read(job).tokenSet else { return try notes.dropJournal(of: job.keys.id) }
+        _ = try store(try LateAnswer(opening: entry, key: set.journalKey, cryptography), job)
+    }
+
+    /// Says in the cluster that the grant is gone, if the token that was refused still is the one that stands there; takes
+    /// the alternate in its place where there is one.
+    private func markLost(
+        _ nonce: IntentNonce, _ token: TokenDigest, _ reason: CredentialError, _ job: Job
+    ) throws(CredentialError) {
+        for _ in 0..<Self.attempts {
+            let state = try read(job)
+            guard var set = state.tokenSet, state.intent?.nonce == nonce else { return }
+            var transaction = ClusterTransaction()
+            transaction.expect(state.records.epoch, at: job.keys.epoch)
+            transaction.expect(state.records.intent, at: job.keys.intent)
+            transaction.changes = [.remove(job.keys.intent), .remove(job.keys.live)]
+            let standing = try set.grants[job.policy].map { (grant) throws(CredentialError) in try digest(of: grant)
+            }
+            if standing == token {
+                if let alternate = state.alternate?.grants[job.policy] {
+                    set.grants[job.policy] = alternate
+                    transaction.changes.append(.remove(job.keys.alternate))
+                } else {
+                    set.grants[job.policy]?.lostReason = reason.message
+                }
+                set.generation += 1
+                transaction.expect(state.records.set, at: job.keys.set)
+                transaction.changes.append(try put(set, at: job.keys.set, state))
+            }
+            if try cluster.commit(transaction) { return }
+        }
+        throw busy(nil)
+    }
+
+    // MARK: What stands in the cluster
+
+    /// The account as it was read at one moment.
+    private struct State {
+        var records: (set: ClusterRecord?, intent: ClusterRecord?, live: ClusterRecord?, epoch: ClusterRecord?)
+        var tokenSet: TokenSet?
+        var alternate: TokenSet?
+        var intent: Intent?
+        var epoch: Int64
+    }
+
+    private func read(_ job: Job) throws(CredentialError) -> State {
+        let keys = job.keys
+        let found = try cluster.read([keys.set, keys.intent, keys.live, keys.epoch, keys.alternate])
+        guard let epoch = found[3].flatMap({ Int64(String(decoding: $0.value, as: UTF8.self)) }) else {
+            throw CredentialError(
+                .storeDamaged, "\(keys.group) of the cluster is no group of credmgr", hint: "credmgr doctor")
+        }
+        var state = State(records: (found[0], found[1], found[2], found[3]), epoch: epoch)
+        if let record = found[0] { state.tokenSet = try TokenSet(decoding: try seal.open(record)) }
+        if let record = found[1] { state.intent = try Intent(decoding: try seal.open(record)) }
+        if let record = found[4] { state.alternate = try TokenSet(decoding: try seal.open(record)) }
+        return state
+    }
+
+    private func put(
+        _ set: TokenSet, at key: String, _ state: State
+    ) throws(CredentialError) -> ClusterTransaction.Change {
+        .put(key, try seal.seal(set.encoded(), at: key, epoch: state.epoch))
+    }
+
+    private func digest(of grant: Grant) throws(CredentialError) -> TokenDigest {
+        TokenDigest(bytes: try cryptography.sha256(Array((grant.refreshToken?.reveal() ?? "").utf8)))
+    }
+
+    private func busy(_ intent: Intent?) -> CredentialError {
+        guard let intent else {
+            return CredentialError(.temporary, "another host has changed the account meanwhile", hint: "try again")
+        }
+        return CredentialError(
+            .temporary,
+            "the host \(ForeignText.shown(intent.host)) began to refresh the account, and nobody knows yet how that ended"
+        )
+    }
+
+    private func signedOut(_ job: Job) -> CredentialError {
+        CredentialError(.signInRequired, "the account \(job.keys.id) was signed out")
+    }
+}
+
+/// An answer of the provider on its way into the cluster.
+struct LateAnswer {
+    /// The intent under which it was asked for.
+    var nonce: IntentNonce
+    /// The refresh token that it replaced: it belongs to that one, not to a revision.
+    var replaced: TokenDigest
+    /// Of which policy.
+    var policy: String
+    /// The token set with what was issued.
+    var tokenSet: TokenSet
+
+    private static let context = Array("credmgr late answer 1".utf8)
+    private static let sealNonceSize = 12
+
+    init(nonce: IntentNonce, replaced: TokenDigest, policy: String, tokenSet: TokenSet) {
+        self.nonce = nonce
+        self.replaced = replaced
+        self.policy = policy
+        self.tokenSet = tokenSet
+    }
+
+    /// As it stands in the journal of the host.
+    func sealed(
+        by key: [UInt8], _ cryptography: any Cryptography, _ random: any RandomSource
+    ) throws(CredentialError) -> [UInt8] {
+        var object = JSONObject()
+        object["nonce"] = .string(Base64URL.encode(nonce.bytes))
+        object["replaced"] = .string(Base64URL.encode(replaced.bytes))
+        object["policy"] = .string(policy)
+        object["set"] = .object(tokenSet.json)
+        let sealNonce = random.bytes(Self.sealNonceSize)
+        return sealNonce
+            + (try cryptography.seal(
+                JSONValue.object(object).bytes(), key: key, nonce: sealNonce, authenticating: Self.context))
+    }
+
+    /// Reads what ``sealed(by:_:_:)`` made.
+    ///
+    /// - Throws: ``ErrorCode/storeDamaged``.
+    init(opening entry: [UInt8], key: [UInt8], _ cryptography: any Cryptography) throws(CredentialError) {
+        guard entry.count > Self.sealNonceSize,
+            let plaintext = try cryptography.open(
+                Array(entry[Self.sealNonceSize...]), key: key, nonce: Array(entry[..<Self.sealNonceSize]),
+                authenticating: Self.context),
+            let object = try? JSONValue.parse(plaintext, limits: .ownFile).object,
+            let nonce = object["nonce"]?.string.flatMap(Base64URL.decode).flatMap(IntentNonce.init(bytes:)),
+            let replaced = object["replaced"]?.string.flatMap(Base64URL.decode),
+            let policy = object["policy"]?.string, let set = object["set"]?.object
+        else {
+            throw CredentialError(.storeDamaged, "the journal of a refresh does not open", hint: "credmgr doctor")
+        }
+        self.init(
+            nonce: nonce, replaced: TokenDigest(bytes: replaced), policy: policy, tokenSet: try TokenSet(json: set))
+    }
+}
+
+extension TokenSet {
+    /// Takes over what was issued: the grant of its policy, and its access tokens; all else stays as it is here.
+    mutating func take(_ answer: LateAnswer) {
+        grants[answer.policy] = answer.tokenSet.grants[answer.policy]
+        for token in answer.tokenSet.accessTokens where token.key.policy == answer.policy {
+            accessTokens.removeAll { $0.key == token.key }
+            accessTokens.append(token)
+        }
+        account.status = answer.tokenSet.account.status
+        account.updatedAt = answer.tokenSet.account.updatedAt
+        generation += 1
+    }
+}

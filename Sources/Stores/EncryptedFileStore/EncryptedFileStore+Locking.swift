@@ -1,0 +1,50 @@
+package import CredentialCore
+
+extension EncryptedFileStore {
+    /// Opens the group's file, and keeps its key where ``KeySources/unlockedKeys`` keeps it.
+    ///
+    /// - Returns: whether a passphrase is what opens the file; with a key file there is nothing to unlock.
+    /// - Throws: ``ErrorCode/storeLocked``, ``ErrorCode/storeDamaged``, ``ErrorCode/storeUnavailable``.
+    package func unlock(_ group: KeychainGroup, seconds: Int64) throws(CredentialError) -> Bool {
+        guard let store = try opened(group), store.header.needsPassphrase else { return false }
+        keys.hold(store.key, of: store.header, seconds: seconds)
+        return true
+    }
+
+    /// Forgets the key of the group's file.
+    ///
+    /// - Returns: whether a passphrase is needed from now on.
+    /// - Throws: ``ErrorCode/storeDamaged``, ``ErrorCode/storeUnavailable``.
+    package func lock(_ group: KeychainGroup) throws(CredentialError) -> Bool {
+        guard let header = try header(of: group) else { return false }
+        keys.forget(header.fileID)
+        return header.needsPassphrase
+    }
+
+    /// Encrypts the group's file anew under a new data key that only `key` opens; makes the file where there is none.
+    ///
+    /// Whoever knew what opened it before can read old copies of the file, and nothing that is written from now on. The
+    /// data key before is kept in the file for the token sets that it has sealed, until
+    /// ``forgetReplacedKeys(of:)``.
+    ///
+    /// - Throws: ``ErrorCode/storeLocked`` when the file cannot be opened; ``ErrorCode/configuration`` for an empty
+    ///   passphrase.
+    package func setKey(_ key: StoreKey, of group: KeychainGroup) throws(CredentialError) {
+        let old = try header(of: group)
+        try update(group, newKey: key) { store throws(CredentialError) in
+            if case .new = store.origin { return }
+            var (header, dataKey) = try keys.newFile(openedBy: key, cost: cost)
+            header.generation = store.header.generation
+            var items = store.items
+            items.keepReplacedKey(store.key.bytes, id: Base64URL.encode(store.header.fileID))
+            store = OpenedStore(header: header, items: items, key: dataKey, origin: store.origin)
+        }
+        if let old { keys.forget(old.fileID) }
+        try forgetPast(of: group)
+    }
+}
+
+extension StoreHeader {
+    /// Whether nothing but a passphrase opens the file.
+    var needsPassphrase: Bool { !slots.contains { $0.kind == .keyFile } }
+}

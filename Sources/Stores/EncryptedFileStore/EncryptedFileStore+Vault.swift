@@ -1,0 +1,102 @@
+package import CredentialCore
+import Platform
+
+/// Token sets are sealed with the data key of the group's file and stand in the accounts' records, so that a change of
+/// one touches no other, and the file itself stays small.
+extension EncryptedFileStore: TokenSetVault {
+    package func seal(
+        _ tokenSet: [UInt8], of account: String, generation: Int64, in group: KeychainGroup
+    ) throws(CredentialError) -> SealedTokenSet {
+        if try current(group) == nil { try update(group) { _ in } }
+        guard let (header, key) = try current(group) else {
+            throw CredentialError(.storeUnavailable, "the encrypted file of group \(group) could not be made")
+        }
+        let salt = random.bytes(Self.saltSize)
+        var plaintext = Self.padded(tokenSet)
+        var recordKey = try key.recordKey(salt: salt, cryptography)
+        defer {
+            recordKey.wipe()
+            plaintext.wipe()
+        }
+        let sealed = try cryptography.seal(
+            plaintext, key: recordKey, nonce: Self.zeroNonce,
+            authenticating: Self.binding(account, generation, group))
+        return SealedTokenSet(
+            generation: generation, key: Base64URL.encode(header.fileID), bytes: salt + sealed)
+    }
+
+    package func open(
+        _ sealed: SealedTokenSet, of account: String, in group: KeychainGroup
+    ) throws(CredentialError) -> [UInt8] {
+        let key = try dataKey(of: sealed, group)
+        guard sealed.bytes.count > Self.saltSize else { throw Self.damaged(account) }
+        var recordKey = try key.recordKey(salt: Array(sealed.bytes.prefix(Self.saltSize)), cryptography)
+        defer { recordKey.wipe() }
+        guard
+            var plaintext = try cryptography.open(
+                Array(sealed.bytes.dropFirst(Self.saltSize)), key: recordKey, nonce: Self.zeroNonce,
+                authenticating: Self.binding(account, sealed.generation, group))
+        else { throw Self.damaged(account) }
+        defer { plaintext.wipe() }
+        return Array(plaintext.prefix { $0 != 0 })
+    }
+
+    package func isOutdated(
+        _ sealed: SealedTokenSet, in group: KeychainGroup
+    ) throws(CredentialError) -> Bool {
+        try header(of: group).map { Base64URL.encode($0.fileID) != sealed.key } ?? true
+    }
+
+    package func forgetReplacedKeys(of group: KeychainGroup) throws(CredentialError) {
+        guard try header(of: group) != nil else { return }
+        try update(group) { store throws(CredentialError) in store.items.removeReplacedKeys() }
+        try forgetPast(of: group)
+    }
+
+    /// The header of a group's file and its data key; `nil` where there is no file.
+    private func current(_ group: KeychainGroup) throws(CredentialError) -> (header: StoreHeader, key: DataKey)? {
+        try asStoreFailure { () throws(CredentialError) in
+            guard let folder = try PrivateDirectory.open(Self.folder(of: group), below: dataHome) else {
+                return nil
+            }
+            let path = Self.shownPath(Self.fileName, in: folder)
+            if let file = try folder.read(Self.fileName, limit: Self.sizeLimit),
+                let (header, _) = try? StoreHeader.read(file, path: path, cryptography)
+            {
+                return (header, try keys.key(for: header, path: path))
+            }
+            // It is damaged, missing or newer: the generation before has the same key, and what is wrong is told.
+            return try opened(group).map { ($0.header, $0.key) }
+        }
+    }
+
+    private func dataKey(of sealed: SealedTokenSet, _ group: KeychainGroup) throws(CredentialError) -> DataKey {
+        if let (header, key) = try current(group) {
+            if Base64URL.encode(header.fileID) == sealed.key { return key }
+            if let bytes = try opened(group)?.items.replacedKey(sealed.key), let key = DataKey(bytes) { return key }
+        }
+        throw CredentialError(
+            .storeLocked, "the key that opens the accounts of group \(group) is not in its encrypted file",
+            hint: "restore \(Self.fileName) of the group from a backup, or sign in again")
+    }
+
+    private static func damaged(_ account: String) -> CredentialError {
+        CredentialError(
+            .storeDamaged, "the token set of \(account) is damaged, or is that of another account",
+            hint: "restore its record from a backup, or sign in again")
+    }
+
+    private static func binding(_ account: String, _ generation: Int64, _ group: KeychainGroup) -> [UInt8] {
+        Array("credmgr record 1\n\(group.name)\n\(account)\n\(generation)".utf8)
+    }
+
+    /// Filled up to a step, so that the size tells little; the bytes are JSON, in which no byte is zero.
+    private static func padded(_ tokenSet: [UInt8]) -> [UInt8] {
+        tokenSet + [UInt8](repeating: 0, count: step - tokenSet.count % step)
+    }
+
+    private static let step = 1_024
+    private static let saltSize = 32
+    /// A record key encrypts once, as its salt is never used again.
+    private static let zeroNonce = [UInt8](repeating: 0, count: 12)
+}

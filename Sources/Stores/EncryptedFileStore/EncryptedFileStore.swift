@@ -1,0 +1,216 @@
+package import CredentialCore
+import Platform
+
+/// The encrypted file of each keychain group: `credmgr/groups/GROUP/store.v1` below the data folder. It has the group's
+/// data key, which seals the token sets in the accounts' records, and the secrets of types.
+///
+/// `docs/file-store.md` describes the format. A file is replaced as a whole, under the group's store lock, and
+/// the generation before is kept as `store.v1.prev`. Damage is never taken for emptiness: what is read then comes
+/// from the generation before and is reported; the first write sets the damaged file aside as
+/// `store.v1.corrupt-TIME`.
+package struct EncryptedFileStore: SecretStore {
+    /// Always the file.
+    package let kind = StoreKind.file
+
+    static let fileName = "store.v1"
+    static let previousName = "store.v1.prev"
+    /// The largest file, in bytes: it grows with types, not with accounts.
+    static let sizeLimit = 16 << 20
+    /// How long to wait for other writers, in seconds; each takes milliseconds.
+    private static let patience = 10
+
+    let dataHome: String
+    let keys: StoreKeys
+    let cryptography: any Cryptography
+    let cost: ScryptCost
+    let random: any RandomSource
+    private let clock: any WallClock
+    private let report: DamageReport
+
+    /// Prepares the store; touches no file.
+    ///
+    /// - Parameters:
+    ///   - dataHome: `$XDG_DATA_HOME`.
+    ///   - cost: what a new passphrase slot costs to open.
+    ///   - report: takes a sentence for the user, once, when a damaged file was met and the generation before is
+    ///     used.
+    package init(
+        dataHome: String, keys: KeySources, cryptography: any Cryptography, random: any RandomSource,
+        clock: any WallClock, cost: ScryptCost = .standard, report: @escaping @Sendable (String) -> Void
+    ) {
+        self.dataHome = dataHome
+        self.keys = StoreKeys(
+            sources: keys, keyFile: KeyFile(dataHome: dataHome), random: random, cryptography: cryptography)
+        self.cryptography = cryptography
+        self.cost = cost
+        self.random = random
+        self.clock = clock
+        self.report = DamageReport(report)
+    }
+
+    package func probe() throws(CredentialError) {
+        try asStoreFailure { () throws(CredentialError) in
+            _ = try PrivateDirectory.create(["credmgr", "groups"], below: dataHome)
+        }
+    }
+
+    package func read(_ item: SecretItem) throws(CredentialError) -> [UInt8]? {
+        try opened(item.group)?.items.secret(of: item)
+    }
+
+    package func items(of group: KeychainGroup, kind: SecretItem.Kind) throws(CredentialError) -> [SecretItem] {
+        try opened(group)?.items.owners(of: kind).map { SecretItem(group: group, owner: $0, kind: kind) } ?? []
+    }
+
+    package func write(_ secret: [UInt8], for item: SecretItem, label: String) throws(CredentialError) {
+        try update(item.group) { store throws(CredentialError) in
+            store.items.set(secret, for: item, label: label)
+        }
+    }
+
+    package func remove(_ item: SecretItem) throws(CredentialError) {
+        // A group without a file does not get one for this.
+        if try read(item) != nil {
+            try update(item.group) { store throws(CredentialError) in store.items.remove(item) }
+        }
+        // Also where it was gone already: an earlier removal may have failed in between.
+        try forgetPast(of: item.group)
+    }
+
+    // MARK: Files
+
+    /// The folder of a group and its parents, below ``dataHome``.
+    static func folder(of group: KeychainGroup) -> [String] { ["credmgr", "groups", group.name] }
+
+    /// The path of a file as it may stand in a message.
+    static func shownPath(_ name: String, in folder: borrowing PrivateDirectory) -> String {
+        ForeignText.shown(folder.path(of: name), limit: 4_096)
+    }
+
+    /// What a group's file holds now; `nil` where there is none.
+    func opened(_ group: KeychainGroup) throws(CredentialError) -> OpenedStore? {
+        try asStoreFailure { () throws(CredentialError) in
+            guard let folder = try PrivateDirectory.open(Self.folder(of: group), below: dataHome) else {
+                return nil
+            }
+            return try load(folder)
+        }
+    }
+
+    /// Changes what a group's file holds now, under its lock; makes the file where there is none.
+    ///
+    /// Nothing is written when `change` throws or changes nothing.
+    ///
+    /// - Parameter newKey: what a file made now is opened with; what the user has configured without it.
+    func update(
+        _ group: KeychainGroup, newKey: StoreKey? = nil,
+        _ change: (inout OpenedStore) throws(CredentialError) -> Void
+    ) throws(CredentialError) {
+        try asStoreFailure { () throws(CredentialError) in
+            let folder = try PrivateDirectory.create(Self.folder(of: group), below: dataHome)
+            let lock = try lock(group, folder)
+            defer { lock.release() }
+            let before = try load(folder)
+            var after = if let before { before } else { try newStore(of: group, openedBy: newKey) }
+            try change(&after)
+            if let before, before.hasSameContent(as: after), case .current = before.origin { return }
+            try replace(after, in: folder)
+        }
+    }
+
+    /// Puts a copy of the current generation in the place of the one before, so that what was removed is in neither.
+    ///
+    /// - Throws: ``ErrorCode/storeUnavailable``, ``ErrorCode/storeDamaged``, ``ErrorCode/storeLocked``.
+    package func forgetPast(of group: KeychainGroup) throws(CredentialError) {
+        try asStoreFailure { () throws(CredentialError) in
+            guard let folder = try PrivateDirectory.open(Self.folder(of: group), below: dataHome),
+                let previous = try folder.read(Self.previousName, limit: Self.sizeLimit)
+            else { return }
+            let lock = try lock(group, folder)
+            defer { lock.release() }
+            // Only a current generation that can be opened may take the other's place: one of them is always good.
+            guard case .current(let current) = try load(folder)?.origin, current != previous else { return }
+            try folder.write(current, to: Self.previousName)
+        }
+    }
+
+    private func lock(
+        _ group: KeychainGroup, _ folder: borrowing PrivateDirectory
+    ) throws(CredentialError) -> FileLock {
+        let locks = try PrivateDirectory.create(Self.folder(of: group) + ["locks"], below: dataHome)
+        if let lock = try FileLock.take("store.lock", in: locks, seconds: Self.patience) { return lock }
+        throw CredentialError(
+            .lockTimeout,
+            "other processes have been writing \(Self.shownPath(Self.fileName, in: folder)) for too long")
+    }
+
+    private func newStore(of group: KeychainGroup, openedBy newKey: StoreKey?) throws(CredentialError)
+        -> OpenedStore
+    {
+        let storeKey = if let newKey { newKey } else { try keys.configuredKey(of: group) }
+        let (header, key) = try keys.newFile(openedBy: storeKey, cost: cost)
+        return OpenedStore(header: header, items: StoreItems(), key: key, origin: .new)
+    }
+
+    /// Writes the next generation and reads it back.
+    private func replace(_ store: OpenedStore, in folder: borrowing PrivateDirectory) throws(CredentialError) {
+        var header = store.header
+        header.generation &+= 1
+        header.bodySalt = random.bytes(32)
+        let path = Self.shownPath(Self.fileName, in: folder)
+        let file = try SealedStore.seal(store.items, header: header, key: store.key, cryptography)
+        guard file.count <= Self.sizeLimit else {
+            throw CredentialError(.storeUnavailable, "the store \(path) would grow beyond \(Self.sizeLimit) bytes")
+        }
+        switch store.origin {
+        case .new, .previous(damaged: nil): break
+        case .current: try folder.keep(Self.fileName, as: Self.previousName)
+        case .previous(.some(let damaged)):
+            // Copied, not moved: at no moment is there no file.
+            try folder.write(damaged, to: "\(Self.fileName).corrupt-\(clock.now.epochSeconds)")
+        }
+        try folder.write(file, to: Self.fileName)
+        guard let written = try folder.read(Self.fileName, limit: Self.sizeLimit), written == file,
+            try SealedStore(written, path: path, cryptography).items(store.key, cryptography) == store.items
+        else { throw StoreHeader.damaged(path, "it does not hold what was written") }
+    }
+
+    /// Reads the current generation, or where that is damaged or lost the one before.
+    private func load(_ folder: borrowing PrivateDirectory) throws(CredentialError) -> OpenedStore? {
+        let current = try folder.read(Self.fileName, limit: Self.sizeLimit)
+        let path = Self.shownPath(Self.fileName, in: folder)
+        var damage = StoreHeader.damaged(path, "it is missing")
+        if let current {
+            do {
+                return try open(current, path: path, origin: .current(current))
+            } catch {
+                if error.code != .storeDamaged { throw error }
+                damage = error
+            }
+        }
+        guard let previous = try folder.read(Self.previousName, limit: Self.sizeLimit) else {
+            if current == nil { return nil }
+            throw damage.withHint("restore the file from a backup, or move it away and sign in again")
+        }
+        // A reader holds no lock: the file may have been made since it looked.
+        if current == nil, try folder.read(Self.fileName, limit: Self.sizeLimit) != nil { return try load(folder) }
+        do {
+            let store = try open(
+                previous, path: Self.shownPath(Self.previousName, in: folder), origin: .previous(damaged: current))
+            report.say("\(damage.message); generation \(store.header.generation), the one before, is used instead")
+            return store
+        } catch {
+            damage.details.append(error.message)
+            throw damage.withHint("restore the file from a backup, or move both generations away and sign in again")
+        }
+    }
+
+    private func open(
+        _ file: [UInt8], path: String, origin: OpenedStore.Origin
+    ) throws(CredentialError) -> OpenedStore {
+        let sealed = try SealedStore(file, path: path, cryptography)
+        let key = try keys.key(for: sealed.header, path: path)
+        let items = try sealed.items(key, cryptography)
+        return OpenedStore(header: sealed.header, items: items, key: key, origin: origin)
+    }
+}

@@ -1,0 +1,174 @@
+import CredentialCore
+import Platform
+import Synchronization
+
+/// Finds the data keys of files, and remembers them while the process lives.
+final class StoreKeys: Sendable {
+    private let sources: KeySources
+    private let keyFile: KeyFile
+    private let random: any RandomSource
+    private let cryptography: any Cryptography
+    private let remembered = Mutex<[[UInt8]: DataKey]>([:])
+
+    /// Knows where to look.
+    init(
+        sources: KeySources, keyFile: KeyFile, random: any RandomSource, cryptography: any Cryptography
+    ) {
+        self.sources = sources
+        self.keyFile = keyFile
+        self.random = random
+        self.cryptography = cryptography
+    }
+
+    /// The data key of a file.
+    ///
+    /// - Parameter path: the file's path, for messages.
+    /// - Throws: ``ErrorCode/storeLocked`` when none of its slots can be opened.
+    func key(for header: StoreHeader, path: String) throws(CredentialError) -> DataKey {
+        if let key = remembered.withLock({ $0[header.fileID] }), try fits(key, header) { return key }
+        let hasPassphrase = header.slots.contains { $0.kind != .keyFile }
+        if hasPassphrase, let entry = sources.unlockedKeys?.read(Self.cacheName(header.fileID)),
+            let key = DataKey(entry), try fits(key, header)
+        {
+            return remember(key, header)
+        }
+        if header.slots.contains(where: { $0.kind == .keyFile }), var secret = try keyFile.read() {
+            defer { secret.wipe() }
+            if let key = try open(header, secret: secret, path: path, where: { $0 == .keyFile }) {
+                return remember(key, header)
+            }
+        }
+        guard hasPassphrase else {
+            throw CredentialError(
+                .storeLocked, "the key file \(keyFile.path) is missing or is not the one that opens \(path)",
+                hint: "restore the key file from a backup")
+        }
+        let key = try openByPassphrase(header, path: path)
+        if let seconds = sources.unlockedSeconds { hold(key, of: header, seconds: seconds) }
+        return remember(key, header)
+    }
+
+    /// Keeps the key of a file in the cache for `seconds`.
+    func hold(_ key: DataKey, of header: StoreHeader, seconds: Int64) {
+        sources.unlockedKeys?.write(key.bytes, name: Self.cacheName(header.fileID), seconds: seconds)
+    }
+
+    private func openByPassphrase(_ header: StoreHeader, path: String) throws(CredentialError) -> DataKey {
+        var wrong = CredentialError(
+            .storeLocked, "the passphrase does not open the store \(path)", hint: Self.passphraseHint)
+        if let passphrase = try sources.passphrase() {
+            if let key = try open(header, passphrase, path: path) { return key }
+            wrong.hint =
+                "CREDMGR_PASSPHRASE_FILE or CREDMGR_PASSPHRASE_COMMAND gave it; without them: "
+                + "env -u CREDMGR_PASSPHRASE_FILE -u CREDMGR_PASSPHRASE_COMMAND credmgr store unlock"
+            throw wrong
+        }
+        for attempt in 1...Self.attempts {
+            let prompt = (attempt == 1 ? "" : "That does not open it. ") + "Passphrase of \(path): "
+            guard let passphrase = try sources.ask(prompt) else {
+                throw CredentialError(
+                    .storeLocked, "the store \(path) is locked by a passphrase", hint: Self.passphraseHint)
+            }
+            if let key = try open(header, passphrase, path: path) { return key }
+        }
+        wrong.hint = nil
+        throw wrong
+    }
+
+    private func open(
+        _ header: StoreHeader, _ passphrase: Secret, path: String
+    ) throws(CredentialError) -> DataKey? {
+        var secret = Array(passphrase.reveal().utf8)
+        defer { secret.wipe() }
+        return try open(header, secret: secret, path: path, where: { $0 != .keyFile })
+    }
+
+    /// What a new file is opened with: the passphrase where the user has configured one, else the key file.
+    ///
+    /// - Throws: ``ErrorCode/usage`` for a passphrase that is too short to make a file with.
+    func configuredKey(of group: KeychainGroup) throws(CredentialError) -> StoreKey {
+        guard let passphrase = try sources.passphrase() else { return .keyFile }
+        try sources.acceptsNew(passphrase, group)
+        return .passphrase(passphrase)
+    }
+
+    /// A data key and the header of a new file, with one slot.
+    ///
+    /// - Throws: ``ErrorCode/configuration`` for an empty passphrase; as the key file.
+    func newFile(
+        openedBy storeKey: StoreKey, cost: ScryptCost
+    ) throws(CredentialError) -> (header: StoreHeader, key: DataKey) {
+        guard let key = DataKey(random.bytes(DataKey.size)) else {
+            throw CredentialError(.internalFault, "the random generator gave too few bytes")
+        }
+        let fileID = random.bytes(StoreHeader.checkSize)
+        let slot =
+            switch storeKey {
+            case .passphrase(let passphrase):
+                try passphraseSlot(passphrase, cost: cost, for: key, fileID: fileID)
+            case .keyFile: try keyFileSlot(for: key, fileID: fileID)
+            }
+        let header = StoreHeader(
+            fileID: fileID, generation: 0, keyCheck: try key.check(fileID: fileID, cryptography),
+            bodySalt: random.bytes(32), slots: [slot])
+        return (header, remember(key, header))
+    }
+
+    /// A slot that `passphrase` opens.
+    ///
+    /// - Throws: ``ErrorCode/configuration`` for an empty passphrase or a cost beyond the limits.
+    func passphraseSlot(
+        _ passphrase: Secret, cost: ScryptCost, for key: DataKey, fileID: [UInt8]
+    ) throws(CredentialError) -> KeySlot {
+        guard !passphrase.isEmpty else { throw CredentialError(.configuration, "the passphrase is empty") }
+        guard cost.isAcceptable else {
+            throw CredentialError(.configuration, "the cost of the passphrase is beyond the limits")
+        }
+        var secret = Array(passphrase.reveal().utf8)
+        defer { secret.wipe() }
+        return try KeySlot(
+            wrapping: key, kind: .passphrase(cost), secret: secret, fileID: fileID, random: random, cryptography)
+    }
+
+    /// A slot that the key file opens; makes the key file where there is none.
+    func keyFileSlot(for key: DataKey, fileID: [UInt8]) throws(CredentialError) -> KeySlot {
+        var secret = try keyFile.readOrMake(random)
+        defer { secret.wipe() }
+        return try KeySlot(
+            wrapping: key, kind: .keyFile, secret: secret, fileID: fileID, random: random, cryptography)
+    }
+
+    /// Forgets the key of a file, here and in the cache.
+    func forget(_ fileID: [UInt8]) {
+        remembered.withLock { $0[fileID] = nil }
+        sources.unlockedKeys?.remove(Self.cacheName(fileID))
+    }
+
+    private static let attempts = 3
+    private static let passphraseHint =
+        "run: credmgr store unlock; or set CREDMGR_PASSPHRASE_FILE to a file with the passphrase"
+
+    private static func cacheName(_ fileID: [UInt8]) -> CacheEntryName { .dataKey(Base64URL.encode(fileID)) }
+
+    private func open(
+        _ header: StoreHeader, secret: [UInt8], path: String, where fits: (KeySlot.Kind) -> Bool
+    ) throws(CredentialError) -> DataKey? {
+        for slot in header.slots where fits(slot.kind) {
+            guard let key = try slot.unwrap(secret: secret, fileID: header.fileID, cryptography) else { continue }
+            guard try self.fits(key, header) else {
+                throw StoreHeader.damaged(path, "a key slot holds the key of another file")
+            }
+            return key
+        }
+        return nil
+    }
+
+    private func fits(_ key: DataKey, _ header: StoreHeader) throws(CredentialError) -> Bool {
+        ConstantTime.equal(try key.check(fileID: header.fileID, cryptography), header.keyCheck)
+    }
+
+    private func remember(_ key: DataKey, _ header: StoreHeader) -> DataKey {
+        remembered.withLock { $0[header.fileID] = key }
+        return key
+    }
+}

@@ -1,0 +1,63 @@
+package import CredentialCore
+import Platform
+
+/// The locks of the accounts: `locks/ACCOUNT.lock` beside the accounts of the group.
+///
+/// They lie where the group's data lies, so that all processes that share the data share the locks, whatever
+/// their runtime folder is. A lock file is never removed: somebody may be waiting for it.
+package struct AccountLockFiles: AccountLocks {
+    private let folders: GroupFolders
+    private let clock: any WallClock
+
+    /// Locks the accounts of the groups in `folders`; the clock serves messages.
+    package init(_ folders: GroupFolders, clock: any WallClock = SystemClock()) {
+        self.folders = folders
+        self.clock = clock
+    }
+
+    /// The lock if nobody holds it now.
+    ///
+    /// - Throws: ``ErrorCode/storeUnavailable`` when locks do not work there.
+    package func tryLock(_ account: String, in group: KeychainGroup) throws(CredentialError) -> (any HeldLock)? {
+        try take(account, in: group, seconds: 0)
+    }
+
+    /// The lock, waiting for it at most `seconds`.
+    ///
+    /// - Throws: ``ErrorCode/lockTimeout``; ``ErrorCode/storeUnavailable``.
+    package func lock(
+        _ account: String, in group: KeychainGroup, seconds: Int
+    ) throws(CredentialError) -> any HeldLock {
+        if let lock = try take(account, in: group, seconds: seconds) { return lock }
+        let name = ForeignText.shown(account)
+        guard let holder = holder(of: account, in: group) else {
+            throw CredentialError(
+                .lockTimeout, "other processes have held the lock of account \(name) for \(seconds) s",
+                hint: "credmgr doctor")
+        }
+        let held = max(0, clock.now.epochSeconds - holder.since)
+        throw CredentialError(
+            .lockTimeout,
+            "process \(holder.processID)\(holder.isStopped ? ", which is stopped," : "") has held the lock of account "
+                + "\(name) for \(held) s; it was waited for \(seconds) s",
+            hint: holder.isStopped ? "kill -CONT \(holder.processID)" : "credmgr doctor")
+    }
+
+    /// Who holds the lock now; `nil` where nobody does, or it is not known.
+    package func holder(of account: String, in group: KeychainGroup) -> LockHolder? {
+        guard let folder = try? folders.open(.locks, of: group) else { return nil }
+        return try? FileLock.holder(account + ".lock", in: folder)
+    }
+
+    private func take(
+        _ account: String, in group: KeychainGroup, seconds: Int
+    ) throws(CredentialError) -> FileLock? {
+        let folder: PrivateDirectory
+        do {
+            folder = try folders.create(.locks, of: group)
+        } catch {
+            throw FileLock.unusable(error)
+        }
+        return try FileLock.take(account + ".lock", in: folder, seconds: seconds)
+    }
+}

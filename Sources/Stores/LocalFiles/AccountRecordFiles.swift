@@ -1,0 +1,310 @@
+package import CredentialCore
+import Platform
+
+/// The accounts of the groups: `accounts/ID` in each group's folder, one record each, and the `index` of their names.
+///
+/// Reading takes no lock, for a record is only ever replaced as a whole. `format` says which layout a group has.
+/// `docs/file-store.md` describes the files.
+package struct AccountRecordFiles: AccountRecords {
+    /// The layout of a group's folder that this program reads and writes.
+    static let layout = 1
+    static let formatName = "format"
+    static let indexName = "index"
+    /// Where an older version of this program had all accounts of a group.
+    static let olderName = "accounts.json"
+
+    /// The largest record read, in bytes.
+    private static let limit = 8 << 20
+    /// The largest index read, in bytes.
+    private static let indexLimit = 256 << 20
+    /// How long to wait for another process that writes the same record or the index, in seconds. Each takes
+    /// milliseconds.
+    private static let patience: Int64 = 10
+    /// How much is appended to an index at least, in bytes, before it is written anew.
+    private static let tailSize = 16 << 10
+
+    private let folders: GroupFolders
+    private let clock: any WallClock
+
+    /// Keeps the accounts of the groups in `folders`; the clock names what is set aside.
+    package init(_ folders: GroupFolders, clock: any WallClock) {
+        self.folders = folders
+        self.clock = clock
+    }
+
+    package func groups() throws(CredentialError) -> [KeychainGroup] {
+        var groups: [KeychainGroup] = []
+        for group in try folders.groups() {
+            guard let folder = try folders.open(of: group) else { continue }
+            if folder.contains(Self.formatName) || folder.contains(Self.olderName) { groups.append(group) }
+        }
+        return groups
+    }
+
+    // MARK: Records
+
+    package func read(_ id: String, in group: KeychainGroup) throws(CredentialError) -> AccountRecord? {
+        guard try isThere(group), let folder = try folders.open(.accounts, of: group) else { return nil }
+        return try read(id, in: group, folder)
+    }
+
+    private func read(
+        _ id: String, in group: KeychainGroup, _ folder: borrowing PrivateDirectory
+    ) throws(CredentialError) -> AccountRecord? {
+        guard Name.isValid(id), let bytes = try folder.read(id, limit: Self.limit) else { return nil }
+        return try record(bytes, of: id, in: group, folder)
+    }
+
+    private func record(
+        _ bytes: [UInt8], of id: String, in group: KeychainGroup, _ folder: borrowing PrivateDirectory
+    ) throws(CredentialError) -> AccountRecord {
+        do throws(CredentialError) { return try AccountRecord(bytes, of: id, in: group) } catch {
+            let path = ForeignText.shown(folder.path(of: id), limit: 4_096)
+            if error.code == .unsupported {
+                throw CredentialError(
+                    .unsupported, "the record \(path) cannot be used: \(error.message)", hint: error.hint)
+            }
+            throw CredentialError(
+                .storeDamaged, "the record \(path) is damaged: \(error.message)", hint: "credmgr doctor --fix")
+        }
+    }
+
+    package func write(
+        _ record: AccountRecord, expecting expected: Int64?
+    ) throws(CredentialError) -> RecordWriting {
+        let group = record.group, id = record.account.id
+        try makeGroup(group)
+        let folder = try folders.create(.accounts, of: group)
+        var record = record
+        record.generation = (expected ?? 0) + 1
+        var named: AccountIndex.Entry?
+        let outcome = try folder.exchange(record.bytes, for: id, limit: Self.limit, patience: Self.patience) {
+            (bytes) throws(CredentialError) in
+            guard let bytes else { return expected == nil }
+            let before = try self.record(bytes, of: id, in: group, folder)
+            named = AccountIndex.Entry(before.account)
+            return before.generation == expected
+        }
+        if case .refused = outcome { return .overtaken }
+        let entry = AccountIndex.Entry(record.account)
+        if entry != named { try note(AccountIndex.line(entry), in: group) }
+        return outcome.writing
+    }
+
+    package func remove(
+        _ id: String, in group: KeychainGroup, expecting expected: Int64
+    ) throws(CredentialError) -> RecordWriting {
+        guard try isThere(group), let folder = try folders.open(.accounts, of: group) else { return .overtaken }
+        let outcome = try folder.exchange(nil, for: id, limit: Self.limit, patience: Self.patience) {
+            (bytes) throws(CredentialError) in
+            guard let bytes else { return false }
+            return try record(bytes, of: id, in: group, folder).generation == expected
+        }
+        if case .refused = outcome { return .overtaken }
+        try note(AccountIndex.removal(id), in: group)
+        return outcome.writing
+    }
+
+    package func setAside(_ id: String, in group: KeychainGroup) throws(CredentialError) -> String {
+        let folder = try folders.create(.accounts, of: group)
+        let name = ".\(id).corrupt-\(clock.now.epochSeconds)"
+        try folder.rename(id, to: name)
+        try note(AccountIndex.removal(id), in: group)
+        return folder.path(of: name)
+    }
+
+    package func setAsideOlder(_ group: KeychainGroup) throws(CredentialError) {
+        let folder = try folders.create(of: group)
+        try folder.rename(Self.olderName, to: Self.olderName + ".old")
+    }
+
+    package func registry(
+        of group: KeychainGroup, damaged: (String, CredentialError) -> Void
+    ) throws(CredentialError) -> AccountRegistry {
+        var registry = AccountRegistry()
+        let index = try index(of: group, .ids)
+        guard let folder = try folders.open(.accounts, of: group) else { return registry }
+        registry.accounts.reserveCapacity(index.count)
+        for id in index.inOrder {
+            do throws(CredentialError) {
+                // What is gone by now was signed out meanwhile.
+                if let record = try read(id, in: group, folder) { registry.accounts.append(record.account) }
+            } catch {
+                damaged(id, error)
+            }
+        }
+        return registry
+    }
+
+    // MARK: The layout
+
+    /// Whether a group has accounts, or had some.
+    ///
+    /// - Throws: ``ErrorCode/unsupported`` for a layout that this program does not read.
+    private func isThere(_ group: KeychainGroup) throws(CredentialError) -> Bool {
+        guard let folder = try folders.open(of: group) else { return false }
+        return try isThere(group, folder)
+    }
+
+    private func isThere(
+        _ group: KeychainGroup, _ folder: borrowing PrivateDirectory
+    ) throws(CredentialError) -> Bool {
+        guard let text = try folder.read(Self.formatName, limit: 4_096) else {
+            guard folder.contains(Self.olderName) else { return false }
+            let path = ForeignText.shown(folder.path(of: Self.olderName), limit: 4_096)
+            throw CredentialError(
+                .unsupported, "an older credmgr has kept the accounts of group \(group) in \(path)",
+                hint: "credmgr doctor --fix")
+        }
+        let path = ForeignText.shown(folder.path(of: Self.formatName), limit: 4_096)
+        let word = String(decoding: text.prefix { $0 != 0x0A }, as: UTF8.self)
+        guard let number = Int(word), number > 0 else {
+            throw CredentialError(
+                .storeDamaged, "the file \(path) is damaged: it holds no number",
+                hint: "echo \(Self.layout) > '\(path)'")
+        }
+        guard number == Self.layout else {
+            throw CredentialError(
+                .unsupported, "a newer credmgr keeps the accounts of group \(group) (layout \(number) in \(path))",
+                hint: "upgrade credmgr")
+        }
+        return true
+    }
+
+    private func makeGroup(_ group: KeychainGroup) throws(CredentialError) {
+        let folder = try folders.create(of: group)
+        if try isThere(group, folder) { return }
+        try folder.write(Array("\(Self.layout)\n".utf8), to: Self.formatName)
+    }
+
+    // MARK: The index
+
+    package func index(
+        of group: KeychainGroup, _ check: IndexCheck
+    ) throws(CredentialError) -> AccountIndex {
+        guard let folder = try folders.open(of: group), try isThere(group, folder) else { return AccountIndex() }
+        let index = try folder.read(Self.indexName, limit: Self.indexLimit).flatMap { AccountIndex($0) }
+        if let index, try agrees(index, check, in: group) { return index }
+        return try remade(group, folder)
+    }
+
+    private func agrees(
+        _ index: AccountIndex, _ check: IndexCheck, in group: KeychainGroup
+    ) throws(CredentialError) -> Bool {
+        switch check {
+        case .none: return true
+        case .ids: return try index.ids == ids(in: group)
+        case .everything:
+            guard try index.ids == ids(in: group) else { return false }
+            let now = try collect(group, after: index)
+            return Set(now.entries) == Set(index.entries) && Set(now.unreadable) == Set(index.unreadable)
+        }
+    }
+
+    /// The accounts that have a record, sorted.
+    private func ids(in group: KeychainGroup) throws(CredentialError) -> [String] {
+        guard let folder = try folders.open(.accounts, of: group) else { return [] }
+        return try folder.names().filter { Name.isValid($0) }
+    }
+
+    /// What the records say, in the order of `index` where it knows them.
+    private func collect(
+        _ group: KeychainGroup, after index: AccountIndex?
+    ) throws(CredentialError) -> (entries: [AccountIndex.Entry], unreadable: [String]) {
+        guard let folder = try folders.open(.accounts, of: group) else { return ([], []) }
+        var accounts: [String: Account] = [:]
+        var unreadable: [String] = []
+        for id in try ids(in: group) {
+            do throws(CredentialError) {
+                if let record = try read(id, in: group, folder) { accounts[id] = record.account }
+            } catch {
+                guard error.code == .storeDamaged || error.code == .unsupported || error.code == .inputOutput else {
+                    throw error
+                }
+                unreadable.append(id)
+            }
+        }
+        var entries: [AccountIndex.Entry] = []
+        for entry in index?.entries ?? [] {
+            if let account = accounts.removeValue(forKey: entry.id) { entries.append(AccountIndex.Entry(account)) }
+        }
+        let rest = accounts.values.sorted {
+            ($0.createdAt.epochSeconds, $0.id) < ($1.createdAt.epochSeconds, $1.id)
+        }
+        return (entries + rest.map { AccountIndex.Entry($0) }, unreadable)
+    }
+
+    /// Makes the index again from the records, and keeps it where that can be done.
+    private func remade(
+        _ group: KeychainGroup, _ folder: borrowing PrivateDirectory
+    ) throws(CredentialError) -> AccountIndex {
+        let lock: FileDescriptor?
+        do throws(CredentialError) { lock = try lockIndex(folder) } catch {
+            // On a disk that takes no writes an index still serves this run.
+            lock = nil
+        }
+        let before = try folder.read(Self.indexName, limit: Self.indexLimit).flatMap { AccountIndex($0) }
+        let now = try collect(group, after: before)
+        let file = AccountIndex.file(now.entries, unreadable: now.unreadable)
+        if lock != nil { try? folder.write(file, to: Self.indexName) }
+        if let accounts = try folders.open(.accounts, of: group) { accounts.removeStaleTemporaries() }
+        guard let index = AccountIndex(file) else {
+            throw CredentialError(.internalFault, "an index that was just made cannot be read")
+        }
+        return index
+    }
+
+    /// Opens the index and locks it against others that write it.
+    private func lockIndex(_ folder: borrowing PrivateDirectory) throws(CredentialError) -> FileDescriptor {
+        while true {
+            let file = try folder.openShared(Self.indexName, appending: true)
+            switch FileLock.wait(file, milliseconds: Self.patience * 1_000) {
+            case 0: break
+            case let failure:
+                throw .system("cannot lock", folder.path(of: Self.indexName), number: failure)
+            }
+            if folder.isCurrent(file, Self.indexName) { return file }
+        }
+    }
+
+    /// Appends a line to the index; a record has changed by now. An index that cannot be written, or is no longer what
+    /// it was, is made again by the next one who looks for a name that is not in it.
+    private func note(_ line: [UInt8], in group: KeychainGroup) throws(CredentialError) {
+        let folder = try folders.create(of: group)
+        do throws(CredentialError) {
+            let file = try lockIndex(folder)
+            let size = Int(file.size)
+            guard let compacted = AccountIndex.compactedSize(file.read(AccountIndex.shownSize, at: 0)),
+                compacted <= size, size + line.count - compacted < compacted + Self.tailSize
+            else {
+                // There is none yet, it is damaged, or it has grown to twice its size.
+                let before = try folder.read(Self.indexName, limit: Self.indexLimit) ?? []
+                if let index = AccountIndex(before + line) {
+                    let compact = AccountIndex.file(index.entries, unreadable: index.unreadable)
+                    return try folder.write(compact, to: Self.indexName)
+                }
+                let now = try collect(group, after: nil)
+                let made = AccountIndex.file(now.entries, unreadable: now.unreadable)
+                return try folder.write(made, to: Self.indexName)
+            }
+            // Behind a line that a power cut has cut nothing can be appended.
+            guard file.read(1, at: Int64(size - 1)) == [0x0A], file.writeAll(line) == 0, file.sync() == 0 else {
+                return try folder.remove(Self.indexName)
+            }
+        } catch {
+            // Better none than one that is behind.
+            try folder.remove(Self.indexName)
+        }
+    }
+}
+
+extension FileExchange {
+    /// What that means for a record.
+    fileprivate var writing: RecordWriting {
+        switch self {
+        case .done: .done
+        case .refused: .overtaken
+        case .unknown(let error): .unknown(error)
+        }
+    }
+}

@@ -1,0 +1,45 @@
+package import CredentialCore
+import Platform
+import StrictJSON
+
+/// The event logs of the groups: `events.jsonl` in each group's folder, one event per line.
+package struct EventLogFile: EventLog {
+    /// The log's file.
+    static let name = "events.jsonl"
+    /// What it is called once it is full.
+    static let rotatedName = "events.jsonl.1"
+
+    /// The size in bytes from which a log is put away.
+    private static let rotationSize: Int64 = 256 << 10
+    /// How long to wait for another writer, in milliseconds. It holds the lock for one write.
+    private static let patience: Int64 = 200
+
+    private let folders: GroupFolders
+
+    /// Keeps the logs of the groups in `folders`.
+    package init(_ folders: GroupFolders) { self.folders = folders }
+
+    package func follow(_ group: KeychainGroup?) throws(CredentialError) -> any EventFeed {
+        try EventReader(folders, group: group)
+    }
+
+    /// Adds an event; what cannot be written is dropped.
+    package func append(_ event: AccountEvent) {
+        guard let folder = try? folders.create(of: event.group) else { return }
+        let line = JSONValue.object(event.json).bytes() + [0x0A]
+        // A second round where the log was put away between opening and locking it, or was full.
+        for _ in 0..<3 {
+            guard let file = try? folder.openShared(Self.name, appending: true) else { return }
+            // Locked, so that no line goes into a file that has been put away and that readers have left. Where
+            // locks do not work, a line at such a moment may go unseen.
+            let isLocked = FileLock.wait(file, milliseconds: Self.patience) == 0
+            if isLocked, !folder.isCurrent(file, Self.name) { continue }
+            if isLocked, file.size > Self.rotationSize, (try? folder.rename(Self.name, to: Self.rotatedName)) != nil
+            {
+                continue
+            }
+            _ = file.write(line)
+            return
+        }
+    }
+}

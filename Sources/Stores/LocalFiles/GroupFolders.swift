@@ -1,0 +1,60 @@
+package import CredentialCore
+package import Platform
+
+/// Where the files of the keychain groups are: `$XDG_DATA_HOME/credmgr/groups/GROUP/`.
+package struct GroupFolders: Sendable {
+    /// The folders of a group.
+    package enum Folder: String, Sendable {
+        /// The group's own: the index of names, the encrypted store, the event log.
+        case group = ""
+        /// The accounts, one record each.
+        case accounts
+        /// Lock files, which are never removed.
+        case locks
+        /// Token sets of generations in flight, sealed.
+        case journal
+    }
+
+    /// The value of `$XDG_DATA_HOME`.
+    package let dataHome: String
+
+    /// Places the groups below `dataHome`.
+    package init(dataHome: String) { self.dataHome = dataHome }
+
+    /// Opens a folder of a group and makes what is missing.
+    ///
+    /// - Throws: ``ErrorCode/inputOutput``.
+    package func create(
+        _ folder: Folder = .group, of group: KeychainGroup
+    ) throws(CredentialError) -> PrivateDirectory {
+        try PrivateDirectory.create(components(folder, group), below: dataHome)
+    }
+
+    /// Opens a folder of a group, or gives `nil` where there is none.
+    ///
+    /// - Throws: ``ErrorCode/inputOutput``.
+    package func open(
+        _ folder: Folder = .group, of group: KeychainGroup
+    ) throws(CredentialError) -> PrivateDirectory? {
+        try PrivateDirectory.open(components(folder, group), below: dataHome)
+    }
+
+    /// Opens the folder that holds the groups and makes it where it is missing.
+    ///
+    /// - Throws: ``ErrorCode/inputOutput``.
+    package func createRoot() throws(CredentialError) -> PrivateDirectory {
+        try PrivateDirectory.create(["credmgr", "groups"], below: dataHome)
+    }
+
+    /// The groups that have a folder, sorted by name.
+    ///
+    /// - Throws: ``ErrorCode/inputOutput``.
+    package func groups() throws(CredentialError) -> [KeychainGroup] {
+        guard let root = try PrivateDirectory.open(["credmgr", "groups"], below: dataHome) else { return [] }
+        return try root.names().compactMap { try? KeychainGroup($0) }
+    }
+
+    private func components(_ folder: Folder, _ group: KeychainGroup) -> [String] {
+        ["credmgr", "groups", group.name] + (folder == .group ? [] : [folder.rawValue])
+    }
+}

@@ -1,0 +1,66 @@
+package import CredentialCore
+import Platform
+
+/// The journal of generations in flight: one sealed file per account in the group's `journal` folder.
+package struct JournalFiles: GenerationJournal {
+    /// The largest record accepted, in bytes.
+    private static let limit = 8 << 20
+    /// What the name of the room set aside for an account's record ends with.
+    private static let reserveSuffix = ".reserve"
+
+    private let folders: GroupFolders
+
+    /// Keeps the journals of the groups in `folders`.
+    package init(_ folders: GroupFolders) { self.folders = folders }
+
+    /// The accounts that have a record.
+    ///
+    /// - Throws: ``ErrorCode/inputOutput``.
+    package func accounts(in group: KeychainGroup) throws(CredentialError) -> [String] {
+        guard let folder = try folders.open(.journal, of: group) else { return [] }
+        folder.removeStaleTemporaries()
+        // Beside them lie room set aside, and temporary files, whose names begin with a dot.
+        return try folder.names().filter { !$0.hasPrefix(".") && !$0.hasSuffix(Self.reserveSuffix) }
+    }
+
+    /// The sealed record, or `nil` where there is none.
+    ///
+    /// - Throws: ``ErrorCode/inputOutput``.
+    package func read(_ account: String, in group: KeychainGroup) throws(CredentialError) -> [UInt8]? {
+        guard let folder = try folders.open(.journal, of: group) else { return nil }
+        return try folder.read(account, limit: Self.limit)
+    }
+
+    /// Keeps a sealed record in place of an older one; durable when this returns.
+    ///
+    /// - Throws: ``ErrorCode/inputOutput``.
+    package func write(
+        _ sealed: [UInt8], for account: String, in group: KeychainGroup
+    ) throws(CredentialError) {
+        let folder = try folders.create(.journal, of: group)
+        if try folder.writeReserved(sealed, from: account + Self.reserveSuffix, to: account) { return }
+        try folder.write(sealed, to: account, tidying: false)
+    }
+
+    /// Sets room for a record of `size` bytes aside.
+    ///
+    /// - Throws: ``ErrorCode/inputOutput``.
+    package func reserve(_ size: Int, for account: String, in group: KeychainGroup) throws(CredentialError) {
+        try folders.create(.journal, of: group).reserve(size, in: account + Self.reserveSuffix)
+    }
+
+    /// Gives the room back; what cannot be removed is used by the next refresh.
+    package func releaseReserve(for account: String, in group: KeychainGroup) {
+        guard let folder = try? folders.open(.journal, of: group) else { return }
+        try? folder.remove(account + Self.reserveSuffix)
+    }
+
+    /// Drops the record; dropping what is not there is no error.
+    ///
+    /// - Throws: ``ErrorCode/inputOutput``.
+    package func remove(_ account: String, in group: KeychainGroup) throws(CredentialError) {
+        guard let folder = try folders.open(.journal, of: group) else { return }
+        try folder.remove(account)
+        try folder.remove(account + Self.reserveSuffix)
+    }
+}

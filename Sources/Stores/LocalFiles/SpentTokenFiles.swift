@@ -1,0 +1,47 @@
+package import CredentialCore
+import Platform
+
+/// Digests of refresh tokens that are used up: `spent/GROUP/ACCOUNT` in `$XDG_STATE_HOME/credmgr`, one per line.
+///
+/// They lie apart from the data folder, so that a copy of that which is put back does not take them along.
+package struct SpentTokenFiles: SpentTokens {
+    /// How many digests of an account are kept: the newest.
+    private static let count = 64
+    private static let limit = 1 << 20
+
+    private let stateHome: String
+
+    /// Keeps digests below `$XDG_STATE_HOME`; nothing is made before the first one.
+    package init(stateHome: String) { self.stateHome = stateHome }
+
+    package func contains(_ digest: [UInt8], of account: String, in group: KeychainGroup) -> Bool {
+        guard let folder = try? PrivateDirectory.open(Self.folder(group), below: stateHome) else { return false }
+        return Self.lines(account, folder).contains(Base64URL.encode(digest))
+    }
+
+    package func add(_ digest: [UInt8], of account: String, in group: KeychainGroup) {
+        let line = Base64URL.encode(digest)
+        // Without it an old store's token is sent, as it was before there were digests.
+        guard let folder = try? PrivateDirectory.create(Self.folder(group), below: stateHome) else { return }
+        let lines = Self.lines(account, folder)
+        if lines.contains(line) { return }
+        if lines.count < 2 * Self.count, let file = try? folder.openShared(account, appending: true) {
+            _ = file.writeAll(Array((line + "\n").utf8))
+        } else {
+            let kept = lines.suffix(Self.count - 1) + [line]
+            try? folder.write(Array(kept.map { $0 + "\n" }.joined().utf8), to: account)
+        }
+    }
+
+    package func removeAll(of account: String, in group: KeychainGroup) {
+        guard let folder = try? PrivateDirectory.open(Self.folder(group), below: stateHome) else { return }
+        try? folder.remove(account)
+    }
+
+    private static func folder(_ group: KeychainGroup) -> [String] { ["credmgr", "spent", group.name] }
+
+    private static func lines(_ account: String, _ folder: borrowing PrivateDirectory) -> [String] {
+        guard let bytes = try? folder.read(account, limit: limit) else { return [] }
+        return String(decoding: bytes, as: UTF8.self).split(separator: "\n").map(String.init)
+    }
+}

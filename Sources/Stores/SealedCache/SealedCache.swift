@@ -1,0 +1,63 @@
+package import CredentialCore
+import Platform
+
+/// Access tokens, and data keys while they are unlocked, as sealed files in the user's runtime folder.
+///
+/// The key to them is in two halves: one in the kernel's user keyring, one in the folder. A process of the user in a
+/// sandbox without our files has at most the first, one in a container that shares the folder at most the second.
+///
+/// ```
+/// NUMBER/half               the folder's half for the half that is the kernel's key NUMBER
+/// NUMBER/00 … NUMBER/3f     entries, by the hash of their owner
+/// NUMBER/keys               data keys
+/// ```
+///
+/// Each of the 64 folders of entries is kept at 64 entries and 256 KiB, so that all take 16 MiB and number 4,096 at most,
+/// and to write one costs the same however many there are.
+package struct SealedCache: AccessTokenCache {
+    private let runtime: String?
+    private let clock: any WallClock
+
+    /// Makes a cache; costs nothing.
+    ///
+    /// - Parameter runtime: `$XDG_RUNTIME_DIR`.
+    package init(runtime: String?, clock: any WallClock) {
+        self.runtime = runtime
+        self.clock = clock
+    }
+
+    /// The cache with its key at hand, to read several entries; `nil` where nothing was ever kept.
+    package func opened() -> OpenCache? {
+        guard let folder = RuntimeFolder.open(runtime: runtime), let keys = CacheKeys.find(in: folder) else {
+            return nil
+        }
+        return OpenCache(folder, keys, clock)
+    }
+
+    /// The same, with all that is missing made.
+    private func made() throws(CredentialError) -> OpenCache {
+        guard let folder = RuntimeFolder.make(runtime: runtime) else {
+            throw CredentialError(
+                .unsupported, "there is no runtime folder that is the user's own",
+                hint: "set XDG_RUNTIME_DIR to a folder that only you can write")
+        }
+        let keys = try CacheKeys.make(in: folder)
+        return OpenCache(folder, keys, clock)
+    }
+
+    package func read(_ name: CacheEntryName) -> [UInt8]? { opened()?.read(name) }
+
+    package func write(_ entry: [UInt8], name: CacheEntryName, seconds: Int64) {
+        if seconds <= 0 { return remove(name) }
+        // What cannot be kept is a miss for the next call, and no error of this one.
+        (try? made())?.write(entry, name: name, seconds: seconds)
+    }
+
+    package func remove(_ name: CacheEntryName) { opened()?.remove(name) }
+
+    package func removeAll(ofOwner name: CacheEntryName) { opened()?.removeAll(ofOwner: name) }
+
+    package func removeTokens() { opened()?.removeTokens() }
+
+    package func check() throws(CredentialError) { try made().check() }
+}

@@ -1,0 +1,185 @@
+import CredentialCore
+import Glibc
+import Platform
+import Synchronization
+
+/// The time that a call may take; a person's time to answer does not count.
+struct Allowance {
+    private let milliseconds: Int32
+    /// When it ends.
+    private(set) var deadline: Deadline
+
+    init(milliseconds: Int32) {
+        self.milliseconds = milliseconds
+        deadline = Deadline(milliseconds: milliseconds)
+    }
+
+    /// Starts again.
+    mutating func renew() { deadline = Deadline(milliseconds: milliseconds) }
+}
+
+/// Where a step on the Secret Service has got to.
+enum ServiceStep<Value: Sendable>: Sendable {
+    /// It is through.
+    case done(Value)
+    /// These objects must be unlocked before it can be tried again.
+    case locked([String])
+    /// It cannot be done.
+    case failed(CredentialError)
+}
+
+/// Runs steps on a session of the Secret Service within their deadlines: opens it at first use and again after the
+/// service or the bus was restarted, and unlocks what a step finds locked.
+final class SecretServiceAccess: Sendable {
+    private enum State {
+        case closed
+        case open(SecretServiceSession)
+        /// A call did not return. GLib may hold locks now, so that further calls would only hang, too.
+        case abandoned
+    }
+
+    /// Whether there is a person who can answer the keyring's questions.
+    let canPrompt: Bool
+    private let promptSeconds: Int
+    private let busAddress: String?
+    private let state = Mutex(State.closed)
+    private let whileWaiting: @Sendable () -> Void
+    private let waiting: any WaitingDisplay
+
+    init(
+        busAddress: String?, canPrompt: Bool, promptSeconds: Int, whileWaiting: @escaping @Sendable () -> Void,
+        waiting: any WaitingDisplay
+    ) {
+        self.whileWaiting = whileWaiting
+        self.waiting = waiting
+        self.promptSeconds = promptSeconds
+        self.busAddress = busAddress
+        self.canPrompt = canPrompt
+    }
+
+    /// Runs `step`, unlocking what it finds locked, until it is through.
+    ///
+    /// - Throws: ``ErrorCode/storeLocked`` when what is locked needs a person and there is none,
+    ///   ``ErrorCode/cancelled`` when the person dismissed the question, else what the step met.
+    func settled<Value: Sendable>(
+        _ time: inout Allowance,
+        _ step: @escaping @Sendable (SecretServiceSession, Deadline) throws(ServiceFault) -> ServiceStep<Value>
+    ) throws(CredentialError) -> Value {
+        // The collection first, then perhaps an item of its own.
+        for _ in 0..<3 {
+            switch try run(until: time.deadline, step) {
+            case .done(let value): return value
+            case .failed(let error): throw error
+            case .locked(let objects): try unlock(objects, &time)
+            }
+        }
+        throw ServiceFault.locked
+    }
+
+    /// Lets the keyring ask a question and waits: for a person as long as was said, and without one for the time left, as
+    /// some keyrings have questions that answer themselves.
+    func ask(_ question: String, _ time: inout Allowance) throws(CredentialError) {
+        let limit = canPrompt ? Deadline(milliseconds: Int32(clamping: promptSeconds * 1_000)) : time.deadline
+        let notice = waiting.begin { "the keyring, which asks for its password in a window of its own" }
+        defer { notice.end() }
+        let outcome = try run(until: limit, isRepeatable: false) { session, deadline throws(ServiceFault) in
+            .done(try session.ask(question, until: deadline))
+        }
+        if canPrompt { time.renew() }
+        switch outcome {
+        case .done(.answered): return
+        case .done(.dismissed): throw CredentialError(.cancelled, "the keyring's prompt was dismissed")
+        case .done(.expired) where canPrompt:
+            throw CredentialError(
+                .storeLocked, "the keyring's question was not answered within \(promptSeconds) s",
+                hint: "answer it in the keyring's own window, and try again")
+        case .done(.expired), .locked: throw ServiceFault.locked
+        case .failed(let error): throw error
+        }
+    }
+
+    private func unlock(_ objects: [String], _ time: inout Allowance) throws(CredentialError) {
+        let outcome = try run(until: time.deadline) { session, deadline throws(ServiceFault) in
+            .done(try session.unlock(objects, until: deadline))
+        }
+        switch outcome {
+        case .done(nil): return
+        case .done(let question?):
+            guard canPrompt else { throw ServiceFault.locked }
+            try ask(question, &time)
+        case .locked: throw ServiceFault.locked
+        case .failed(let error): throw error
+        }
+    }
+
+    /// Runs `step` once on a thread of its own; after a restart of the service a second time.
+    private func run<Value: Sendable>(
+        until deadline: Deadline, isRepeatable: Bool = true,
+        _ step: @escaping @Sendable (SecretServiceSession, Deadline) throws(ServiceFault) -> ServiceStep<Value>
+    ) throws(CredentialError) -> ServiceStep<Value> {
+        guard let busAddress else { throw ServiceFault.noBusAddress }
+        let isAbandoned = state.withLock { if case .abandoned = $0 { true } else { false } }
+        guard !isAbandoned else { throw ServiceFault.silent }
+        let outcome = try DeadlineThread.run(until: deadline) { [self] () throws(CredentialError) in
+            // The calls end a little earlier than their thread is given up: then nothing is left behind.
+            let limit = deadline.earlier(milliseconds: Self.marginMilliseconds)
+            var isLastTry = !isRepeatable
+            while true {
+                do throws(ServiceFault) {
+                    let session = try session(at: busAddress, until: limit)
+                    let result = try step(session, limit)
+                    try session.establish(until: limit)
+                    return result
+                } catch {
+                    if error.kind == .locked, let object = error.object { return .locked([object]) }
+                    forgetSession(until: limit)
+                    let isWorthAnother = error.kind == .disconnected || error.kind == .noSuchObject
+                    if isLastTry || !isWorthAnother { throw error.credentialError }
+                    isLastTry = true
+                }
+            }
+        }
+        switch outcome {
+        case .finished(let result): return result
+        case .abandoned:
+            state.withLock { $0 = .abandoned }
+            throw ServiceFault.silent
+        }
+    }
+
+    private func session(at busAddress: String, until deadline: Deadline) throws(ServiceFault)
+        -> SecretServiceSession
+    {
+        if let open = state.withLock({ if case .open(let session) = $0 { session } else { nil } }) { return open }
+        // GIO takes the address from the environment, and would start a bus of its own without one.
+        if unsafe getenv(Self.busVariable).map({ unsafe String(cString: $0) }) != busAddress {
+            unsafe setenv(Self.busVariable, busAddress, 1)
+        }
+        let session = try SecretServiceSession(
+            library: try LibSecret(), whileWaiting: whileWaiting, until: deadline)
+        state.withLock { if case .closed = $0 { $0 = .open(session) } }
+        return session
+    }
+
+    /// Makes sure that the next session has a connection of its own.
+    private func forgetSession(until deadline: Deadline) {
+        guard let session = state.withLock({ if case .open(let session) = $0 { session } else { nil } }) else {
+            return
+        }
+        let isSettled = session.settle(until: deadline)
+        state.withLock { $0 = isSettled ? .closed : .abandoned }
+    }
+
+    private static let busVariable = "DBUS_SESSION_BUS_ADDRESS"
+    private static let marginMilliseconds: Int32 = 150
+}
+
+/// The Secret Service as `store status` and `doctor` show it.
+package struct SecretServiceDescription: Sendable {
+    /// The process that provides it; 0 when the bus does not say.
+    package let process: UInt64
+    /// The default collection's label, made safe to show.
+    package let collection: String
+    /// Whether the default collection is locked.
+    package let isLocked: Bool
+}

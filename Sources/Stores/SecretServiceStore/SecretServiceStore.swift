@@ -1,0 +1,245 @@
+package import CredentialCore
+import Platform
+
+/// Secrets in the default collection of the desktop's keyring, one item each: gnome-keyring, KeePassXC, KWallet or
+/// any other program that speaks the Secret Service interface.
+///
+/// Items carry the attributes `group`, `account` and `kind`, which the keyring keeps in clear, and the schema
+/// `org.credmgr.TokenSet`. An item is created once and then changed in place; each change is read back.
+package final class SecretServiceStore: SecretStore {
+    /// Always the Secret Service.
+    package let kind = StoreKind.secretService
+    private let service: SecretServiceAccess
+    private let warn: @Sendable (String) -> Void
+
+    /// Makes a store; nothing is opened before the first call.
+    ///
+    /// - Parameters:
+    ///   - busAddress: the session bus, from ``SessionBus/address(environment:)``; without one every call throws.
+    ///     A process works with one session bus at a time.
+    ///   - canPrompt: whether there is a person who can answer the keyring's questions. Their time to answer does
+    ///     not count towards the deadlines.
+    ///   - promptSeconds: how long to wait for that person at most.
+    ///   - whileWaiting: called when the keyring has been asked for a session and its answer takes some milliseconds.
+    ///     It must not block.
+    ///   - waiting: tells that the keyring's question is waited for.
+    ///   - warn: takes a sentence that the user should see.
+    package init(
+        busAddress: String?, canPrompt: Bool, promptSeconds: Int = 120,
+        whileWaiting: @escaping @Sendable () -> Void = {}, waiting: any WaitingDisplay = NoWaitingDisplay(),
+        warn: @escaping @Sendable (String) -> Void
+    ) {
+        service = SecretServiceAccess(
+            busAddress: busAddress, canPrompt: canPrompt, promptSeconds: min(promptSeconds, 86_400),
+            whileWaiting: whileWaiting, waiting: waiting)
+        self.warn = warn
+    }
+
+    package func probe() throws(CredentialError) {
+        var time = Allowance(milliseconds: Self.readMilliseconds)
+        let canPrompt = service.canPrompt
+        try service.settled(&time) { session, deadline throws(ServiceFault) -> ServiceStep<Void> in
+            guard let collection = try session.defaultCollection(until: deadline) else {
+                return .failed(ServiceFault.noDefaultCollection)
+            }
+            if canPrompt { return .done(()) }
+            return try session.isLocked(collection, until: deadline) ? .locked([collection]) : .done(())
+        }
+    }
+
+    package func read(_ item: SecretItem) throws(CredentialError) -> [UInt8]? {
+        var time = Allowance(milliseconds: Self.readMilliseconds)
+        return try service.settled(&time) { [warn] session, deadline throws(ServiceFault) in
+            switch try session.search(item.attributes, until: deadline) {
+            case .found(let items):
+                let path = try Self.newest(of: items, session, warn, until: deadline)
+                let bytes = try session.secret(of: path, until: deadline).bytes
+                guard !bytes.isEmpty else { throw ServiceFault(.damaged, "it is empty") }
+                return .done(bytes)
+            case .locked(let objects): return .locked(objects)
+            case .absent: return .done(nil)
+            case .elsewhere: return .failed(Self.inAnotherKeyring)
+            case .noDefaultCollection: return .failed(ServiceFault.noDefaultCollection)
+            }
+        }
+    }
+
+    package func write(_ secret: [UInt8], for item: SecretItem, label: String) throws(CredentialError) {
+        var time = Allowance(milliseconds: Self.writeMilliseconds)
+        let label = ForeignText.shown(String(label.map { $0 == "/" ? " " : $0 }), limit: 120)
+        let outcome: Writing = try service.settled(&time) { [warn] session, deadline throws(ServiceFault) in
+            switch try session.search(item.attributes, until: deadline) {
+            case .found(let items):
+                let path = try Self.newest(of: items, session, warn, until: deadline)
+                try session.setSecret(secret, of: path, until: deadline)
+                return .done(.changed(isStored: try session.secret(of: path, until: deadline).holds(secret)))
+            case .locked(let objects): return .locked(objects)
+            case .absent, .elsewhere:
+                guard let collection = try session.defaultCollection(until: deadline) else {
+                    return .failed(ServiceFault.noDefaultCollection)
+                }
+                return .done(
+                    .created(
+                        try session.create(secret, item.attributes, label: label, in: collection, until: deadline)))
+            case .noDefaultCollection: return .failed(ServiceFault.noDefaultCollection)
+            }
+        }
+        let isStored: Bool
+        switch outcome {
+        case .changed(let isStoredThere): isStored = isStoredThere
+        case .created(let question):
+            if let question { try service.ask(question, &time) }
+            isStored = try finds(secret, of: item, &time)
+        }
+        guard isStored else {
+            throw CredentialError(
+                .storeUnavailable, "the Secret Service said it stored the secret, but does not give it back",
+                hint: "look into the keyring with its own program, or sign in with --new --store file")
+        }
+    }
+
+    /// Whether a search for the item leads to this secret.
+    private func finds(_ secret: [UInt8], of item: SecretItem, _ time: inout Allowance) throws(CredentialError)
+        -> Bool
+    {
+        try service.settled(&time) { session, deadline throws(ServiceFault) in
+            switch try session.search(item.attributes, until: deadline) {
+            case .found(let items):
+                let path = try Self.newest(of: items, session, { _ in }, until: deadline)
+                return .done(try session.secret(of: path, until: deadline).holds(secret))
+            case .locked(let objects): return .locked(objects)
+            case .absent, .elsewhere, .noDefaultCollection: return .done(false)
+            }
+        }
+    }
+
+    package func remove(_ item: SecretItem) throws(CredentialError) {
+        var time = Allowance(milliseconds: Self.writeMilliseconds)
+        // One round for the items there, one for each question on the way, one to see that they are gone.
+        for _ in 0..<Self.removalRounds {
+            let step: Removal = try service.settled(&time) { session, deadline throws(ServiceFault) in
+                switch try session.search(item.attributes, until: deadline) {
+                case .found(let items), .elsewhere(let items):
+                    for path in items {
+                        if let question = try session.delete(path, until: deadline) {
+                            return .done(.question(question))
+                        }
+                    }
+                    return .done(.deleted)
+                case .locked(let objects): return .locked(objects)
+                case .absent: return .done(.nothingLeft)
+                case .noDefaultCollection: return .failed(ServiceFault.noDefaultCollection)
+                }
+            }
+            switch step {
+            case .nothingLeft: return
+            case .deleted: continue
+            case .question(let question): try service.ask(question, &time)
+            }
+        }
+        throw CredentialError(
+            .storeUnavailable, "the Secret Service said it deleted the secret, but still has it",
+            hint: "delete it with the keyring's own program")
+    }
+
+    package func items(of group: KeychainGroup, kind: SecretItem.Kind) throws(CredentialError) -> [SecretItem] {
+        var time = Allowance(milliseconds: Self.readMilliseconds)
+        return try service.settled(&time) { session, deadline throws(ServiceFault) in
+            switch try session.search(SecretItem.attributes(group: group, kind: kind), until: deadline) {
+            case .found(let paths):
+                var owners: Set<String> = []
+                for path in paths {
+                    let attributes = try session.attributes(of: path, until: deadline)
+                    if let owner = attributes.first(where: { $0.0 == "account" }) { owners.insert(owner.1) }
+                }
+                return .done(owners.sorted().map { SecretItem(group: group, owner: $0, kind: kind) })
+            case .locked(let objects): return .locked(objects)
+            case .absent: return .done([])
+            case .elsewhere: return .failed(Self.inAnotherKeyring)
+            case .noDefaultCollection: return .failed(ServiceFault.noDefaultCollection)
+            }
+        }
+    }
+
+    /// Who provides the service and what its default collection is, without unlocking anything.
+    ///
+    /// - Throws: ``ErrorCode/storeUnavailable``.
+    package func describe() throws(CredentialError) -> SecretServiceDescription {
+        var time = Allowance(milliseconds: Self.readMilliseconds)
+        return try service.settled(&time) { session, deadline throws(ServiceFault) in
+            guard let collection = try session.defaultCollection(until: deadline) else {
+                return .failed(ServiceFault.noDefaultCollection)
+            }
+            return .done(
+                SecretServiceDescription(
+                    process: try session.ownerProcess(until: deadline),
+                    collection: ForeignText.shown(try session.label(ofCollection: collection, until: deadline)),
+                    isLocked: try session.isLocked(collection, until: deadline)))
+        }
+    }
+
+    package func facts() throws(CredentialError) -> [String] {
+        let description = try describe()
+        let program = ProcessName.of(description.process) ?? "an unknown program"
+        return [
+            "provided by \(ForeignText.shown(program, limit: 80))",
+            "the default keyring is \(description.isLocked ? "locked" : "unlocked")",
+        ]
+    }
+
+    private enum Writing: Sendable {
+        /// An item that was there has a new secret; whether it gives it back.
+        case changed(isStored: Bool)
+        /// There is a new item, as soon as this question is answered, if there is one.
+        case created(String?)
+    }
+
+    private enum Removal: Sendable {
+        case nothingLeft
+        case deleted
+        case question(String)
+    }
+
+    /// The item that counts when several have the same attributes: the one changed last, so that a write and the
+    /// reads after it mean the same one.
+    private static func newest(
+        of items: [String], _ session: SecretServiceSession, _ warn: (String) -> Void, until deadline: Deadline
+    ) throws(ServiceFault) -> String {
+        var newest = (path: "", modified: UInt64.min)
+        if items.count == 1, let only = items.first { return only }
+        for path in items.sorted() {
+            let modified = try session.modified(path, until: deadline)
+            if modified >= newest.modified { newest = (path, modified) }
+        }
+        warn("the keyring has \(items.count) items for one account; the one changed last is used")
+        return newest.path
+    }
+
+    private static let inAnotherKeyring = CredentialError(
+        .storeUnavailable, "the secret is in a keyring that is not the default one",
+        hint: "make that keyring the default again, or sign in again")
+    private static let readMilliseconds: Int32 = 3_000
+    private static let writeMilliseconds: Int32 = 5_000
+    private static let removalRounds = 8
+}
+
+extension SecretItem {
+    /// What the item is found by. Keyrings keep it in clear.
+    fileprivate var attributes: [(String, String)] {
+        Self.attributes(group: group, kind: kind) + [("account", owner)]
+    }
+
+    fileprivate static func attributes(group: KeychainGroup, kind: Kind) -> [(String, String)] {
+        [("xdg:schema", "org.credmgr.TokenSet"), ("group", group.name), ("kind", kind.rawValue)]
+    }
+}
+
+extension SecretServiceStore {
+    /// What protects the default collection: the same for every group.
+    package func protection(of group: KeychainGroup) throws(CredentialError) -> StoreProtection? {
+        StoreProtection(
+            summary: "kept by the desktop's keyring, encrypted with the password that unlocks it",
+            protectsAgainst: "whoever gets the disk or a backup, and other users of this machine",
+            doesNotProtectAgainst: "programs that run as you while the keyring is unlocked, nor the administrator")
+    }
+}

@@ -1,0 +1,120 @@
+import CredentialCore
+import CryptoSupport
+import StrictJSON
+import Synchronization
+import TestCommands
+import TestPorts
+import Testing
+
+/// Counts.
+final class Turns: Sendable {
+    private let count = Mutex(0)
+
+    func next() -> Int {
+        count.withLock { count in
+            count += 1
+            return count
+        }
+    }
+}
+
+/// Signing in and out, and what is told of accounts, on a machine in memory.
+@Suite struct AccountCommandTests {
+    private let scene = CommandScene(cryptography: LibCryptography())
+
+    /// Lets the browser come back for a person.
+    private func expectBrowser(_ person: String) {
+        scene.programs.install("xdg-open") { _, _ in ProgramResult(output: [], exitStatus: 0) }
+        scene.redirects.visit { [scene] in
+            let words = scene.programs.started.last ?? []
+            let page = words.last.flatMap { scene.machine.file($0) } ?? ""
+            let state = page.split(separator: "state=").dropFirst().first?.prefix { $0 != "\"" } ?? ""
+            return "http://127.0.0.1/?state=\(state)&code=\(person)"
+        }
+    }
+
+    @Test func `a sign-in through the browser prints the account, and leaves nothing of the way there`() throws {
+        scene.define()
+        expectBrowser("ada")
+        let outcome = scene.run("login", "--type", "Tasks")
+        #expect(outcome.status == 0, "\(outcome.notices)")
+        let account = try #require(scene.machine.accounts().first)
+        #expect(outcome.output == "\(account.id)\tada@example.com\n")
+        #expect(scene.redirects.shown == ["credmgr: ada@example.com is signed in to Tasks"])
+        #expect(!scene.redirects.isOpen)
+        #expect(scene.programs.removed.count == 1)
+        #expect(scene.machine.events.map(\.kind) == [.accountAdded])
+        #expect(!scene.machine.hasLocks)
+    }
+
+    @Test func `a sign-in for an account is for its person, and for nobody else`() throws {
+        scene.define()
+        #expect(scene.signIn("ada").status == 0)
+        let before = scene.machine.accounts()
+        expectBrowser("bob")
+        let outcome = scene.run("login", "--account", "ada@example.com")
+        #expect(outcome.status == 7)
+        #expect(outcome.notices.contains("ada@example.com") && outcome.notices.contains("bob@example.com"))
+        #expect(scene.machine.accounts() == before)
+        #expect(scene.machine.events.last?.kind == .loginFailed)
+    }
+
+    @Test func `if a sign-in is not needed nobody is asked`() {
+        scene.define()
+        #expect(scene.signIn("ada").status == 0)
+        let outcome = scene.run("login", "--type", "Tasks", "--if-needed")
+        #expect(outcome.status == 0)
+        #expect(outcome.output.hasSuffix("\tada@example.com\n"))
+        #expect(scene.programs.started.isEmpty)
+    }
+
+    @Test func `the two halves of a sign-in find each other once`() throws {
+        scene.define()
+        let first = scene.run("login", "--type", "Tasks", "--print-url")
+        #expect(first.status == 0, "\(first.notices)")
+        let state = try #require(first.output.split(separator: "state=").last).dropLast()
+        let address = "http://127.0.0.1/?state=\(state)&code=ada"
+        let second = scene.run("login", "--complete", "-", input: address + "\n")
+        #expect(second.status == 0, "\(second.notices)")
+        #expect(second.output.hasSuffix("\tada@example.com\n"))
+        #expect(scene.run("login", "--complete", address).status == 7)
+        #expect(scene.machine.accounts().count == 1)
+    }
+
+    @Test func `the default, the name of one's own, and what shows them`() throws {
+        scene.define()
+        for person in ["ada", "bob"] { #expect(scene.signIn(person).status == 0) }
+        #expect(scene.run("label", "bob@example.com", "Work").status == 0)
+        #expect(scene.run("use", "Work", "--type", "Tasks").status == 0)
+        let list = try #require(try JSONValue.parse(scene.run("accounts", "--json").output).array)
+        let names = list.compactMap { $0.object?["name"]?.string }
+        #expect(names == ["Work"])
+        let defaults = list.filter { $0.object?["default"] == true }
+        #expect(defaults.compactMap { $0.object?["username"]?.string } == ["bob@example.com"])
+        #expect(scene.run("which", "--type", "Tasks").output.contains("Work"))
+    }
+
+    @Test func `signing out forgets the secrets, here and in the cache, and tells the provider where asked`() throws
+    {
+        scene.define()
+        #expect(scene.signIn("ada").status == 0)
+        #expect(scene.run("token", "--type", "Tasks").status == 0)
+        let outcome = scene.run("logout", "--account", "ada@example.com", "--revoke")
+        #expect(outcome.status == 0, "\(outcome.notices)")
+        #expect(scene.machine.provider.revoked == ["refresh-ada-1"])
+        #expect(scene.machine.secrets().isEmpty)
+        #expect(scene.machine.accounts().isEmpty)
+        #expect(!scene.machine.hasCachedTokens)
+        #expect(scene.run("token", "--type", "Tasks").status == 3)
+    }
+
+    @Test func `sign-ins move to the other store and are used there`() throws {
+        scene.define()
+        #expect(scene.signIn("ada").status == 0)
+        let id = try #require(scene.machine.accounts().first?.id)
+        let outcome = scene.run("store", "migrate", "--to", "file")
+        #expect(outcome.status == 0, "\(outcome.notices)")
+        #expect(scene.machine.secrets() == [id: [.file]])
+        #expect(scene.run("token", "--type", "Tasks", "--force-refresh").output == "access-ada-2\n")
+    }
+}

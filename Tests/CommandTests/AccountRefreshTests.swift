@@ -1,0 +1,92 @@
+import CredentialCore
+import CryptoSupport
+import TestCommands
+import TestPorts
+import Testing
+
+@testable import Commands
+
+/// What `refresh` renews of an account.
+@Suite struct AccountRefreshTests {
+    private static func signedIn(_ members: String = #""scope": "read""#) -> CommandScene {
+        let scene = CommandScene(cryptography: LibCryptography())
+        scene.define("Tasks", members)
+        #expect(scene.signIn("ada").status == 0)
+        return scene
+    }
+
+    private func refresh(
+        _ scene: CommandScene, within seconds: Int64?, trace: PortTrace = PortTrace()
+    ) throws -> (failures: [CredentialError], notices: String) {
+        let console = MemoryConsole(), session = try scene.session(console, trace: trace)
+        let account = try #require(scene.machine.accounts().first)
+        let failures = AccountRefresh(session, freshness: Freshness(minimumValidity: seconds))
+            .run(account, in: .standard)
+        return (failures, console.notices)
+    }
+
+    private func sent(_ scene: CommandScene) -> [[String]] { scene.machine.provider.refreshes.map(\.key.scope) }
+
+    @Test func `nothing that lives long enough is asked for`() throws {
+        let scene = Self.signedIn()
+        #expect(try refresh(scene, within: nil).failures.isEmpty)
+        #expect(try refresh(scene, within: 3_600).failures.isEmpty)
+        #expect(sent(scene).isEmpty)
+    }
+
+    @Test func `the type's own token and every other that still lives are renewed, each once`() throws {
+        let scene = Self.signedIn()
+        #expect(scene.run("token", "--type", "Tasks", "--scope", "write").status == 0)
+        scene.machine.clock.pass(3_000)
+        let (failures, notices) = try refresh(scene, within: 1_800)
+        #expect(failures.isEmpty)
+        #expect(sent(scene) == [["offline", "write"], ["offline", "read"], ["offline", "write"]])
+        #expect(notices.contains("refreshed "))
+        #expect(try refresh(scene, within: 1_800).failures.isEmpty)
+        #expect(sent(scene).count == 3)
+    }
+
+    @Test func `a token that has ended, or that no type asks for any more, is left alone`() throws {
+        let scene = Self.signedIn()
+        #expect(scene.run("token", "--type", "Tasks", "--scope", "write").status == 0)
+        scene.define("Tasks", #""scope": "read", "bearer": "id_token""#)
+        scene.machine.clock.pass(3_000)
+        _ = try refresh(scene, within: 1_800)
+        #expect(sent(scene) == [["offline", "write"], ["offline", "read"]])
+    }
+
+    @Test func `what fails is told with the account and its type, and keeps nothing else from being done`() throws {
+        let scene = Self.signedIn()
+        scene.machine.clock.pass(3_600)
+        scene.machine.provider.fail(with: CredentialError(.temporary, "no reply came"))
+        let failures = try refresh(scene, within: nil).failures
+        #expect(failures.map(\.code) == [.temporary])
+        let id = try #require(scene.machine.accounts().first?.id)
+        #expect(failures.first?.message == "account type Tasks, ada@example.com (\(id)): no reply came")
+    }
+
+    @Test func `an account that has to sign in again is not asked for`() throws {
+        let scene = Self.signedIn()
+        scene.machine.provider.end("ada")
+        scene.machine.clock.pass(3_600)
+        #expect(try refresh(scene, within: nil).failures.map(\.code) == [.signInRequired])
+        #expect(try refresh(scene, within: nil).failures.map(\.code) == [.signInRequired])
+        #expect(sent(scene).count == 1)
+    }
+
+    @Test func `one that is stopped anywhere loses no sign-in, and the next goes on`() throws {
+        func before() -> CommandScene {
+            let scene = Self.signedIn()
+            scene.machine.clock.pass(3_600)
+            return scene
+        }
+        try PortWalk.ending(before, { scene, trace in _ = try refresh(scene, within: nil, trace: trace) }) {
+            scene, place in
+            #expect(!scene.machine.hasLocks, "\(place)")
+            let failures = try refresh(scene, within: nil).failures
+            #expect(failures.isEmpty, "\(place)")
+            #expect(scene.run("token", "--type", "Tasks").output == "access-ada-2\n", "\(place)")
+            #expect(scene.machine.provider.refreshes.count == 1, "\(place)")
+        }
+    }
+}

@@ -1,0 +1,90 @@
+import CredentialCore
+import CryptoSupport
+import Platform
+import StrictJSON
+import Synchronization
+import TestCommands
+import TestPorts
+import Testing
+
+/// What other programs get of a token: as a child, in a request, and by the protocols of their helpers.
+@Suite struct HelperCommandTests {
+    private let scene = CommandScene(cryptography: LibCryptography())
+
+    private func signedIn(_ members: String = #""scope": "read", "api_base": "https://api.example.com/""#) {
+        scene.define("Tasks", members)
+        #expect(scene.signIn("ada").status == 0)
+    }
+
+    @Test func `a command gets the token in its environment and in a file, and its ending is ours`() throws {
+        signedIn()
+        let seen = Mutex<[String: String]>([:])
+        let machine = scene.machine
+        scene.programs.install("child") { words, variables in
+            let file = variables["CREDMGR_TOKEN_FILE"].flatMap { machine.file($0) }
+            seen.withLock {
+                $0 = variables.merging(["file": file ?? "", "words": words.joined(separator: " ")]) { $1 }
+            }
+            return ProgramResult(output: [], exitStatus: 42)
+        }
+        let outcome = scene.run("exec", "--type", "Tasks", "--", "child", "a", "b")
+        #expect(outcome.status == 42)
+        #expect(scene.programs.ending == .exited(42))
+        let variables = seen.withLock { $0 }
+        #expect(variables["ACCESS_TOKEN"] == "access-ada-1")
+        #expect(variables["file"] == "access-ada-1\n")
+        #expect(variables["words"] == "child a b")
+        #expect(scene.programs.removed == [variables["CREDMGR_TOKEN_FILE"]])
+    }
+
+    @Test func `a program that is not there is found out before a token is asked for`() {
+        signedIn()
+        #expect(scene.run("exec", "--type", "Tasks", "--", "missing").status == 2)
+        #expect(scene.programs.started.isEmpty)
+    }
+
+    @Test func `a request carries the token, and one that is refused is tried once more with a new one`() {
+        signedIn()
+        let challenge = HTTPResponse(status: 401, headers: [("www-authenticate", "Bearer error=\"invalid_token\"")])
+        scene.transport.answer(.success(challenge))
+        scene.transport.answer(.success(HTTPResponse(status: 200, body: Array("[]".utf8))))
+        let outcome = scene.run("request", "GET", "tasks", "--type", "Tasks")
+        #expect(outcome.status == 0, "\(outcome.notices)")
+        #expect(outcome.output == "[]")
+        let sent = scene.transport.requests
+        #expect(sent.map(\.address.description) == Array(repeating: "https://api.example.com/tasks", count: 2))
+        #expect(
+            sent.map { $0.headers.first { $0.name.lowercased() == "authorization" }?.value }
+                == ["Bearer access-ada-1", "Bearer access-ada-2"])
+    }
+
+    @Test(arguments: ["https://evil.example/", "https://api.example.com:8443/", "http://api.example.com/"])
+    func `a token goes to no other origin`(address: String) {
+        signedIn()
+        let outcome = scene.run("request", "GET", address, "--type", "Tasks")
+        #expect(outcome.status == 7, "\(outcome.notices)")
+        #expect(scene.transport.requests.isEmpty)
+    }
+
+    @Test func `git is given the account of the rule for its host, and nothing for another`() {
+        signedIn()
+        scene.machine.setFile(
+            "/memory/config.json", #"{"rules": [{"host": "git.example.com", "type": "Tasks"}]}"#)
+        func ask(_ host: String) -> CommandScene.Outcome {
+            scene.run("git-credential", "get", input: "protocol=https\nhost=\(host)\n\n")
+        }
+        #expect(ask("git.example.com").output.contains("password=access-ada-1\n"))
+        #expect(ask("evil.example").output.isEmpty)
+        #expect(ask("git.example.com:8443").output.isEmpty)
+        let plain = scene.run("git-credential", "get", input: "protocol=http\nhost=git.example.com\n\n")
+        #expect(plain.output.isEmpty)
+    }
+
+    @Test func `the real keyring answers what is not known here`() {
+        signedIn()
+        scene.programs.install("keyring") { words, _ in
+            ProgramResult(output: [], exitStatus: words == ["keyring", "get", "https://pypi.example", "u"] ? 5 : 1)
+        }
+        #expect(scene.run("__keyring", "--", "get", "https://pypi.example", "u").status == 5)
+    }
+}

@@ -1,0 +1,210 @@
+import CommandLine
+import Commands
+import CredentialCore
+import Foundation
+import Testing
+
+/// The commands that stand in the sources, in hints before all: each is one that this program has, complete, without a
+/// word that the reader would have to replace, and each that can be shown is listed here with the test that runs it.
+@Suite struct `Commands in messages` {
+    /// A command as it stands in a string of the sources, `…` for what is put in.
+    struct Written: Hashable, CustomStringConvertible {
+        let file: String
+        let text: String
+        var description: String { "\(file): \(text)" }
+    }
+
+    /// What is put in for `…`, by the word in front.
+    private static let values = ["--to": "file"]
+
+    @Test func `Each command is complete`() throws {
+        let written = try Self.written()
+        #expect(written.count > 50, "the sources are where they are looked for")
+        for command in written {
+            // Two commands of a sign-in in two halves.
+            for part in command.text.components(separatedBy: " && ") where part.hasPrefix("credmgr ") {
+                var words: [String] = []
+                for word in Self.words(of: part).dropFirst() {
+                    words.append(word == "…" ? words.last.flatMap { Self.values[$0] } ?? "x" : word)
+                }
+                // Some lines go on where the string ends, others do not.
+                let isWhole = (try? ArgumentParser(.standard).parse(words)) != nil
+                let isBegun = words.last == "x" && (try? ArgumentParser(.standard).parse(words.dropLast())) != nil
+                #expect(isWhole || isBegun, "\(command)")
+            }
+            let placeholder = Self.words(of: command.text).first { word in
+                word.count > 1 && word.allSatisfy(\.isUppercase) && !["GET", "POST"].contains(word)
+            }
+            #expect(placeholder == nil, "\(command) is for the reader to complete")
+        }
+    }
+
+    @Test func `Each hint is listed with the state that makes it`() throws {
+        let examples = CommandTable.standard.commands.flatMap(\.examples).map(\.line)
+        let found = Set(try Self.written().map(\.text))
+        let listed = Set(Self.states.map(\.command))
+        let missing = found.subtracting(listed).filter { text in !examples.contains { $0.contains(text) } }
+        #expect(missing.sorted() == [], "list it, and run it in HintTests")
+        #expect(listed.subtracting(found).sorted() == [], "no message has it any more")
+        #expect(Self.states.allSatisfy { !$0.state.isEmpty })
+    }
+
+    @Test func `No hint has an option with a placeholder`() throws {
+        // What only the reader knows: a name, a secret, a file of theirs.
+        let known = [
+            "--username NAME --password-file FILE", "use --passphrase-file FILE",
+            "--login-hint NAME names the account without it",
+            "--keep needs --output FILE, and neither goes with --introspect",
+        ]
+        let pattern = try Regex("--[a-z-]+[ =][A-Z]{2,}").matchingSemantics(.unicodeScalar)
+        for (file, text) in try Self.strings() where file != "help" && text.contains(pattern) {
+            let isKnown = known.contains(text) || Self.helpFiles.contains { file.hasSuffix($0) }
+            #expect(isKnown, "\(file): \(text)")
+        }
+    }
+
+    /// Where strings are help, whose placeholders it explains.
+    private static let helpFiles = [
+        "MCPCommand.swift", "AccountsImportCommand.swift", "LoginCommand.swift", "ForeignFiles.swift",
+        "Preset+Outlook.swift", "Preset+Gmail.swift", "Preset+AzureB2C.swift", "ExecCommand.swift",
+        "SetupRecipe.swift",
+    ]
+
+    // MARK: The list
+
+    /// Every command of a message, and what makes the message: a test of `HintTests` unless another is named.
+    static let states: [(command: String, state: String)] = [
+        ("credmgr --help", "A slip on the command line"),
+        ("credmgr accounts", "Without types and accounts, Two accounts of one type"),
+        ("credmgr aws --help", "Without types and accounts"),
+        ("credmgr doctor", "DoctorTests: what it does is to look"),
+        ("credmgr doctor --fix", "Doctor without a terminal repairs by its hint"),
+        ("credmgr doctor --online", "DoctorTests: it asks the network and changes nothing"),
+        ("credmgr exec --help", "A slip on the command line"),
+        ("credmgr login --resource … --type …", "DiscoveryScenarioTests"),
+        ("credmgr login --type …", "Types without an account, under a group of one's own too"),
+        ("credmgr login …", "no message: how a hint is known to be one to sign in"),
+        ("credmgr presets", "Without types and accounts"),
+        ("credmgr providers", "Without types and accounts"),
+        ("credmgr providers test …", "PluginTests"),
+        ("credmgr store migrate --to …", "MigrationTests"),
+        ("credmgr store migrate --to … --group …", "SignInNoticeTests"),
+        ("credmgr store rekey", "A file that a passphrase locks"),
+        (
+            "credmgr store rekey --group … --weak-passphrase",
+            "A passphrase of fewer than eight characters takes a word of its own"
+        ),
+        ("credmgr store unlock", "A file that a passphrase locks"),
+        ("credmgr token --introspect", "OAuthServerTests: an introspection"),
+        ("credmgr token --type …", "no message of the command: the library's for what it cannot do"),
+        ("credmgr types", "Without types and accounts, What doctor says to do, does it"),
+        ("credmgr types add --help", "Without types and accounts"),
+        ("credmgr types set --help", "A slip on the command line"),
+        ("credmgr types set … --client-secret-file -", "A client's secret that the store has not"),
+        ("credmgr types set … --private-key-file -", "as --client-secret-file"),
+        ("credmgr types set … keychain_group=…", "Small print: SmallPrintTests"),
+        ("credmgr types set … …", "AzureB2CErrorTableTests, A client's secret that the store has not"),
+        ("credmgr types show …", "A client that has no secret is not told to check one"),
+    ]
+
+    // MARK: Reading the sources
+
+    private static func written() throws -> [Written] {
+        let names = Set(CommandTable.standard.commands.compactMap(\.path.first)).union(["--help"])
+        return try strings().compactMap { file, text in
+            // In quotes, and in the midst of a sentence, a command is spoken of and not given.
+            guard let start = text.range(of: "credmgr "), !file.contains("/Demo/"),
+                text[..<start.lowerBound].isEmpty
+                    || [": ", "&& ", "$(", "| "].contains(where: text[..<start.lowerBound].hasSuffix)
+            else { return nil }
+            var rest = String(text[start.lowerBound...])
+            for end in ["; ", ", ", "' ", "')", ") ", ")\"", "'", " > "] {
+                if let range = rest.range(of: end) { rest = String(rest[..<range.lowerBound]) }
+            }
+            while rest.hasSuffix(" ") || rest.hasSuffix("?") { rest.removeLast() }
+            let words = words(of: rest)
+            // A line that goes on in another string.
+            if text.hasSuffix(" ") { rest += " …" }
+            guard words.count > 1, names.contains(words[1]) else { return nil }
+            return Written(file: file, text: rest)
+        }
+    }
+
+    /// The words of a line; one in quotes is a word.
+    private static func words(of text: String) -> [String] {
+        var words = [""], isQuoted = false
+        for character in text {
+            if character == "\"" {
+                isQuoted.toggle()
+            } else if character == " ", !isQuoted {
+                words.append("")
+            } else {
+                words[words.count - 1].append(character)
+            }
+        }
+        return words.filter { !$0.isEmpty }
+    }
+
+    /// Every string of one line in the sources, with `…` for what is put in.
+    private static func strings() throws -> [(file: String, text: String)] {
+        let root = String(#filePath.split(separator: "/Tests/", omittingEmptySubsequences: false)[0])
+        var strings: [(String, String)] = []
+        for folder in ["Sources", "Plugins"] {
+            let files = FileManager.default.enumerator(atPath: root + "/" + folder)
+            for case let name as String in try #require(files) where name.hasSuffix(".swift") {
+                let text = try String(contentsOfFile: "\(root)/\(folder)/\(name)", encoding: .utf8)
+                for line in text.split(separator: "\n") {
+                    strings += literals(in: Array(line)).map { ("\(folder)/\(name)", $0) }
+                }
+            }
+        }
+        return strings
+    }
+
+    /// The strings of a line of Swift.
+    private static func literals(in line: [Character]) -> [String] {
+        var found: [String] = []
+        var place = 0
+        func skipInterpolation() {
+            var depth = 0
+            while place < line.count {
+                if line[place] == "\"" {
+                    place += 1
+                    while place < line.count, line[place] != "\"" { place += line[place] == "\\" ? 2 : 1 }
+                } else if line[place] == "(" {
+                    depth += 1
+                } else if line[place] == ")" {
+                    depth -= 1
+                    if depth == 0 { break }
+                }
+                place += 1
+            }
+        }
+        while place < line.count {
+            if line[place] == "/", place + 1 < line.count, line[place + 1] == "/" { break }
+            guard line[place] == "\"" else {
+                place += 1
+                continue
+            }
+            place += 1
+            var text = ""
+            while place < line.count, line[place] != "\"" {
+                if line[place] == "\\", place + 1 < line.count {
+                    place += 1
+                    if line[place] == "(" {
+                        skipInterpolation()
+                        text += "…"
+                    } else {
+                        text.append(line[place])
+                    }
+                } else {
+                    text.append(line[place])
+                }
+                place += 1
+            }
+            place += 1
+            found.append(text)
+        }
+        return found
+    }
+}

@@ -1,0 +1,123 @@
+import CredentialCore
+import CryptoSupport
+import FastToken
+import Synchronization
+import TestCommands
+import TestPorts
+import Testing
+
+@testable import Commands
+
+/// A file with a token that is kept valid.
+@Suite struct TokenKeeperTests {
+    private let scene = CommandScene(cryptography: LibCryptography())
+    private let console = MemoryConsole()
+
+    /// A keeper of the token of somebody who has just signed in.
+    private func keeper(_ query: TokenQuery = TokenQuery(), endsLine: Bool = true) throws -> TokenKeeper {
+        scene.define()
+        #expect(scene.signIn("ada").status == 0)
+        let session = try scene.session(console)
+        return TokenKeeper(
+            session, query, try TargetResolver(session).target(TargetOptions(type: "Tasks")),
+            file: try scene.programs.runtimeFile("token-", suffix: ""), endsLine: endsLine)
+    }
+
+    private func content(_ keeper: TokenKeeper) -> String? { scene.machine.file(keeper.path) }
+
+    /// Keeps until so many pauses were made.
+    private func keep(
+        _ keeper: TokenKeeper, for pauses: Int, meanwhile: @escaping @Sendable (Int) -> Void = { _ in }
+    ) -> (failure: CredentialError?, waits: [Int]) {
+        let waits = Waits()
+        scene.programs.whenPaused { seconds in
+            meanwhile(waits.add(seconds))
+            if waits.all.count == pauses { try? keeper.end() }
+        }
+        return (keeper.keep(), waits.all)
+    }
+
+    @Test func `the first token is in the file, and given`() throws {
+        let keeper = try keeper()
+        #expect(try keeper.start() == "access-ada-1")
+        #expect(content(keeper) == "access-ada-1\n")
+        try keeper.end()
+        #expect(content(keeper) == nil)
+    }
+
+    @Test func `a newline ends it only where that is wanted`() throws {
+        let keeper = try keeper(endsLine: false)
+        _ = try keeper.start()
+        #expect(content(keeper) == "access-ada-1")
+    }
+
+    @Test func `what cannot be refreshed in an environment lives for five minutes more`() throws {
+        let keeper = try keeper()
+        scene.machine.clock.pass(3_400)
+        #expect(try keeper.start() == "access-ada-1")
+        #expect(try keeper.start(isForEnvironment: true) == "access-ada-2")
+    }
+
+    @Test func `each token is replaced before it ends, and the clock looked at often`() throws {
+        let keeper = try keeper()
+        _ = try keeper.start()
+        let (failure, waits) = keep(keeper, for: 250)
+        #expect(failure == nil)
+        #expect(waits.max() == 30)
+        #expect(scene.machine.provider.refreshes.count == 2)
+        #expect(console.notices.isEmpty)
+    }
+
+    @Test func `trouble is told once and tried again less and less often, till it is over`() throws {
+        let keeper = try keeper()
+        _ = try keeper.start()
+        let provider = scene.machine.provider
+        provider.fail(with: CredentialError(.temporary, "no reply came"))
+        scene.machine.clock.pass(3_600)
+        let (failure, waits) = keep(keeper, for: 12) { turn in
+            if turn == 8 { provider.fail(with: nil) }
+        }
+        #expect(failure == nil)
+        #expect(Array(waits.prefix(7)) == [1, 2, 4, 8, 16, 30, 30])
+        #expect(console.notices.components(of: "no reply came") == 1)
+        #expect(provider.refreshes.count == 8)
+    }
+
+    @Test func `a sign-in that is lost ends it, and says why`() throws {
+        let keeper = try keeper()
+        _ = try keeper.start()
+        scene.machine.provider.end("ada")
+        scene.machine.clock.pass(3_600)
+        let (failure, _) = keep(keeper, for: 100)
+        #expect(failure?.code == .signInRequired)
+        #expect(scene.machine.provider.refreshes.count == 1)
+        #expect(content(keeper) == "access-ada-1\n")
+    }
+
+    @Test func `once it has ended no token is written any more`() throws {
+        let keeper = try keeper()
+        _ = try keeper.start()
+        try keeper.end()
+        #expect(keeper.keep() == nil)
+        #expect(content(keeper) == nil)
+        #expect(scene.programs.removed == [keeper.path])
+    }
+
+    private final class Waits: Sendable {
+        private let seconds = Mutex<[Int]>([])
+        var all: [Int] { seconds.withLock { $0 } }
+
+        /// Adds one; gives how many there are.
+        func add(_ wait: Int) -> Int {
+            seconds.withLock {
+                $0.append(wait)
+                return $0.count
+            }
+        }
+    }
+}
+
+extension String {
+    /// How often a part stands in it.
+    fileprivate func components(of part: String) -> Int { ranges(of: part).count }
+}

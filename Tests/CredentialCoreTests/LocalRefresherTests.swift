@@ -1,0 +1,120 @@
+import CredentialCore
+import CryptoSupport
+import TestPorts
+import Testing
+
+/// A refresh in this process, under the account's lock.
+@Suite struct LocalRefresherTests {
+    private static func signedIn(_ store: StoreKind = .secretService) throws -> ServiceScene {
+        let scene = ServiceScene(cryptography: LibCryptography(), store: store)
+        try scene.signIn()
+        scene.passLife()
+        return scene
+    }
+
+    private static func refresh(
+        _ scene: ServiceScene, _ request: TokenService.Request? = nil, _ trace: PortTrace = PortTrace()
+    ) throws(CredentialError) -> TokenService.Answer {
+        let services = scene.services(trace)
+        let request = if let request { request } else { try scene.request() }
+        let lock = try services.machine.locks.lock(request.account.id, in: request.group, seconds: 1)
+        defer { lock.release() }
+        return try services.refresh.refresh(request, holding: lock)
+    }
+
+    @Test func `it asks the provider with the grant that is kept, and keeps what comes`() throws {
+        let scene = try Self.signedIn()
+        let answer = try Self.refresh(scene)
+        #expect(answer.refreshed)
+        #expect(scene.machine.provider.refreshes.map { $0.grant.refreshToken?.reveal() } == ["refresh-ada-1"])
+        let id = try #require(scene.account()?.id)
+        let kept = try #require(scene.machine.tokenSet(id, in: .secretService))
+        #expect(scene.machine.provider.takes(kept.grants[""]?.refreshToken))
+        #expect(kept.accessTokens.last == answer.token)
+        #expect(scene.account()?.expiresAt == answer.token.expiresAt)
+    }
+
+    @Test func `what a peer has got meanwhile is given without asking again`() throws {
+        let scene = try Self.signedIn()
+        let request = try scene.request()
+        let first = try Self.refresh(scene, request)
+        let second = try Self.refresh(scene, request)
+        #expect(!second.refreshed)
+        #expect(second.token == first.token)
+        #expect(scene.machine.provider.refreshes.count == 1)
+    }
+
+    @Test func `an account that was signed out meanwhile is asked for nothing`() throws {
+        let scene = try Self.signedIn()
+        let request = try scene.request()
+        try scene.signOut()
+        let error = #expect(throws: CredentialError.self) { try Self.refresh(scene, request) }
+        #expect(error?.code == .signInRequired)
+        #expect(error?.message.hasSuffix("it was signed out meanwhile") == true)
+        #expect(scene.machine.provider.refreshes.isEmpty)
+    }
+
+    @Test func `without a sign-in for the policy, or with a grant that was lost, the provider is not asked`() throws
+    {
+        var scene = try Self.signedIn()
+        scene.type.policies = ["other": "other"]
+        let other = try scene.request(policy: "other")
+        #expect(throws: CredentialError.self) { try Self.refresh(scene, other) }
+        scene.machine.provider.end("ada")
+        for _ in 0..<2 {
+            let error = #expect(throws: CredentialError.self) { try Self.refresh(scene) }
+            #expect(error?.code == .signInRequired)
+        }
+        #expect(scene.machine.provider.refreshes.count == 1)
+        #expect(scene.account()?.status == .needsLogin(reason: "invalid_grant"))
+        #expect(scene.machine.events.last?.kind == .tokenLost)
+    }
+
+    @Test func `where there is no room for the reply nothing is sent`() throws {
+        let scene = try Self.signedIn(), trace = PortTrace()
+        trace.fail("journal.reserve", with: CredentialError(.inputOutput, "no space left on device"))
+        let error = #expect(throws: CredentialError.self) { try Self.refresh(scene, nil, trace) }
+        #expect(error?.code == .storeUnavailable)
+        #expect(scene.machine.provider.refreshes.isEmpty)
+        #expect(scene.refreshFailure() == nil)
+    }
+
+    @Test func `a store that does not open costs no refresh token`() throws {
+        let scene = try Self.signedIn()
+        let locked = CredentialError(.storeLocked, "it is locked")
+        scene.machine.breakStore(.secretService, with: locked)
+        #expect(throws: locked) { try Self.refresh(scene) }
+        #expect(scene.machine.provider.refreshes.isEmpty)
+    }
+
+    // MARK: Stops
+
+    /// Between the provider's answer and the first place where it is kept nothing can help; before and after, nothing is
+    /// lost.
+    @Test(arguments: StoreKind.allCases)
+    func `one that is stopped anywhere but with the reply in its hands loses no sign-in`(store: StoreKind) throws {
+        let whole = PortTrace()
+        _ = try Self.refresh(try Self.signedIn(store), nil, whole)
+        let answered = try #require(whole.calls.firstIndex(of: "provider.refresh")) + 1
+        let kept = try #require(whole.calls[answered...].firstIndex { $0.hasSuffix(".write") }) + 1
+        try PortWalk.ending(
+            { try Self.signedIn(store) }, { scene, trace in _ = try Self.refresh(scene, nil, trace) }
+        ) { scene, place in
+            #expect(!scene.machine.hasLocks, "\(place)")
+            let isInHand =
+                place.number == answered && place.moment == .after || place.number > answered && place.number < kept
+                || place.number == kept && place.moment == .before
+            let failure = scene.refreshFailure()
+            if isInHand {
+                #expect(failure?.code == .signInRequired, "\(place)")
+                #expect(scene.account()?.status != .active, "\(place)")
+            } else {
+                #expect(failure == nil, "\(place)")
+                #expect(scene.machine.provider.reuses == 0, "\(place)")
+            }
+            try scene.signIn()
+            #expect(scene.machine.accounts().count == 1, "\(place)")
+            #expect(scene.refreshFailure() == nil, "\(place)")
+        }
+    }
+}

@@ -1,0 +1,120 @@
+import CryptoSupport
+import TestPorts
+import Testing
+
+@testable import CredentialCore
+
+/// One refresh: the provider's answer is kept, whatever the store does and whoever acts beside it.
+@Suite struct RefreshOperationTests {
+    private static func signedIn(_ store: StoreKind = .secretService) throws -> ServiceScene {
+        let scene = ServiceScene(cryptography: LibCryptography(), store: store)
+        try scene.signIn()
+        return scene
+    }
+
+    /// Refreshes without the lock: as it would be on the day when a lock did not work.
+    private static func refresh(
+        _ scene: ServiceScene, _ trace: PortTrace = PortTrace()
+    ) throws(CredentialError) -> RefreshOutcome {
+        let services = scene.services(trace)
+        let request = try scene.request(force: true)
+        guard let set = try services.repository.read(request.account, in: request.group, isLocked: true) else {
+            throw request.secretsAreGone
+        }
+        return try RefreshOperation(accounts: services).refresh(
+            RefreshJob(
+                group: request.group, type: request.type, key: request.key, scope: request.scope, tokenSet: set))
+    }
+
+    private func kept(_ scene: ServiceScene, in store: StoreKind = .secretService) -> TokenSet? {
+        scene.account().flatMap { scene.machine.tokenSet($0.id, in: store) }
+    }
+
+    @Test func `the next generation is kept, mirrored, cached and told`() throws {
+        let scene = try Self.signedIn()
+        let before = try #require(kept(scene))
+        let outcome = try Self.refresh(scene)
+        let after = try #require(kept(scene))
+        #expect(after.generation == before.generation + 1)
+        #expect(after.accessTokens.last == outcome.token)
+        #expect(scene.account()?.expiresAt == outcome.token.expiresAt)
+        #expect(scene.machine.hasCachedTokens)
+        #expect(scene.machine.events.last?.kind == .tokenRefreshed)
+        #expect(outcome.warnings.isEmpty)
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `what the store refuses is journaled, and taken up by the next`(store: StoreKind) throws {
+        let scene = try Self.signedIn(store), trace = PortTrace()
+        let write = store == .file ? "records.write" : "secret-service.write"
+        trace.fail(write, with: CredentialError(.storeUnavailable, "it is full"))
+        let outcome = try Self.refresh(scene, trace)
+        #expect(outcome.warnings.count == 1)
+        #expect(outcome.warnings.first?.contains("it is full") == true)
+        #expect(scene.machine.journaled().count == 1)
+        #expect(scene.refreshFailure() == nil)
+        #expect(scene.machine.provider.reuses == 0)
+    }
+
+    @Test func `where neither takes it the error says so`() throws {
+        let scene = try Self.signedIn(), trace = PortTrace()
+        let full = CredentialError(.storeUnavailable, "it is full")
+        for call in ["secret-service.write", "journal.write"] { trace.fail(call, with: full) }
+        let error = #expect(throws: CredentialError.self) { try Self.refresh(scene, trace) }
+        #expect(error?.code == .storeUnavailable)
+    }
+
+    @Test func `a mirror that fails turns no success into a failure`() throws {
+        let scene = try Self.signedIn(), trace = PortTrace()
+        trace.fail("records.write", with: CredentialError(.inputOutput, "no space left on device"))
+        let outcome = try Self.refresh(scene, trace)
+        #expect(outcome.warnings == ["the account's record was not updated: no space left on device"])
+        #expect(scene.refreshFailure() == nil)
+    }
+
+    @Test func `one grant that is lost leaves the account active while another can be refreshed`() throws {
+        let scene = ServiceScene(cryptography: LibCryptography())
+        try scene.signIn(policy: "one")
+        try scene.signIn(policy: "two")
+        scene.machine.provider.fail(with: CredentialError(.signInRequired, "AADB2C90080"))
+        let services = scene.services()
+        let account = try #require(scene.account())
+        let set = try #require(try services.repository.read(account, in: scene.group, isLocked: true))
+        func lose(_ policy: String, _ set: TokenSet) {
+            let key = TokenRequestKey(under: scene.type, policy: policy, scope: ["read"])
+            #expect(throws: CredentialError(.signInRequired, "AADB2C90080")) {
+                try RefreshOperation(accounts: services).refresh(
+                    RefreshJob(group: scene.group, type: scene.type, key: key, scope: ["read"], tokenSet: set))
+            }
+        }
+        lose("one", set)
+        #expect(scene.account()?.status == .active)
+        lose("two", try #require(kept(scene)))
+        #expect(scene.account()?.status == .needsLogin(reason: "AADB2C90080"))
+    }
+
+    // MARK: Meetings
+
+    @Test(arguments: StoreKind.allCases)
+    func `a sign-in that it meets anywhere leaves a grant that the provider takes`(store: StoreKind) throws {
+        try PortWalk.meeting(
+            { try Self.signedIn(store) }, { scene, trace in _ = try Self.refresh(scene, trace) },
+            peer: { scene in try scene.signIn() }
+        ) { scene, place, _ in
+            let set = try #require(kept(scene, in: store), "\(place)")
+            #expect(scene.machine.provider.takes(set.grants[""]?.refreshToken), "\(place)")
+            #expect(scene.account()?.status == .active, "\(place)")
+            #expect(scene.refreshFailure() == nil, "\(place)")
+        }
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `a sign-out that it meets anywhere is not undone in the list`(store: StoreKind) throws {
+        try PortWalk.meeting(
+            { try Self.signedIn(store) }, { scene, trace in _ = try Self.refresh(scene, trace) },
+            peer: { scene in try scene.signOut() }
+        ) { scene, place, _ in
+            #expect(scene.machine.accounts().isEmpty, "\(place)")
+        }
+    }
+}

@@ -1,0 +1,77 @@
+import CredentialCore
+import CryptoSupport
+import TestPorts
+import Testing
+
+/// The messages between a caller and its refresh worker.
+@Suite struct RefreshWireTests {
+    private func request() throws -> TokenService.Request {
+        let scene = ServiceScene(cryptography: LibCryptography())
+        try scene.signIn()
+        return try scene.request(scope: ["read", "write"], force: true, atLeast: 90)
+    }
+
+    @Test func `a request is read as it was written, each part of it`() throws {
+        var request = try request()
+        request.subject = (TokenRequestKey(policy: "p", scope: ["a"], resource: "https://r"), ["a", "b"])
+        let read = try RefreshWire.decodeRequest(RefreshWire.encode(request))
+        #expect(read.group == request.group)
+        #expect(read.account == request.account)
+        #expect(read.type == request.type)
+        #expect(read.key == request.key)
+        #expect(read.scope == request.scope)
+        #expect(read.loginScope == ["read", "write"])
+        #expect(read.subject?.key == request.subject?.key)
+        #expect(read.subject?.scope == request.subject?.scope)
+        #expect(read.freshness == Freshness(demanded: 90, configured: nil))
+        #expect(read.forceRefresh)
+    }
+
+    @Test func `a demand that is none stays none`() throws {
+        var request = try request()
+        request.freshness = Freshness(minimumValidity: 5)
+        request.forceRefresh = false
+        let read = try RefreshWire.decodeRequest(RefreshWire.encode(request))
+        #expect(read.freshness == request.freshness)
+        #expect(!read.forceRefresh)
+        #expect(read.subject == nil)
+    }
+
+    @Test func `an answer is read as it was written, its failure and warnings with it`() throws {
+        let now = Instant(epochSeconds: 1_000)
+        let token = AccessToken(
+            key: TokenRequestKey(scope: ["a"], audience: "b", parameters: ["k": "v"], bearer: .idToken),
+            token: Secret("t"), tokenType: "DPoP", issuedAt: now, expiresAt: now.adding(60), scope: ["a"])
+        let answer = TokenService.Answer(
+            token: token, idToken: Secret("i"), refreshed: true, warnings: ["one", "two"],
+            failure: CredentialError(.temporary, "m", hint: "h", details: ["d"]))
+        let read = try RefreshWire.decodeAnswer(RefreshWire.encode(answer))
+        #expect(read.token == token)
+        #expect(read.idToken == Secret("i"))
+        #expect(read.refreshed)
+        #expect(read.warnings == ["one", "two"])
+        #expect(read.failure == answer.failure)
+    }
+
+    @Test(arguments: ErrorCode.allCases)
+    func `an error comes out as it went in`(code: ErrorCode) {
+        let error = CredentialError(code, "what happened", hint: "credmgr doctor", details: ["a", "b"])
+        let thrown = #expect(throws: CredentialError.self) {
+            try RefreshWire.decodeAnswer(RefreshWire.encode(error))
+        }
+        #expect(thrown == error)
+    }
+
+    @Test func `what is no answer is a worker that has died, and worth another try`() throws {
+        var whole = RefreshWire.encode(CredentialError(.denied, "no"))
+        for bytes in [[], Array("{}".utf8), Array("[]".utf8), Array(whole.dropLast()), whole + whole] {
+            let thrown = #expect(throws: CredentialError.self) { try RefreshWire.decodeAnswer(bytes) }
+            #expect(thrown?.code == .temporary)
+        }
+        whole = RefreshWire.encode(try request())
+        let thrown = #expect(throws: CredentialError.self) {
+            _ = try RefreshWire.decodeRequest(Array(whole.dropLast()))
+        }
+        #expect(thrown?.code == .internalFault)
+    }
+}

@@ -1,0 +1,93 @@
+import CredentialCore
+import CryptoSupport
+import TestPorts
+import Testing
+
+/// One rule for secrets, wherever they are kept.
+@Suite struct SecretReaderTests {
+    private let machine = MemoryMachine(cryptography: LibCryptography())
+
+    private func reader(
+        environment: [String: String] = [:], output: ProgramResult? = nil, input: String? = nil
+    ) -> SecretReader {
+        let ports = machine.process()
+        return SecretReader(
+            environment: environment, files: ports.typeFiles,
+            programs: output.map { Printing(result: $0) } ?? UnexpectedPrograms(),
+            console: input.map { Typed(text: $0) })
+    }
+
+    private func refusal(_ body: () throws -> Void) -> CredentialError? {
+        #expect(throws: CredentialError.self, performing: body)
+    }
+
+    @Test func `a file that others can read is refused as configuration, whoever asks`() throws {
+        machine.setFile("/s", "x\n", isPrivate: false)
+        for absence in [ErrorCode.usage, .configuration, .storeLocked] {
+            let error = refusal {
+                _ = try reader().read(
+                    .file("/s"), for: SecretNeed("the password (--password-file)", absence: absence))
+            }
+            #expect(error?.code == .configuration)
+            #expect(error?.code.exitStatus == 2)
+            #expect(error?.message == "the password (--password-file): others can read the file /s")
+            #expect(error?.hint == "chmod 600 /s")
+        }
+    }
+
+    @Test func `what is missing is told as the need says`() throws {
+        let need = SecretNeed("the passphrase (X)", absence: .storeLocked)
+        for source in [SecretSource.file("/none"), .environment("NONE"), .systemdCredential("c"), .standardInput] {
+            let error = refusal { _ = try reader().read(source, for: need) }
+            #expect(error?.code == .storeLocked)
+            #expect(error?.message.hasPrefix("the passphrase (X): ") == true)
+        }
+        let failed = ProgramResult(output: [], exitStatus: 3)
+        let error = refusal { _ = try reader(output: failed).read(.command(["pass", "show"]), for: need) }
+        #expect(error?.message == "the passphrase (X): the command pass ended with 3")
+    }
+
+    @Test func `every source gives the first line, or the whole text of a key`() throws {
+        machine.setFile("/s", "one\ntwo\n\n")
+        machine.setFile("/run/credentials/unit/c", "one\r\ntwo", isPrivate: false)
+        let printed = ProgramResult(output: Array("one\ntwo\n".utf8), exitStatus: 0)
+        let line = SecretNeed("it")
+        let reader = reader(
+            environment: ["V": "one\ntwo", "CREDENTIALS_DIRECTORY": "/run/credentials/unit"], output: printed,
+            input: "one\ntwo\n")
+        let sources = [
+            SecretSource.file("/s"), .environment("V"), .command(["pass"]), .systemdCredential("c"), .standardInput,
+        ]
+        for source in sources { #expect(try reader.read(source, for: line).reveal() == "one") }
+        let text = SecretNeed("it", isText: true)
+        for source in [SecretSource.file("/s"), .environment("V"), .command(["pass"]), .standardInput] {
+            #expect(try reader.read(source, for: text).reveal() == "one\ntwo")
+        }
+        #expect(try reader.read(.prompt("It: "), for: line).reveal() == "one\ntwo\n")
+    }
+
+    @Test func `an empty secret is none`() throws {
+        machine.setFile("/s", "\n")
+        #expect(refusal { _ = try reader().read(.file("/s"), for: SecretNeed("it")) }?.code == .configuration)
+    }
+
+    private struct Printing: ProgramRunner {
+        let result: ProgramResult
+
+        func run(_ words: [String], seconds: Int) throws(CredentialError) -> ProgramResult { result }
+
+        func refreshWorker(
+            _ input: [UInt8], holding lock: any HeldLock, seconds: Int
+        ) throws(CredentialError) -> [UInt8] { [] }
+    }
+
+    private struct Typed: SecretConsole {
+        let text: String
+
+        func ask(_ prompt: String, isSecret: Bool) throws(CredentialError) -> Secret { Secret(text) }
+        func readInputLine() throws(CredentialError) -> String? {
+            text.split(separator: "\n").first.map(String.init)
+        }
+        func readInput(limit: Int) throws(CredentialError) -> [UInt8] { Array(text.utf8) }
+    }
+}

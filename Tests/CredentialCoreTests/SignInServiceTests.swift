@@ -1,0 +1,215 @@
+import CredentialCore
+import CryptoSupport
+import TestPorts
+import Testing
+
+/// What becomes of a finished sign-in, whatever happens meanwhile.
+@Suite struct SignInServiceTests {
+    private static func scene(_ store: StoreKind = .secretService) -> ServiceScene {
+        ServiceScene(cryptography: LibCryptography(), store: store)
+    }
+
+    private let scene = scene()
+
+    @Test func `a new person is an account, with its secrets in one store`() throws {
+        let outcome = try scene.signIn()
+        #expect(outcome.isNew && outcome.warnings.isEmpty)
+        #expect(scene.machine.accounts() == [outcome.account])
+        #expect(outcome.account.username == "ada@example.com")
+        #expect(outcome.account.status == .active)
+        #expect(outcome.account.scope == ["read"])
+        #expect(scene.machine.secrets() == [outcome.account.id: [.secretService]])
+        #expect(scene.machine.events.map(\.kind) == [.accountAdded])
+        #expect(!scene.machine.hasLocks)
+    }
+
+    @Test func `a known person is the same account again, under its own name`() throws {
+        let first = try scene.signIn()
+        scene.machine.change(first.account.id) { $0.label = "Work" }
+        scene.machine.clock.pass(60)
+        let second = try scene.signIn()
+        #expect(!second.isNew)
+        #expect(second.account.id == first.account.id)
+        let listed = try #require(scene.account())
+        #expect(listed.label == "Work")
+        #expect(listed.createdAt == first.account.createdAt)
+        #expect(listed.updatedAt == scene.machine.clock.now)
+        #expect(scene.machine.secrets() == [first.account.id: [.secretService]])
+        #expect(scene.machine.events.map(\.kind) == [.accountAdded, .accountUpdated])
+    }
+
+    @Test func `two people, or one who asks for it, are two accounts`() throws {
+        try scene.signIn("ada")
+        try scene.signIn("bob")
+        #expect(try scene.signIn("ada", new: true).isNew)
+        #expect(scene.machine.accounts().map(\.subject) == ["ada", "bob", "ada"])
+        #expect(scene.machine.secrets().count == 3)
+    }
+
+    @Test func `somebody else than was expected is refused, and nothing has changed`() throws {
+        let ada = try scene.signIn("ada").account
+        let (accounts, secrets, events) = (
+            scene.machine.accounts(), scene.machine.secrets(), scene.machine.events.count
+        )
+        let error = #expect(throws: CredentialError.self) {
+            try scene.signIn("bob", for: ExpectedPerson(ada))
+        }
+        #expect(error?.code == .denied)
+        #expect(scene.machine.accounts() == accounts)
+        #expect(scene.machine.secrets() == secrets)
+        #expect(scene.machine.events.count == events)
+    }
+
+    @Test func `each policy has a grant of its own`() throws {
+        try scene.signIn(policy: "one")
+        try scene.signIn(policy: "two")
+        #expect(scene.account()?.policies == ["one", "two"])
+        for policy in ["one", "two"] {
+            var type = scene.type
+            type.policies = ["one": "one", "two": "two"]
+            var scene = scene
+            scene.type = type
+            #expect(try scene.token(scene.request(policy: policy, force: true)).refreshed)
+        }
+    }
+
+    @Test func `a sign-in again brings an account back that had lost its grant`() throws {
+        let id = try scene.signIn().account.id
+        scene.machine.provider.end("ada")
+        #expect(throws: CredentialError.self) { try scene.token(scene.request(force: true)) }
+        #expect(scene.account()?.status != .active)
+        #expect(try scene.signIn().account.id == id)
+        #expect(scene.account()?.status == .active)
+        #expect(scene.refreshFailure() == nil)
+    }
+
+    @Test func `what the keyring refuses is no account`() throws {
+        scene.machine.breakStore(.secretService, with: CredentialError(.storeUnavailable, "it is full"))
+        #expect(throws: CredentialError.self) { try scene.signIn() }
+        scene.machine.breakStore(.secretService, with: nil)
+        #expect(scene.machine.accounts().isEmpty)
+        #expect(scene.machine.secrets().isEmpty)
+        #expect(scene.machine.events.isEmpty)
+    }
+
+    @Test func `what the full disk does not take is kept, and taken up by the next sign-in`() throws {
+        let scene = Self.scene(.file), trace = PortTrace()
+        trace.fail("records.write", with: CredentialError(.inputOutput, "no space left on device"))
+        let kept = try scene.signIn("ada", trace)
+        #expect(kept.warnings.first?.contains("they are kept encrypted in the journal") == true)
+        #expect(scene.machine.accounts().isEmpty)
+        try scene.signIn("bob")
+        #expect(scene.machine.accounts().map(\.subject) == ["ada", "bob"])
+        #expect(scene.machine.secrets().values.allSatisfy { $0 == [.file] })
+        #expect(scene.refreshFailure("ada") == nil)
+        #expect(scene.machine.journaled().isEmpty)
+    }
+
+    @Test func `what no store takes is no account`() throws {
+        for store in StoreKind.allCases {
+            scene.machine.breakStore(store, with: CredentialError(.storeUnavailable, "it is full"))
+        }
+        #expect(throws: CredentialError.self) { try scene.signIn() }
+        for store in StoreKind.allCases { scene.machine.breakStore(store, with: nil) }
+        #expect(scene.machine.accounts().isEmpty)
+        #expect(scene.machine.secrets().isEmpty)
+        #expect(scene.machine.events.isEmpty)
+    }
+
+    @Test func `a sign-in whose account somebody holds is kept, and taken up by who holds it next`() throws {
+        try scene.signIn()
+        scene.machine.provider.end("ada")
+        let services = scene.services()
+        let id = try #require(scene.account()?.id)
+        let lock = try services.machine.locks.lock(id, in: scene.group, seconds: 1)
+        let kept = try scene.signIn()
+        #expect(kept.warnings.first?.contains("the sign-in is kept") == true)
+        lock.release()
+        #expect(scene.refreshFailure() == nil)
+        #expect(scene.machine.journaled().filter { $0.hasPrefix("login-") }.isEmpty)
+    }
+
+    @Test func `the first account is the default and stays so`() throws {
+        let ada = try scene.signIn("ada").account
+        try scene.signIn("bob")
+        let index = try scene.services().machine.records.index(of: scene.group, .none)
+        #expect(index.defaultEntry(of: scene.registration)?.id == ada.id)
+    }
+
+    @Test func `a refresh token that is used up is not sent again, whatever brings it back`() throws {
+        let scene = Self.scene(.file)
+        let id = try scene.signIn().account.id
+        let old = try #require(scene.machine.record(id))
+        #expect(scene.refreshFailure() == nil)
+        scene.machine.setRecord(old, of: id)
+        let failure = try #require(scene.refreshFailure())
+        #expect(failure.code == .signInRequired)
+        #expect(failure.message.contains("the store is older than what this machine has seen"))
+        #expect(scene.machine.provider.reuses == 0)
+        try scene.signIn()
+        #expect(scene.refreshFailure() == nil)
+    }
+
+    // MARK: Stops and meetings
+
+    @Test(arguments: StoreKind.allCases)
+    func `a first sign-in that is stopped anywhere is made good by the next, and leaves no secret behind`(
+        store: StoreKind
+    ) throws {
+        try PortWalk.ending({ Self.scene(store) }, { scene, trace in try scene.signIn(trace) }) { scene, place in
+            #expect(!scene.machine.hasLocks, "\(place)")
+            try scene.signIn()
+            let account = try #require(scene.account(), "\(place)")
+            #expect(scene.machine.accounts().count == 1, "\(place)")
+            #expect(scene.machine.secrets() == [account.id: [store]], "\(place)")
+            #expect(scene.refreshFailure() == nil, "\(place)")
+        }
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `a sign-in again that is stopped anywhere loses nothing of the one before`(store: StoreKind) throws {
+        func before() throws -> ServiceScene {
+            let scene = Self.scene(store)
+            try scene.signIn()
+            return scene
+        }
+        try PortWalk.ending(before, { scene, trace in try scene.signIn(trace) }) { scene, place in
+            #expect(!scene.machine.hasLocks, "\(place)")
+            #expect(scene.machine.accounts().count == 1, "\(place)")
+            #expect(scene.refreshFailure() == nil, "\(place)")
+            #expect(scene.machine.provider.reuses == 0, "\(place)")
+        }
+    }
+
+    @Test func `two first sign-ins of one person that meet anywhere are one account`() throws {
+        try PortWalk.meeting(
+            { Self.scene() }, { scene, trace in try scene.signIn(trace) }, peer: { scene in try scene.signIn() }
+        ) { scene, place, _ in
+            #expect(scene.machine.accounts().count == 1, "\(place)")
+            #expect(scene.machine.secrets().count == 1, "\(place)")
+            #expect(scene.refreshFailure() == nil, "\(place)")
+        }
+    }
+
+    @Test func `a sign-in and a sign-out that meet anywhere leave all of an account, or nothing`() throws {
+        func before() throws -> ServiceScene {
+            let scene = Self.scene()
+            try scene.signIn()
+            return scene
+        }
+        try PortWalk.meeting(
+            before, { scene, trace in try scene.signIn(trace) }, peer: { scene in try scene.signOut() }
+        ) { scene, place, _ in
+            #expect(scene.machine.secrets().keys.sorted() == scene.machine.accounts().map(\.id), "\(place)")
+            if scene.account() != nil {
+                #expect(scene.refreshFailure() == nil, "\(place)")
+            }
+        }
+    }
+}
+
+extension ServiceScene {
+    fileprivate func signIn(_ trace: PortTrace) throws(CredentialError) {
+        try signIn("ada", trace)
+    }
+}

@@ -1,0 +1,107 @@
+import CredentialCore
+import CryptoSupport
+import TestPorts
+import Testing
+
+/// A sign-in on its way from one store to the other, whatever happens meanwhile.
+@Suite struct StoreMigrationTests {
+    private static func signedIn(_ store: StoreKind) throws -> ServiceScene {
+        let scene = ServiceScene(cryptography: LibCryptography(), store: store)
+        try scene.signIn()
+        return scene
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `it is in the other store then, and nowhere else, and works there`(source: StoreKind) throws {
+        let scene = try Self.signedIn(source)
+        let id = try #require(scene.account()?.id)
+        guard case .moved? = try scene.move(to: source.other) else {
+            Issue.record("it was not moved")
+            return
+        }
+        #expect(scene.machine.secrets() == [id: [source.other]])
+        #expect(scene.account()?.store == source.other)
+        #expect(scene.account()?.leftover == nil)
+        #expect(scene.refreshFailure() == nil)
+        guard case .alreadyThere? = try scene.move(to: source.other) else {
+            Issue.record("it was moved again")
+            return
+        }
+    }
+
+    @Test func `one without secrets, and one that is gone, are told apart`() throws {
+        let scene = try Self.signedIn(.file)
+        let account = try #require(scene.account())
+        scene.machine.removeSecrets(of: account.id)
+        guard case .withoutSecrets? = try scene.move(to: .secretService) else {
+            Issue.record("there was nothing to move")
+            return
+        }
+        #expect(scene.account()?.store == .file)
+        try scene.signOut()
+        guard case .gone = try scene.services().migration.move(account, to: .secretService, in: scene.group) else {
+            Issue.record("there was nobody to move")
+            return
+        }
+        #expect(scene.machine.accounts().isEmpty)
+    }
+
+    @Test func `a target that fails changes nothing`() throws {
+        let scene = try Self.signedIn(.file)
+        let id = try #require(scene.account()?.id)
+        scene.machine.breakStore(.secretService, with: CredentialError(.storeLocked, "it is locked"))
+        let error = #expect(throws: CredentialError.self) { try scene.move(to: .secretService) }
+        #expect(error?.code == .storeLocked)
+        #expect(scene.machine.secrets() == [id: [.file]])
+        #expect(scene.refreshFailure() == nil)
+    }
+
+    @Test func `a secret of a type moves along, and the one in use stays the one that counts`() throws {
+        let scene = ServiceScene(cryptography: LibCryptography())
+        let item = SecretItem(group: scene.group, owner: "Tasks", kind: .clientSecret)
+        let migration = scene.services().migration
+        #expect(try !migration.move(item, to: .secretService))
+        scene.machine.set(Array("file".utf8), item, in: .file)
+        #expect(try migration.move(item, to: .secretService))
+        #expect(scene.machine.item(item, in: .secretService) == Array("file".utf8))
+        #expect(scene.machine.item(item, in: .file) == nil)
+        scene.machine.set(Array("older".utf8), item, in: .file)
+        #expect(try migration.move(item, to: .secretService))
+        #expect(scene.machine.item(item, in: .secretService) == Array("file".utf8))
+        #expect(scene.machine.item(item, in: .file) == nil)
+    }
+
+    // MARK: Stops and meetings
+
+    @Test(arguments: StoreKind.allCases)
+    func `one that is stopped anywhere leaves an account that works, and the next finishes it`(
+        source: StoreKind
+    ) throws {
+        try PortWalk.ending(
+            { try Self.signedIn(source) }, { scene, trace in try scene.move("ada", to: source.other, trace) }
+        ) { scene, place in
+            #expect(!scene.machine.hasLocks, "\(place)")
+            #expect(scene.refreshFailure() == nil, "\(place)")
+            #expect(scene.machine.provider.reuses == 0, "\(place)")
+            try scene.move(to: source.other)
+            let account = try #require(scene.account())
+            #expect(scene.machine.secrets() == [account.id: [source.other]], "\(place)")
+            #expect(account.leftover == nil, "\(place)")
+            #expect(scene.refreshFailure() == nil, "\(place)")
+        }
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `a refresh that it meets anywhere is not lost`(source: StoreKind) throws {
+        try PortWalk.meeting(
+            { try Self.signedIn(source) }, { scene, trace in try scene.move("ada", to: source.other, trace) },
+            peer: { scene in try scene.token(scene.request(force: true)) }
+        ) { scene, place, failure in
+            #expect(failure == nil, "\(place)")
+            let account = try #require(scene.account())
+            #expect(scene.machine.secrets() == [account.id: [source.other]], "\(place)")
+            #expect(scene.refreshFailure() == nil, "\(place)")
+            #expect(scene.machine.provider.reuses == 0, "\(place)")
+        }
+    }
+}

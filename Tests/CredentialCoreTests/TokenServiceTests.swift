@@ -1,0 +1,146 @@
+import CredentialCore
+import CryptoSupport
+import Synchronization
+import TestPorts
+import Testing
+
+/// Which token is given, and that one refresh is enough for everybody.
+@Suite struct TokenServiceTests {
+    private static func signedIn(_ store: StoreKind = .secretService) throws -> ServiceScene {
+        let scene = ServiceScene(cryptography: LibCryptography(), store: store)
+        try scene.signIn()
+        return scene
+    }
+
+    /// The same when the first token has ended.
+    private static func ended(_ store: StoreKind = .secretService) throws -> ServiceScene {
+        let scene = try signedIn(store)
+        scene.passLife()
+        return scene
+    }
+
+    private let trouble = CredentialError(.temporary, "no reply came")
+
+    @Test func `the token of the sign-in is given while it is fresh, and kept in the cache`() throws {
+        let scene = try Self.signedIn()
+        let answer = try scene.token(scene.request())
+        #expect(answer.token.token.reveal() == "access-ada-1")
+        #expect(!answer.refreshed)
+        #expect(scene.machine.provider.refreshes.isEmpty)
+        #expect(scene.machine.hasCachedTokens)
+        #expect(!scene.machine.hasLocks)
+    }
+
+    @Test func `one that has ended, or lives too short, is refreshed`() throws {
+        let scene = try Self.ended()
+        #expect(try scene.token(scene.request()).token.token.reveal() == "access-ada-2")
+        scene.machine.clock.pass(60)
+        let longer = try scene.token(scene.request(atLeast: 3_600))
+        #expect(longer.refreshed)
+        #expect(longer.token.token.reveal() == "access-ada-3")
+        #expect(try scene.token(scene.request(force: true)).token.token.reveal() == "access-ada-4")
+        #expect(scene.machine.events.map(\.kind).filter { $0 == .tokenRefreshed }.count == 3)
+    }
+
+    @Test func `a new token that lives shorter than asked for comes with a warning`() throws {
+        let scene = try Self.signedIn()
+        let answer = try scene.token(scene.request(atLeast: 7_200))
+        #expect(answer.refreshed)
+        #expect(answer.warnings == ["the provider's tokens live shorter than the 7200 s asked for"])
+    }
+
+    @Test func `where the refresh fails the old token is given as long as it lives, unless a new one was demanded`()
+        throws
+    {
+        let scene = try Self.signedIn()
+        scene.machine.provider.fail(with: trouble)
+        scene.machine.clock.pass(3_590)
+        let answer = try scene.token(scene.request())
+        #expect(answer.token.token.reveal() == "access-ada-1")
+        #expect(answer.failure == trouble)
+        #expect(answer.warnings == ["this token ends in 10 s; it could not be refreshed: no reply came"])
+        #expect(throws: trouble) { try scene.token(scene.request(force: true)) }
+        #expect(throws: trouble) { try scene.token(scene.request(atLeast: 60)) }
+        scene.machine.clock.pass(10)
+        #expect(throws: trouble) { try scene.token(scene.request()) }
+    }
+
+    @Test func `a peer at work is waited for by those only who need a new token`() throws {
+        let scene = try Self.signedIn()
+        let account = try #require(scene.account()), peer = scene.services()
+        let lock = try peer.machine.locks.lock(account.id, in: scene.group, seconds: 1)
+        #expect(try scene.token(scene.request()).token.token.reveal() == "access-ada-1")
+        scene.machine.clock.pass(3_590)
+        let answer = try scene.token(scene.request())
+        #expect(answer.token.token.reveal() == "access-ada-1")
+        #expect(answer.failure?.code == .lockTimeout)
+        scene.machine.clock.pass(10)
+        let error = #expect(throws: CredentialError.self) { try scene.token(scene.request()) }
+        #expect(error?.code == .lockTimeout)
+        #expect(scene.machine.provider.refreshes.isEmpty)
+        lock.release()
+        #expect(try scene.token(scene.request()).refreshed)
+    }
+
+    @Test func `where locks do not work nothing is refreshed, and what is fresh is given`() throws {
+        let scene = try Self.signedIn(), trace = PortTrace()
+        let noLocks = CredentialError(.storeUnavailable, "no locks available")
+        trace.fail("locks.try", with: noLocks)
+        #expect(try scene.token(scene.request(), trace).token.token.reveal() == "access-ada-1")
+        #expect(throws: noLocks) { try scene.token(scene.request(force: true), trace) }
+        scene.passLife()
+        #expect(throws: noLocks) { try scene.token(scene.request(), trace) }
+        #expect(scene.machine.provider.refreshes.isEmpty)
+    }
+
+    @Test func `secrets that are gone are a sign-in to be done again`() throws {
+        let scene = try Self.signedIn()
+        let id = try #require(scene.account()?.id)
+        scene.machine.removeSecrets(of: id)
+        let error = #expect(throws: CredentialError.self) { try scene.token(scene.request()) }
+        #expect(error?.code == .signInRequired)
+        #expect(error?.hint?.hasPrefix("credmgr login --account \(id)") == true)
+    }
+
+    // MARK: Stops and meetings
+
+    @Test(arguments: StoreKind.allCases)
+    func `a caller that is stopped anywhere costs no sign-in, for the worker goes on`(store: StoreKind) throws {
+        try PortWalk.ending(
+            { try Self.ended(store) },
+            { scene, trace in try scene.token(scene.request(), trace, worker: PortTrace()) }
+        ) { scene, place in
+            #expect(!scene.machine.hasLocks, "\(place)")
+            let answer = try scene.token(scene.request())
+            #expect(answer.token.token.reveal() == "access-ada-2", "\(place)")
+            #expect(scene.machine.provider.refreshes.count == 1, "\(place)")
+        }
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `two that meet anywhere have the same token of one refresh`(store: StoreKind) throws {
+        let given = Given()
+        try PortWalk.meeting(
+            {
+                given.clear()
+                return try Self.ended(store)
+            },
+            { scene, trace in given.add(try scene.token(scene.request(), trace, worker: PortTrace())) },
+            peer: { scene in given.add(try scene.token(scene.request(), worker: PortTrace())) }
+        ) { scene, place, failure in
+            #expect(failure == nil, "\(place)")
+            #expect(given.tokens == ["access-ada-2", "access-ada-2"], "\(place)")
+            #expect(scene.machine.provider.refreshes.count == 1, "\(place)")
+            #expect(!scene.machine.hasLocks, "\(place)")
+        }
+    }
+}
+
+/// The tokens that were given.
+private final class Given: Sendable {
+    private let all = Mutex<[String]>([])
+
+    var tokens: [String] { all.withLock { $0 } }
+    func add(_ answer: TokenService.Answer) { all.withLock { $0.append(answer.token.token.reveal()) } }
+    func clear() { all.withLock { $0 = [] } }
+}

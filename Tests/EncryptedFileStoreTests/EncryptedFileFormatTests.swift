@@ -1,0 +1,40 @@
+import CredentialCore
+import CryptoSupport
+import EncryptedFileStore
+import Platform
+import Synchronization
+import Testing
+
+/// Files of format version 1 stay readable: with a random generator that counts, a file has one known content.
+@Suite struct EncryptedFileFormatTests {
+    @Test(
+        arguments: [
+            (nil, "NNcG7Eei8oV60xRIDByqAzdKnlEE5xTQLBK_cdb-RD8"),
+            ("correct horse", "-ALUzA20VRciN3C70OPVgwJ1IeRflsz0NBU_HwePySg"),
+        ] as [(String?, String)])
+    func `a file is byte for byte what the documentation says`(_ passphrase: String?, _ digest: String) throws {
+        let fixture = try EncryptedFileFixture(), cryptography = LibCryptography()
+        let store = EncryptedFileStore(
+            dataHome: fixture.folder.path,
+            keys: KeySources(passphrase: { () throws(CredentialError) in passphrase.map { Secret($0) } }),
+            cryptography: cryptography, random: CountingRandom(), clock: SystemClock(),
+            cost: EncryptedFileFixture.cheap, report: { _ in })
+        try store.write(Array("a secret".utf8), for: item("0123456789abcdef"), label: "credmgr: tasks ada")
+        let file = try fixture.bytes(fixture.file)
+        #expect(Base64URL.encode(try cryptography.sha256(file)) == digest)
+    }
+}
+
+/// Gives 0, 1, 2 and so on.
+private final class CountingRandom: RandomSource {
+    private let next = Mutex<UInt8>(0)
+
+    func bytes(_ count: Int) -> [UInt8] {
+        next.withLock { next in
+            (0..<count).map { _ in
+                defer { next &+= 1 }
+                return next
+            }
+        }
+    }
+}

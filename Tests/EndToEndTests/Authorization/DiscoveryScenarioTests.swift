@@ -1,0 +1,129 @@
+import StrictJSON
+import TestSupport
+import Testing
+
+/// Finding the servers, by the rules of the Model Context Protocol's conformance suite (RFC 9728, RFC 8414).
+@Suite struct `Discovery scenarios` {
+    private let home: Home
+
+    init() throws { home = try Home() }
+
+    @Test(arguments: [
+        "metadata-default", "metadata-var1", "metadata-var2", "metadata-var3", "metadata-openid-inserted",
+        "root-slash-in-resource-metadata", "root-slash-in-server-metadata", "iss-supported", "iss-not-advertised",
+        "2025-03-26-oauth-metadata-backcompat", "2025-03-26-oauth-endpoint-fallback",
+    ]) func `signs in and calls`(rule: String) throws {
+        let scenario = try AuthorizationScenario(rule)
+        try scenario.signIn(at: home)
+        try scenario.call(from: home)
+        let log = try scenario.log
+        #expect(log.filter { $0.path.hasSuffix("/register") }.count == 1)
+        #expect(log.filter { $0.path.hasSuffix("/token") }.count == 1)
+        #expect(log.allSatisfy { $0.query["access_token"] == nil })
+        let rootPRM = log.contains { $0.path == "/.well-known/oauth-protected-resource" }
+        if rule == "metadata-default" { #expect(!rootPRM) }
+        if rule == "metadata-var2" {
+            let atRoot = ["/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"]
+            #expect(rootPRM && !log.contains { $0.server == "as1" && atRoot.contains($0.path) })
+        }
+        // Both requests name the resource by its own name, and before there was metadata none does.
+        let resources = Set(log.filter { $0.path.hasSuffix("/token") }.map { $0.form["resource"] })
+        let resource = rule.hasPrefix("2025") ? nil : rule == "metadata-var2" ? scenario.origin : scenario.api
+        #expect(resources == [resource])
+    }
+
+    @Test func `the issuer kept is the one that the server's own document has`() throws {
+        let scenario = try AuthorizationScenario("root-slash-in-resource-metadata")
+        try scenario.signIn(at: home)
+        let name = try #require(try home.json(["types", "--json"]).array?.first?.object?["name"]?.string)
+        let text = try #require(home.text(of: "config/credmgr/types/\(name).json"))
+        let type = try #require(try JSONValue.parse(text).object)
+        #expect(type["issuer"]?.string == scenario.issuer)
+    }
+
+    @Test(arguments: [
+        ("slash-behind-a-path", "is for another issuer"), ("metadata-issuer-mismatch", "is for another issuer"),
+        ("resource-mismatch", "is for another resource"),
+        ("resource-metadata-of-a-foreign-origin", "metadata of a foreign origin"),
+        ("resource-of-another-path", "is for another resource"),
+    ]) func `is refused before anything is registered`(rule: String, words: String) throws {
+        let scenario = try AuthorizationScenario(rule)
+        let refused = try home.run(["login", "--resource", scenario.api, "--print-url"], exits: 7)
+        #expect(refused.standardError.contains(words))
+        #expect(try scenario.log.allSatisfy { !["/register", "/authorize", "/token"].contains($0.path) })
+        #expect(try home.json(["types", "--json"]) == [])
+    }
+
+    @Test(arguments: [
+        "iss-supported-missing", "iss-wrong-issuer", "iss-unexpected", "iss-normalized", "iss-in-errors",
+    ]) func `a code of a doubtful issuer goes nowhere`(rule: String) throws {
+        let scenario = try AuthorizationScenario(rule)
+        let refused = try scenario.signIn(at: home, exits: 7)
+        #expect(!refused.standardError.contains("stranger"))
+        #expect(try scenario.requests(to: "/token").isEmpty)
+        #expect(try home.json(["accounts", "--json"]) == [])
+    }
+
+    @Test func `a server that says nothing of PKCE is warned of, one that lacks it is refused`() throws {
+        let silent = try AuthorizationScenario("pkce-not-told"),
+            plain = try AuthorizationScenario("pkce-plain-only")
+        let url = try home.run(["login", "--resource", silent.api, "--print-url"])
+        #expect(url.standardError.contains("does not say that it knows PKCE (S256)"))
+        #expect(try silent.redirect(from: url.line).contains("code="))
+        let refused = try home.run(["login", "--resource", plain.api, "--print-url"], exits: 2)
+        #expect(refused.standardError.contains("PKCE with S256"))
+        #expect(try plain.requests(to: "/register").isEmpty)
+        let usual = try AuthorizationScenario("metadata-default")
+        #expect(!(try usual.signIn(at: home).standardError.contains("PKCE")))
+    }
+
+    @Test func `an address that tells nothing is no sign-in`() throws {
+        let scenario = try AuthorizationScenario("nothing-told")
+        let refused = try home.run(["login", "--resource", scenario.api], exits: 2)
+        #expect(refused.standardError.contains("does not say how tokens for it are had"))
+        #expect(refused.standardError.contains("hint: define the type by hand"))
+    }
+
+    // MARK: Migration
+
+    @Test(arguments: ["--resource", "--type"])
+    func `authorization-server-migration`(way: String) throws {
+        let scenario = try AuthorizationScenario("authorization-server-migration")
+        try scenario.signIn(at: home)
+        try scenario.call(from: home)
+        let old = try #require(try scenario.requests(to: "/token").first?.form["client_id"])
+        try scenario.move()
+        let refused = try scenario.call(from: home, exits: 4)
+        let name = try #require(try home.json(["types", "--json"]).array?.first?.object?["name"]?.string)
+        #expect(
+            refused.standardError.contains("hint: credmgr login --resource \(scenario.api) --type \(name)\n"))
+        // No refresh helps, so none was sent.
+        #expect(try scenario.requests(to: "/token").count == 1)
+        let done = try scenario.signIn(at: home, way == "--type" ? ["--type", name] : nil)
+        #expect(done.exitStatus == 0)
+        try scenario.call(from: home)
+        let second = try scenario.log.filter { $0.server == "as2" }
+        #expect(second.contains { $0.path == "/register" })
+        #expect(second.allSatisfy { !$0.form.values.contains(old) && !$0.query.values.contains(old) })
+        #expect(second.last { $0.path == "/token" }?.form["grant_type"] == "authorization_code")
+        // The account of the former server stays its own: the new one is not shown its refresh token.
+        let former = try #require(try home.json(["accounts", "--json"]).array?.first?.object?["id"]?.string)
+        let requests = try scenario.log.count
+        let withheld = try home.run(["token", "--account", former, "--force-refresh"], exits: 4)
+        #expect(withheld.standardError.contains("another provider or client by now"))
+        #expect(try scenario.log.count == requests)
+    }
+
+    @Test func `a type with settings of one's own is not defined anew when its API moves`() throws {
+        let scenario = try AuthorizationScenario("authorization-server-migration")
+        try scenario.signIn(at: home)
+        let name = try #require(try home.json(["types", "--json"]).array?.first?.object?["name"]?.string)
+        try home.run(["types", "set", name, "headers.X-Team=blue"])
+        let before = try home.run(["types", "show", name, "--json"]).standardOutput
+        try scenario.move()
+        let refused = try home.run(["login", "--type", name, "--print-url"], exits: 2)
+        #expect(refused.standardError.contains("hint: credmgr types show \(name)\n"))
+        #expect(try home.run(["types", "show", name, "--json"]).standardOutput == before)
+        #expect(try !scenario.log.contains { $0.server == "as2" && $0.path == "/register" })
+    }
+}

@@ -1,0 +1,108 @@
+import CredentialCore
+import CryptoSupport
+import Glibc
+import StrictJSON
+import TestSupport
+import Testing
+
+/// Clients without a person, by the extensions of the Model Context Protocol's conformance suite.
+@Suite struct `Machine scenarios` {
+    private let home: Home
+
+    init() throws { home = try Home() }
+
+    private func define(_ scenario: AuthorizationScenario, _ words: [String]) throws {
+        try home.run(
+            [
+                "types", "add", "Agent", "--issuer", scenario.issuer, "--resource", scenario.api, "--api-base",
+                scenario.api, "--scope", "mcp:basic",
+            ] + words)
+    }
+
+    @Test func `client-credentials-jwt`() throws {
+        let key = try LibCryptography().generateKey(.es256)
+        let client: JSONValue = ["agent": ["jwk": .object(key.publicJWK)]]
+        let scenario = try AuthorizationScenario("client-credentials-jwt", clients: client.text())
+        let file = try home.write(key.privateKey.reveal(), to: "outside/key")
+        try define(scenario, ["--client-id", "agent", "--private-key-file", file, "--flow", "client_credentials"])
+        try home.run(["login", "--type", "Agent"])
+        try scenario.call(from: home)
+        try home.run(["token", "--force-refresh"])
+        let asked = try scenario.requests(to: "/token")
+        #expect(asked.count == 2 && asked.allSatisfy { $0.form["grant_type"] == "client_credentials" })
+        #expect(Set(asked.map { $0.form["client_assertion"] }).count == 2)
+        #expect(try scenario.requests(to: "/register").isEmpty)
+    }
+
+    @Test func `client-credentials-basic`() throws {
+        let scenario = try AuthorizationScenario(
+            "client-credentials-basic", clients: #"{"agent": {"client_secret": "agent-secret"}}"#)
+        let file = try home.write("agent-secret", to: "outside/secret")
+        try define(
+            scenario, ["--client-id", "agent", "--client-secret-file", file, "--flow", "client_credentials"])
+        try home.run(["login", "--type", "Agent"])
+        try scenario.call(from: home)
+        let asked = try #require(try scenario.requests(to: "/token").first)
+        #expect(asked.authorization?.hasPrefix("Basic ") == true && asked.form["client_secret"] == nil)
+    }
+
+    // MARK: Workloads
+
+    /// A platform's token about a workload; the scenario's server looks at the claims alone.
+    private func identityToken(for audience: String, _ number: Int64) -> String {
+        let claims: JSONValue = [
+            "sub": "workload", "aud": .string(audience), "exp": .integer(Int64(time(nil)) + 300),
+            "n": .integer(number),
+        ]
+        return Base64URL.encode(Array(#"{"alg":"ES256"}"#.utf8)) + "." + Base64URL.encode(claims.bytes())
+            + ".c2ln"
+    }
+
+    @Test func `wif-jwt-bearer`() throws {
+        let scenario = try AuthorizationScenario("wif-jwt-bearer")
+        // As Kubernetes projects it: others may read it.
+        let first = identityToken(for: scenario.issuer, 1), second = identityToken(for: scenario.issuer, 2)
+        let file = try home.write(first + "\n", to: "outside/token", mode: 0o644)
+        try define(scenario, ["--client-id", "workload", "--identity-token-file", file])
+        try home.run(["login", "--type", "Agent"])
+        try scenario.call(from: home)
+        // Platforms replace it all the time.
+        try home.write(second, to: "outside/token", mode: 0o644)
+        try home.run(["token", "--force-refresh"])
+        let asked = try scenario.requests(to: "/token")
+        #expect(asked.map { $0.form["assertion"] } == [first, second])
+        #expect(asked.allSatisfy { $0.form["client_secret"] == nil && $0.form["resource"] == scenario.api })
+    }
+
+    @Test func `a workload's token that is refused is sent once`() throws {
+        let scenario = try AuthorizationScenario("wif-refused")
+        let file = try home.write(identityToken(for: scenario.issuer, 1), to: "outside/token")
+        try define(scenario, ["--client-id", "workload", "--identity-token-file", file])
+        let refused = try home.run(["login", "--type", "Agent"], exits: 7)
+        #expect(refused.standardError.contains("invalid_grant"))
+        #expect(try scenario.requests(to: "/token").count == 1)
+        let relative = ["--client-id", "c", "--identity-token-file", "relative"]
+        try home.run(["types", "add", "Bad", "--issuer", scenario.issuer] + relative, exits: 2)
+    }
+
+    @Test func `enterprise-managed-authorization`() throws {
+        let scenario = try AuthorizationScenario(
+            "enterprise-managed-authorization", clients: #"{"agent": {"client_secret": "agent-secret"}}"#)
+        let idp = try ScriptedProvider { $0.idTokenSubject = "ada" }
+        let words = [
+            "types", "add", "Staff", "--issuer", idp.base, "--client-id", "app", "--scope", "openid", "--force",
+        ]
+        try home.run(words)
+        try idp.signIn(at: home, type: "Staff")
+        // The exchange is at the provider's own token endpoint, for which another server stands in here.
+        try home.run(words + ["--token-endpoint", scenario.identityProvider + "/token"])
+        let file = try home.write("agent-secret", to: "outside/secret")
+        try define(scenario, ["--client-id", "agent", "--client-secret-file", file, "--idp", "Staff"])
+        try home.run(["login", "--type", "Agent"])
+        try scenario.call(from: home, ["--type", "Agent"])
+        try home.run(["token", "--type", "Agent", "--force-refresh"])
+        #expect(try scenario.requests(to: "/idp/token").count == 2)
+        let asked = try scenario.requests(to: "/token")
+        #expect(asked.count == 2 && asked.allSatisfy { $0.authorization?.hasPrefix("Basic ") == true })
+    }
+}

@@ -1,0 +1,85 @@
+import CredentialCore
+import Foundation
+import LoopbackHTTP
+import StrictJSON
+import TestSupport
+import Testing
+
+/// What docs/refreshing.md promises of a token's life.
+@Suite struct `The life of a token that is given` {
+    private let home: Home
+    private let provider: ScriptedProvider
+
+    init() throws {
+        home = try Home()
+        provider = try ScriptedProvider()
+    }
+
+    private func signIn() throws {
+        try home.run(["types", "add", "Work", "--issuer", provider.base, "--client-id", "app", "--scope", "api"])
+        try provider.signIn(at: home)
+    }
+
+    private static func reply(_ lifetime: JSONValue, token: String = "at-2") -> ServerResponse {
+        .json(200, ["access_token": .string(token), "expires_in": lifetime, "refresh_token": "rt-2"])
+    }
+
+    @Test func `What is demanded and cannot be had prints nothing`() throws {
+        try signIn()
+        provider.change { $0.token = .text(503, "later") }
+        for words in [["--force-refresh"], ["--min-valid", "7200"], ["--min-valid=7200", "--format", "json"]] {
+            #expect(try home.run(["token"] + words, exits: 6).standardOutput.isEmpty, "\(words)")
+        }
+        #expect(try home.run(["oidc-token", "-t", "7200", "Work"], exits: 6).standardOutput.isEmpty)
+        // What is configured is a wish.
+        try home.write(#"{"min_valid": 7200}"#, to: "config/credmgr/config.json")
+        let wished = try home.run(["token"])
+        #expect(wished.line == "at-1" && wished.standardError.contains("could not be refreshed"))
+        #expect(try home.run(["token", "--min-valid", "7200"], exits: 6).standardOutput.isEmpty)
+        #expect(try home.run(["token", "--min-valid", "60"]).line == "at-1")
+        provider.change { $0.token = .json(400, ["error": "invalid_grant"]) }
+        #expect(try home.run(["token", "--min-valid", "7200"], exits: 4).standardOutput.isEmpty)
+    }
+
+    @Test func `Where even a fresh one lives shorter it is given with a warning`() throws {
+        try signIn()
+        provider.change { $0.token = Self.reply(100) }
+        let short = try home.run(["token", "--min-valid", "7200"])
+        #expect(short.line == "at-2" && short.standardError.contains("live shorter than the 7200 s"))
+    }
+
+    @Test func `A token that has ended when it arrives is not given`() throws {
+        try signIn()
+        for lifetime: JSONValue in [0, -1, "0"] {
+            provider.change { $0.token = Self.reply(lifetime) }
+            let ended = try home.run(["token", "--force-refresh"], exits: 1)
+            #expect(ended.standardError.contains("has ended already"))
+        }
+    }
+
+    @Test func `A token at its end is not given, however short its life`() throws {
+        try signIn()
+        provider.change { $0.token = Self.reply(2) }
+        try home.run(["token", "--force-refresh"])
+        provider.change { $0.token = .text(503, "later") }
+        let end = try #require(try home.json(["accounts", "--json"]).array?.first?.object?["expires_on"]?.integer)
+        var status: Int32 = 0
+        while status == 0 {
+            let start = Int64(Date().timeIntervalSince1970)
+            // Which status the call has is what is asked: it is that of the failure as soon as the token has ended.
+            let outcome = try ChildProcess(Home.program, ["token"], environment: home.environment).run()
+            status = outcome.exitStatus
+            if status == 0 { #expect(start < end, "a token that ended at \(end) was given at \(start)") }
+        }
+        #expect(status == 6)
+    }
+
+    @Test(arguments: [JSONValue.decimal("1e400"), "1e400", "9e999"])
+    func `A lifetime that is no number is no year`(_ lifetime: JSONValue) throws {
+        try signIn()
+        provider.change { $0.token = Self.reply(lifetime) }
+        let token = try home.json(["token", "--force-refresh", "--format", "json"]).object
+        let end = try #require(token?["expires_on"]?.integer)
+        #expect(end <= Int64(Date().timeIntervalSince1970) + 600)
+    }
+}

@@ -1,0 +1,341 @@
+import CredentialCore
+import DemoProvider
+import Foundation
+import StrictJSON
+import TestSupport
+import Testing
+
+/// Every hint with a command in it is run as it stands, by a shell, in the state that made it. `HintSourceTests` has the
+/// list of them all.
+@Suite struct `A hint is a command that works` {
+    private let home: Home
+
+    init() throws { home = try Home(["CREDMGR_STORE": "file"]) }
+
+    /// The programs that hints name.
+    private static let programs = ["credmgr ", "env ", "chmod ", "export ", "ss ", "kill "]
+
+    /// The command of the last hint, or of the last note that ends in one.
+    private func command(in said: String) throws -> String {
+        let lines = said.split(separator: "\n").filter { $0.hasPrefix("credmgr: ") }
+        let candidates = lines.reversed().compactMap { line -> String? in
+            let parts = line.split(separator: ": ").map(String.init)
+            guard
+                let first = parts.indices.dropFirst().last(where: { place in
+                    Self.programs.contains { parts[place].hasPrefix($0) }
+                })
+            else { return nil }
+            return parts[first...].joined(separator: ": ").components(separatedBy: "; ")[0]
+        }
+        return try #require(candidates.first, "no command in: \(said)")
+    }
+
+    /// Runs a line as a person pastes it.
+    @discardableResult private func paste(
+        _ line: String, answer: String = "", environment: [String: String] = [:], exits status: Int32 = 0,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) throws -> ChildProcess.Outcome {
+        var variables = home.environment.merging(environment) { $1 }
+        variables["PATH"] = (Home.program as NSString).deletingLastPathComponent + ":/usr/bin:/bin"
+        let outcome = try ChildProcess("/bin/sh", ["-c", line], environment: variables).run(input: answer)
+        #expect(
+            outcome.exitStatus == status, "\(line)\n\(outcome.standardError)", sourceLocation: sourceLocation)
+        return outcome
+    }
+
+    /// Makes a failure, and pastes its hint.
+    @discardableResult private func follow(
+        _ words: [String], exits status: Int32, answer: String = "", environment: [String: String] = [:],
+        leadsTo result: Int32 = 0, sourceLocation: SourceLocation = #_sourceLocation
+    ) throws -> String {
+        let said = try home.run(
+            words, environment: environment, exits: status, sourceLocation: sourceLocation
+        ).standardError
+        let line = try command(in: said)
+        try paste(
+            line, answer: answer, environment: environment, exits: result, sourceLocation: sourceLocation)
+        return line
+    }
+
+    private func tenant(_ change: JSONValue = ["redirect_uri": "http://localhost"]) throws -> DemoTenant {
+        let tenant = try DemoTenant()
+        try tenant.definePolicies(at: home, change)
+        return tenant
+    }
+
+    /// Signs a user in by the browser's double.
+    @discardableResult private func signIn(_ words: [String] = [], _ user: DemoUser = DemoTenant.alice) throws
+        -> String
+    {
+        let line = try home.run(
+            ["login", "--type", "Tasks"] + words, environment: try Browser(in: home, user).environment
+        ).line
+        return String(line.prefix { $0 != "\t" })
+    }
+
+    // MARK: Nothing there yet
+
+    @Test func `Without types and accounts`() throws {
+        for words in [["token"], ["which"], ["accounts", "show", "ada"], ["token", "--type", "Nobody"]] {
+            try follow(words, exits: words.contains("Nobody") ? 2 : 3)
+        }
+        try follow(["login"], exits: 2)
+        try follow(["setup", "git", "--host", "git.example.com"], exits: 2)
+        try follow(["accounts", "export", home.path + "/file"], exits: 3)
+        try follow(["aws"], exits: 2)
+        try follow(["providers", "test", "nothing"], exits: 2)
+        try follow(["types", "add", "X", "--preset", "nothing-like-any-of-them"], exits: 2)
+    }
+
+    @Test func `A slip on the command line`() throws {
+        for words in [["use"], ["use", "a", "b"], ["store", "migrate", "--nothing"], ["exec", "ls", "-l"]] {
+            try follow(words, exits: 2)
+        }
+        let word = try home.run(["tokne"], exits: 2).standardError
+        #expect(word.contains("did you mean 'credmgr token'?"))
+        try paste("credmgr token --help")
+        try follow(["help", "nothing-of-this-name"], exits: 2)
+        let tenant = try tenant()
+        defer { tenant.provider.stop() }
+        try follow(["types", "set", "Tasks", "scope"], exits: 2)
+        try follow(["types", "set", "Tasks"], exits: 2)
+        try follow(["types", "set", "Tasks", "client_secret=literal"], exits: 2, answer: "secret\n")
+    }
+
+    @Test func `Types without an account, under a group of one's own too`() throws {
+        let tenant = try tenant()
+        let browser = try Browser(in: home)
+        #expect(
+            try follow(["token", "--group", "Elsewhere"], exits: 3, environment: browser.environment)
+                == "credmgr login --type Tasks --group Elsewhere")
+        try home.run(["token", "--group", "Elsewhere"])
+        #expect(
+            try follow(["token", "--type", "Tasks"], exits: 3, environment: browser.environment)
+                == "credmgr login --type Tasks")
+        try home.run(["token", "--type", "Tasks"])
+        try tenant.define("Second", at: home)
+        let several = try home.run(["login"], exits: 2).standardError
+        #expect(several.contains("one of 2: Second, Tasks"))
+        try paste("\(try command(in: several)) --print-url")
+    }
+
+    // MARK: Signing in
+
+    @Test func `Where nobody can paste, the two halves are the hint`() throws {
+        let tenant = try tenant(.object(JSONObject()))
+        for more in [[], ["--group", "Elsewhere"]] {
+            let said = try home.run(["login", "--type", "Tasks"] + more, exits: 4).standardError
+            let halves = try command(in: said).components(separatedBy: " && ")
+            try #require(halves.count == 2)
+            let url = try paste(halves[0]).line
+            try paste(halves[1], answer: try tenant.redirect(from: url) + "\n")
+            try home.run(["token", "--type", "Tasks"] + more)
+        }
+    }
+
+    @Test func `A redirect that nothing waits for`() throws {
+        let tenant = try tenant(.object(JSONObject()))
+        defer { tenant.provider.stop() }
+        let stray = "urn:ietf:wg:oauth:2.0:oob?code=x&state=nobody"
+        #expect(try follow(["login", "--complete", stray], exits: 7) == "credmgr login --type Tasks --print-url")
+    }
+
+    @Test func `Who has to sign in again, signs in again`() throws {
+        let tenant = try tenant()
+        let alice = try signIn(["--group", "Elsewhere"])
+        tenant.provider.revokeRefreshTokens()
+        let browser = try Browser(in: home).environment
+        let line = try follow(["token", "--account", alice, "--force-refresh"], exits: 4, environment: browser)
+        #expect(line.contains("--account \(alice)") && line.hasSuffix("--group Elsewhere"))
+        try home.run(["token", "--account", alice, "--force-refresh"])
+        tenant.provider.revokeRefreshTokens()
+        try follow(["refresh", "--all", "--min-valid", "86400"], exits: 4, environment: browser)
+        try home.run(["token", "--account", alice, "--force-refresh"])
+    }
+
+    @Test func `A port that is taken`() throws {
+        let other = try DemoTenant()
+        let tenant = try tenant(["redirect_uri": .string(other.base)])
+        defer { tenant.provider.stop() }
+        try follow(["login", "--type", "Tasks"], exits: 6)
+    }
+
+    @Test(.enabled(if: PrivateKeyring.isInstalled)) func `A client's secret that the store has not`() throws {
+        // Both stores are asked; one that is not there could be the one that has it.
+        let keyring = try PrivateKeyring()
+        defer { keyring.stop() }
+        let home = try Home(["DBUS_SESSION_BUS_ADDRESS": keyring.busAddress])
+        let provider = try ScriptedProvider()
+        try home.write(
+            #"{"adapter":"oauth2","token_endpoint":"\#(provider.base)/token","client_id":"c","flow":"client_credentials","#
+                + #""client_secret":{"store":true}}"#, to: "config/credmgr/types/Machine.json")
+        let said = try home.run(["login", "--type", "Machine"], exits: 2).standardError
+        let line = try command(in: said)
+        #expect(line == "credmgr types set Machine --client-secret-file -")
+        try paste(line, answer: "a secret\n", environment: home.environment)
+        try home.run(["login", "--type", "Machine"])
+    }
+
+    @Test func `A client that has no secret is not told to check one`() throws {
+        let provider = try ScriptedProvider { $0.token = .json(401, ["error": "invalid_client"]) }
+        try home.run(["types", "add", "Work", "--issuer", provider.base, "--client-id", "c", "--scope", "api"])
+        let said = try provider.signIn(at: home, exits: 2).standardError
+        #expect(said.contains("check client_id of account type 'Work': credmgr types show Work\n"))
+        try paste(try command(in: said))
+    }
+
+    @Test func `An issuer that cannot be reached`() throws {
+        let words = ["types", "add", "Work", "--issuer", "https://login.example.invalid", "--client-id", "x"]
+        try follow(words, exits: 6)
+        try home.run(["types", "show", "Work"])
+    }
+
+    @Test func `A file with a secret that others can read`() throws {
+        let file = try home.write(
+            #"{"adapter":"oauth2","issuer":"https://login.example.com","client_id":"c","client_secret":"s"}"#,
+            to: "config/credmgr/types/Open.json", mode: 0o644)
+        #expect(try follow(["types", "show", "Open"], exits: 2).contains(file))
+        try home.run(["types", "show", "Open"])
+    }
+
+    // MARK: Several accounts
+
+    @Test func `Two accounts of one type`() throws {
+        let carol = DemoUser(
+            email: "carol@example.com", password: Secret("carol's password"),
+            objectID: "5d0b6c1e-3d0c-4a1e-9a53-0d1c5a2f7b11", name: "Carol")
+        let tenant = try DemoTenant(users: [carol])
+        try tenant.definePolicies(at: home, ["redirect_uri": "http://localhost"])
+        for more in [[], ["--group", "Elsewhere"]] {
+            // The first one may be the default; without it there is none.
+            let first = try signIn(more, carol)
+            for user in [DemoTenant.alice, DemoTenant.bob] { try signIn(more, user) }
+            try home.run(["logout", "--account", first] + more)
+            let words = ["token", "--type", "Tasks"] + more
+            try follow(words, exits: 3)
+            try home.run(words)
+        }
+        let known = try home.run(["token", "--type", "Tasks", "--account", "nobody"], exits: 3).standardError
+        try paste(try command(in: known))
+    }
+
+    @Test func `Accounts of several types, where a default would not help`() throws {
+        let tenant = try tenant()
+        try signIn()
+        try tenant.signIn(DemoTenant.bob, at: home)
+        for words in [["token"], ["which"]] {
+            let line = try command(in: try home.run(words, exits: 3).standardError)
+            #expect(line.hasPrefix("export CREDMGR_ACCOUNT="))
+            try paste("\(line); credmgr \(words[0])")
+        }
+    }
+
+    // MARK: Signing out, and what is left
+
+    @Test func `A provider that revokes nothing`() throws {
+        let tenant = try tenant()
+        defer { tenant.provider.stop() }
+        let alice = try signIn()
+        try follow(["logout", "--account", alice, "--revoke"], exits: 2)
+        #expect(try home.json(["accounts", "--json"]) == [])
+    }
+
+    @Test func `An account that no type sees any more`() throws {
+        let tenant = try tenant()
+        defer { tenant.provider.stop() }
+        try signIn()
+        let said = try home.run(["types", "remove", "Tasks"]).standardError
+        #expect(said.contains("no account type sees alice@example.com"))
+        try paste(try command(in: said))
+        #expect(try home.json(["accounts", "--json"]) == [])
+    }
+
+    @Test func `Where a token may not go`() throws {
+        let tenant = try tenant()
+        defer { tenant.provider.stop() }
+        try signIn()
+        try follow(["request", "GET", "https://elsewhere.example.com/"], exits: 7)
+    }
+
+    @Test func `What doctor says to do, does it`() throws {
+        let tenant = try tenant()
+        let alice = try signIn()
+        tenant.provider.revokeRefreshTokens()
+        try home.run(["token", "--account", alice, "--force-refresh"], exits: 4)
+        try home.write(#"{"rules":[{"directory":"/**","type":"Gone"}]}"#, to: "config/credmgr/config.json")
+        try openFile()
+        let browser = try Browser(in: home).environment
+        // What cannot be read hides what stands in it, until it is mended.
+        for _ in 0..<2 { for remedy in try remedies(exits: 1) { try paste(remedy, environment: browser) } }
+        let rest = try doctor(exits: 1).standardOutput.split(separator: "\n")
+        let problems = rest.filter { $0.hasPrefix("PROBLEM") }
+        #expect(problems.count == 1 && problems[0].contains("config.json:1: no account type 'Gone'"), "\(rest)")
+        // The rule is named wherever it stops a command, too.
+        #expect(try home.run(["which"], exits: 2).standardError.contains("config.json:1: no account type 'Gone'"))
+        try home.write("{}", to: "config/credmgr/config.json")
+        try home.run(["token", "--account", alice, "--force-refresh"])
+    }
+
+    /// What was found is its result, whatever the exit status.
+    private func doctor(_ words: [String] = [], exits status: Int32) throws -> ChildProcess.Outcome {
+        let outcome = try ChildProcess(Home.program, ["doctor"] + words, environment: home.environment).run()
+        #expect(outcome.exitStatus == status, "\(outcome.standardOutput)")
+        return outcome
+    }
+
+    /// Lets others read a file that only its owner may.
+    private func openFile() throws {
+        let file = try #require(
+            home.files.keys.sorted().first { $0.hasPrefix("data/credmgr/groups/") && !$0.hasSuffix(".lock") })
+        #expect(chmod(home.path + "/" + file, 0o644) == 0)
+    }
+
+    /// The commands that `doctor` gives for problems.
+    private func remedies(exits status: Int32) throws -> [String] {
+        let document = try JSONValue.parse(Array(doctor(["--json"], exits: status).standardOutput.utf8))
+        let checks = document.object?["checks"]?.array ?? []
+        return checks.compactMap { check in
+            guard check.object?["state"]?.string == "problem", let text = check.object?["remedy"]?.string else {
+                return nil
+            }
+            #expect(!text.contains("credmgr doctor"), "doctor sends to itself")
+            return Self.programs.contains { text.hasPrefix($0) } ? text : nil
+        }
+    }
+
+    @Test func `Doctor without a terminal repairs by its hint`() throws {
+        let tenant = try tenant()
+        defer { tenant.provider.stop() }
+        try signIn()
+        try openFile()
+        let said = try doctor(exits: 1).standardError
+        try paste(try command(in: said))
+        try home.run(["doctor"])
+    }
+
+    // MARK: Locks
+
+    @Test func `A file that a passphrase locks`() throws {
+        let tenant = try tenant()
+        defer { tenant.provider.stop() }
+        try signIn()
+        let passphrase = try home.write("correct horse battery\n", to: "outside/right")
+        let wrong = try home.write("wrong horse battery\n", to: "outside/wrong")
+        try home.run(["store", "rekey", "--passphrase-file", passphrase])
+        let cached = ["CREDMGR_CACHE": "on"]
+        for environment in [cached, cached.merging(["CREDMGR_PASSPHRASE_FILE": wrong]) { $1 }] {
+            let said = try home.run(["token", "--force-refresh"], environment: environment, exits: 5).standardError
+            let line = try command(in: said)
+            #expect(line.hasSuffix("credmgr store unlock"))
+            let words = ["-c", "PATH=\((Home.program as NSString).deletingLastPathComponent):$PATH; \(line)"]
+            let session = try home.onTerminal(
+                words, [(": ", "correct horse battery\n")], environment: environment, program: "/bin/sh")
+            #expect(session.status == 0, "\(session.text)")
+            #expect(!session.text.contains("correct horse"))
+            try home.run(["store", "lock"], environment: cached)
+        }
+        // The command of the hint does not name itself where it fails.
+        let again = try home.run(["store", "unlock"], exits: 5).standardError
+        #expect(again.contains("hint: run this in a terminal, or set CREDMGR_PASSPHRASE_FILE"))
+    }
+}

@@ -1,0 +1,146 @@
+import Foundation
+import LoopbackHTTP
+import StrictJSON
+import TestSupport
+import Testing
+
+/// Mail programs and a real Dovecot, which asks an introspection endpoint (RFC 7662) about each token.
+@Suite(
+    .enabled(
+        if: FileManager.default.isExecutableFile(atPath: "/usr/sbin/dovecot"),
+        "dovecot is not installed: run scripts/setup test"))
+struct `Mail programs with a token` {
+    private let scene: ProgramScene
+    private let dovecot: Dovecot
+    private let introspection: LoopbackServer
+    private let environment: [String: String]
+    private static let user = "alice@example.com"
+
+    init() throws {
+        let scene = try ProgramScene()
+        let token = scene.token
+        introspection = try LoopbackServer(ipv6: false) { request in
+            let isAlice = String(decoding: request.body, as: UTF8.self).split(separator: "&").contains(
+                "token=" + token)
+            return .json(200, isAlice ? ["active": true, "email": .string(Self.user)] : ["active": false])
+        }
+        dovecot = try Dovecot(introspection: "http://127.0.0.1:\(introspection.port)/introspect")
+        self.scene = scene
+        environment = scene.environment(trusting: dovecot.certificate)
+    }
+
+    /// `credmgr setup` of a program for one of the servers, proven by a sign-in there.
+    private func setUp(_ program: String, _ host: String) throws {
+        try scene.setUp([program, "--host", host], environment)
+    }
+
+    @Test(arguments: ["XOAUTH2", "OAUTHBEARER"])
+    func `IMAP and submission let in by either mechanism, and nobody else`(_ mechanism: String) throws {
+        func curl(_ token: String, exits status: Int32) throws {
+            try scene.run(
+                [
+                    "curl", "-sS", "--max-time", "60", "--noproxy", "*", "--cacert", dovecot.certificate,
+                    "--login-options", "AUTH=\(mechanism)", "--oauth2-bearer", token, "-u", Self.user,
+                    "imaps://\(dovecot.imaps)/",
+                ], environment, exits: status)
+            try scene.run(
+                [
+                    "curl", "-sS", "--max-time", "60", "--noproxy", "*", "--cacert", dovecot.certificate,
+                    "--ssl-reqd",
+                    "--login-options", "AUTH=\(mechanism)", "--oauth2-bearer", token, "-u", Self.user,
+                    "--mail-from",
+                    Self.user, "--mail-rcpt", "bob@example.com", "-T", "-", "smtp://\(dovecot.submission)/",
+                ], environment, input: "Subject: by \(mechanism)\r\n\r\nx\r\n", exits: status)
+        }
+        try curl(scene.token, exits: 0)
+        #expect(dovecot.delivered.contains("Subject: by \(mechanism)"))
+        try curl("another", exits: 67)
+    }
+
+    @Test func `the initial response of XOAUTH2 is what Dovecot wants`() throws {
+        let response = try scene.home.run(["token", "--format", "xoauth2"]).line
+        let said = try scene.run(
+            [
+                "openssl", "s_client", "-quiet", "-verify_return_error", "-CAfile", dovecot.certificate, "-connect",
+                dovecot.imaps,
+            ], environment, input: "a AUTHENTICATE XOAUTH2 \(response)\r\nb LOGOUT\r\n", exits: nil)
+        #expect(said.standardOutput.contains("a OK"), "\(said.standardOutput)\(said.standardError)")
+    }
+
+    @Test func `msmtp sends, and its setup sends nothing`() throws {
+        try scene.home.write("defaults\ntls_trust_file \(dovecot.certificate)\n", to: "config/msmtp/config")
+        try setUp("msmtp", dovecot.submission)
+        #expect(dovecot.delivered.isEmpty)
+        try scene.run(
+            ["msmtp", "-a", "credmgr-\(DemoTenant.typeName)", "bob@example.com"], environment,
+            input: "Subject: by msmtp\n\nx\n")
+        #expect(dovecot.delivered.contains("Subject: by msmtp"))
+    }
+
+    @Test func `mbsync fetches what is in the mailbox`() throws {
+        let message = try scene.home.write("Subject: there\r\n\r\nx\r\n", to: "message")
+        try scene.run(
+            [
+                "curl", "-sS", "--max-time", "60", "--noproxy", "*", "--cacert", dovecot.certificate,
+                "--oauth2-bearer",
+                scene.token, "-u", Self.user, "-T", message, "imaps://\(dovecot.imaps)/INBOX",
+            ], environment)
+        try setUp("mbsync", dovecot.imaps)
+        let file = "config/isyncrc", own = scene.home.text(of: file) ?? scene.home.text(of: ".mbsyncrc") ?? ""
+        let name = scene.home.text(of: file) == nil ? ".mbsyncrc" : file
+        let near = scene.home.path + "/mail"
+        try FileManager.default.createDirectory(atPath: near, withIntermediateDirectories: true)
+        try scene.home.write(
+            own + """
+
+                IMAPStore far
+                Account credmgr-\(DemoTenant.typeName)
+
+                MaildirStore near
+                Path \(near)/
+                Inbox \(near)/INBOX
+
+                Channel all
+                Far :far:
+                Near :near:
+                Patterns *
+                Create Near
+
+                """, to: name)
+        try scene.run(["mbsync", "-c", scene.home.path + "/" + name, "all"], environment)
+        let fetched = try ["new", "cur"].flatMap {
+            try FileManager.default.contentsOfDirectory(atPath: near + "/INBOX/" + $0)
+        }
+        #expect(fetched.count == 1)
+    }
+
+    @Test func `neomutt opens the mailbox, and mutt sends`() throws {
+        let trust =
+            "set ssl_ca_certificates_file=\"\(dovecot.certificate)\" certificate_file=\"\(dovecot.certificate)\"\n"
+        try scene.home.write(trust, to: "config/neomutt/neomuttrc")
+        try setUp("neomutt", dovecot.imaps)
+        // By the same lines. neomutt of Debian 12 sends no token of more than 1,000 characters.
+        try scene.run(
+            [
+                "mutt", "-n", "-F", scene.home.path + "/config/neomutt/neomuttrc", "-e",
+                "set smtp_url=\"smtp://\(Self.user)@\(dovecot.submission)\" from=\(Self.user) copy=no", "-s",
+                "by mutt", "bob@example.com",
+            ], environment, input: "x\n")
+        #expect(dovecot.delivered.contains("Subject: by mutt"))
+    }
+
+    @Test func `setup fails where the mail server lets nobody in`() throws {
+        try scene.home.write("defaults\ntls_trust_file \(dovecot.certificate)\n", to: "config/msmtp/config")
+        let trust =
+            "set ssl_ca_certificates_file=\"\(dovecot.certificate)\" certificate_file=\"\(dovecot.certificate)\"\n"
+        try scene.home.write(trust, to: "config/neomutt/neomuttrc")
+        introspection.stop()
+        // Not mbsync: its SASL plugin waits for the server where that has refused.
+        for (program, host) in [("msmtp", dovecot.submission), ("neomutt", dovecot.imaps)] {
+            let refused = try scene.home.run(
+                ["setup", program, "--type", DemoTenant.typeName, "--host", host], environment: environment,
+                exits: 1)
+            #expect(refused.standardError.contains("was not let in"), "\(program)")
+        }
+    }
+}

@@ -1,0 +1,69 @@
+import Foundation
+import StrictJSON
+import TestSupport
+import Testing
+
+/// `notify`, on a bus of its own with a desktop that writes down what it is told.
+@Suite(
+    .enabled(
+        if: PrivateKeyring.isInstalled && FileManager.default.isExecutableFile(atPath: "/usr/bin/notify-send"),
+        "notify-send is not installed: run scripts/setup test"))
+struct NotificationTests {
+    private let home: Home
+    private let tenant: DemoTenant
+
+    init() throws {
+        home = try Home(["CREDMGR_STORE": "file"])
+        tenant = try DemoTenant()
+        try tenant.define(at: home, settings: AppSettings(base: tenant.base, redirectURI: "http://localhost"))
+        try home.run(["login", "--type", DemoTenant.typeName], environment: try Browser(in: home).environment)
+    }
+
+    private func desktop(_ answer: String...) throws -> PrivateKeyring {
+        let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+            .appendingPathComponent("../Servers/notifications").path
+        return try PrivateKeyring(.program("/usr/bin/python3", [script, home.path + "/shown"] + answer))
+    }
+
+    private var shown: [JSONObject] {
+        get throws {
+            try (home.text(of: "shown") ?? "").split(separator: "\n").compactMap {
+                try JSONValue.parse(String($0)).object
+            }
+        }
+    }
+
+    private func endSignIn() throws {
+        tenant.provider.revokeRefreshTokens()
+        try home.run(["token", "--force-refresh"], exits: 4)
+    }
+
+    @Test func `a sign-in that has ended is told of once a day, and the action signs in`() throws {
+        let desktop = try desktop("login"), bus = ["DBUS_SESSION_BUS_ADDRESS": desktop.busAddress]
+        try home.run(["notify"], environment: bus)
+        #expect(try shown.isEmpty)
+        try endSignIn()
+        let browser = try Browser(in: home)
+        try home.run(["notify"], environment: bus.merging(browser.environment) { $1 })
+        let notification = try #require(try shown.first)
+        #expect(notification["summary"] == "credmgr: alice@example.com" && notification["application"] == "credmgr")
+        #expect(notification["body"]?.string == "The sign-in to \(DemoTenant.typeName) has ended.")
+        #expect(notification["actions"] == ["login", "Sign in"])
+        #expect(try home.run(["token"]).standardOutput.hasPrefix("ey"))
+        try endSignIn()
+        try home.run(["notify"], environment: bus)
+        #expect(try shown.count == 1)
+    }
+
+    @Test func `nothing is told where it is turned off, and nothing fails without a bus`() throws {
+        try endSignIn()
+        #expect(try home.run(["notify"]).standardError.isEmpty)
+        let desktop = try desktop(), bus = ["DBUS_SESSION_BUS_ADDRESS": desktop.busAddress]
+        try home.write(#"{"notifications": "off"}"#, to: "config/credmgr/config.json")
+        try home.run(["notify"], environment: bus)
+        #expect(try shown.isEmpty)
+        try home.write(#"{"notifications": true}"#, to: "config/credmgr/config.json")
+        try home.run(["notify"], environment: bus)
+        #expect(try shown.count == 1)
+    }
+}

@@ -1,0 +1,132 @@
+import Foundation
+import StrictJSON
+import TestSupport
+import Testing
+
+/// `setup` with the programs that are there.
+@Suite struct `Setting other programs up` {
+    private let home: Home
+    private let tenant: DemoTenant
+    private let token: String
+    private static let type = DemoTenant.typeName
+
+    init() throws {
+        home = try Home()
+        tenant = try DemoTenant()
+        try tenant.signIn(at: home)
+        token = try home.run(["token"]).line
+    }
+
+    private func setup(_ words: String..., exits status: Int32 = 0) throws -> ChildProcess.Outcome {
+        try home.run(["setup"] + words, exits: status)
+    }
+
+    @Test func `git is set up, proven, and taken back byte for byte`() throws {
+        let own = "[user]\n\tname = Ada"
+        try home.write(own, to: ".gitconfig")
+        let arguments = ["setup", "git", "--host", "git.example.com:8443", "--type", Self.type]
+        let missing = try home.run(arguments, exits: 2)
+        #expect(
+            missing.standardError.contains(#""rules": [{"host": "git.example.com:8443", "type": "B2C_Acccount"}]"#))
+        try home.run(arguments + ["--dry-run"], exits: 2)
+        let shown = try home.run(arguments + ["--rule", "--dry-run"])
+        #expect(shown.standardOutput.contains(#"[credential "https://git.example.com:8443"]"#))
+        #expect(home.text(of: ".gitconfig") == own && home.text(of: "config/credmgr/config.json") == nil)
+
+        let done = try home.run(arguments + ["--rule"])
+        #expect(done.standardError.contains("git got a token with it"))
+        var environment = home.environment
+        environment["GIT_TERMINAL_PROMPT"] = "0"
+        let filled = try ChildProcess("git", ["credential", "fill"], environment: environment)
+            .run(input: "url=https://git.example.com:8443/x\n\n")
+        #expect(filled.standardOutput.contains("password=\(token)"))
+        let once = home.text(of: ".gitconfig")
+        try home.run(arguments + ["--rule"])
+        #expect(home.text(of: ".gitconfig") == once)
+        #expect(try home.run(["setup", "--list"]).standardOutput.contains("git git.example.com:8443\t"))
+
+        try home.run(arguments + ["--rule", "--undo"])
+        #expect(home.text(of: ".gitconfig") == own && home.text(of: "config/credmgr/config.json") == nil)
+        #expect(
+            try home.run(arguments + ["--rule", "--undo"]).standardError.contains("nothing of this was set up"))
+    }
+
+    @Test func `what the user has added since stays`() throws {
+        let arguments = ["setup", "git", "--host", "git.example.com", "--type", Self.type, "--rule", "--no-verify"]
+        try home.run(arguments)
+        let added = try #require(home.text(of: ".gitconfig")) + "[user]\n\tname = Ada\n"
+        try home.write(added, to: ".gitconfig")
+        try home.run(arguments + ["--undo"])
+        #expect(home.text(of: ".gitconfig") == "[user]\n\tname = Ada\n")
+    }
+
+    @Test(arguments: ["docker", "pip", "cargo", "terraform", "bazel", "go", "npm"])
+    func `each program that asks by host is listed, and taken back`(_ program: String) throws {
+        // What is there and empty stays there.
+        for file in [".npmrc", ".terraformrc", ".docker/config.json"] { try home.write("", to: file) }
+        let before = home.files
+        let arguments = [
+            "setup", program, "--host", "pkg.example.com", "--type", Self.type, "--rule", "--no-verify",
+        ]
+        let done = try home.run(arguments)
+        #expect(done.standardError.contains("not proven by a call"))
+        #expect(!done.standardOutput.contains(token))
+        #expect(try home.run(["setup", "--list"]).standardOutput.contains(program))
+        try home.run(arguments + ["--undo"])
+        let after = home.files
+        for (name, content) in before { #expect(after[name] == content || name.contains("/locks/"), "\(name)") }
+        for name in after.keys where before[name] == nil {
+            #expect(name.hasPrefix("data/") || name.hasPrefix("run/"), "\(name)")
+        }
+    }
+
+    @Test func `mail programs, clouds and the session`() throws {
+        try home.run(["setup", "neomutt", "--type", Self.type])
+        #expect(
+            home.text(of: "config/neomutt/neomuttrc")?.contains("set imap_oauth_refresh_command=\"") == true)
+        try home.run(["setup", "msmtp", "--type", Self.type, "--host", "smtp.example.com", "--no-verify"])
+        let account = try #require(home.text(of: "config/msmtp/config"))
+        #expect(account.contains("user alice@example.com\n") && account.contains("port 587\n"))
+        try home.run(["setup", "mbsync", "--type", Self.type, "--host", "imap.example.com", "--no-verify"])
+        try home.run(["setup", "azure", "--type", Self.type])
+        try home.run(["setup", "google", "--type", Self.type, "--audience", "//iam.googleapis.com/x"])
+        #expect(home.text(of: "config/credmgr/google-\(Self.type).json")?.contains("external_account") == true)
+        try home.run(["setup", "aws", "--type", Self.type, "--role-arn", "arn:aws:iam::1:role/x", "--no-verify"])
+        try home.run(["setup", "timer", "--no-verify"])
+        try home.run(["setup", "token-socket", "--type", Self.type, "--no-verify"])
+        let service = home.text(of: "config/systemd/user/credmgr-token-\(Self.type)@.service")
+        #expect(service?.contains(" --no-input --quiet token --type \(Self.type)\n") == true)
+        try home.run(["setup", "redirect-handler", "--scheme", "com.example.app", "--no-verify"])
+        let list = try home.run(["setup", "--list"]).standardOutput
+        for name in [
+            "neomutt", "msmtp", "mbsync", "azure", "google", "aws", "timer", "redirect-handler com.example.app",
+            "token-socket \(Self.type)",
+        ] {
+            #expect(list.contains(name), "\(name)")
+        }
+        try home.run(["setup", "neomutt", "--type", Self.type, "--undo"])
+        #expect(home.text(of: "config/neomutt/neomuttrc") == nil)
+    }
+
+    @Test func `what cannot be set up says so`() throws {
+        let unknown = try home.run(["setup", "gti"], exits: 2)
+        #expect(unknown.standardError.contains("did you mean 'git'?") && unknown.standardError.contains("docker"))
+        try home.run(["setup"], exits: 2)
+        try home.run(["setup", "git"], exits: 2)
+        for host in ["https://x", "a b", "x/y", "x:99999", "a@b", "-x", "x\ny", ""] {
+            try home.run(["setup", "git", "--type", Self.type, "--rule", "--host=\(host)"], exits: 2)
+        }
+        try home.run(["setup", "aws", "--type", Self.type], exits: 2)
+        let listed = "{\"kind\": \"Config\", \"users\": []}\n"
+        for text in [listed, "users: []\n", "users:\n  - name: x\n"] {
+            try home.write(text, to: ".kube/config")
+            let refused = try home.run(["setup", "kubectl", "--type", Self.type], exits: 2)
+            #expect(refused.standardError.contains("kubectl config set-credentials"))
+            #expect(home.text(of: ".kube/config") == text)
+        }
+        try home.run(["setup", "aws", "--type", Self.type, "--role-arn", "x\"y"], exits: 2)
+        try home.write("not ours", to: "config/systemd/user/credmgr-refresh.service")
+        try home.run(["setup", "timer", "--no-verify"], exits: 2)
+        #expect(home.text(of: "config/systemd/user/credmgr-refresh.service") == "not ours")
+    }
+}

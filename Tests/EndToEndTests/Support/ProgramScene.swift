@@ -1,0 +1,82 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// A person who has signed in once, and other people's programs that take the token here.
+final class ProgramScene: Sendable {
+    let home: Home
+    let tenant: DemoTenant
+    /// The account's token.
+    let token: String
+
+    /// Where scripts/install-servers puts the programs of PyPI that take tokens.
+    static let clients: String = {
+        let environment = ProcessInfo.processInfo.environment
+        let cache = environment["XDG_CACHE_HOME"] ?? (environment["HOME"] ?? "") + "/.cache"
+        return cache + "/credmgr-tests/clients/bin"
+    }()
+
+    /// The folders that are searched for programs: those of PyPI, then the tests' own `PATH`.
+    private static let folders =
+        [clients] + (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":").map(String.init)
+        + ["/usr/bin", "/bin"]
+
+    /// Whether a program is there: some are neither in Debian 12 nor on PyPI.
+    static func has(_ program: String) -> Bool {
+        folders.contains { FileManager.default.isExecutableFile(atPath: $0 + "/" + program) }
+    }
+
+    init() throws {
+        home = try Home()
+        tenant = try DemoTenant()
+        try tenant.signIn(at: home)
+        token = try home.run(["token"]).line
+        try FileManager.default.createDirectory(atPath: home.path + "/bin", withIntermediateDirectories: true)
+        // By its name, as where a package put it.
+        try FileManager.default.createSymbolicLink(
+            atPath: home.path + "/bin/credmgr", withDestinationPath: Home.program)
+    }
+
+    /// The environment of a person with these programs, to whom a server's certificate is trusted.
+    func environment(trusting certificate: String? = nil) -> [String: String] {
+        var environment = home.environment
+        environment["PATH"] =
+            (["\(home.path)/.local/bin", "\(home.path)/bin"] + Self.folders).joined(separator: ":")
+        let own = ProcessInfo.processInfo.environment
+        // A cargo of rustup's finds its toolchain by the home.
+        environment["RUSTUP_HOME"] = own["RUSTUP_HOME"] ?? (own["HOME"] ?? "") + "/.rustup"
+        for (name, value) in [
+            "CHECKPOINT_DISABLE": "1", "GOSUMDB": "off", "GOTOOLCHAIN": "local", "GOFLAGS": "-modcacherw",
+            "PIP_DISABLE_PIP_VERSION_CHECK": "1", "npm_config_update_notifier": "false",
+        ] { environment[name] = value }
+        guard let certificate else { return environment }
+        for name in ["SSL_CERT_FILE", "PIP_CERT", "REQUESTS_CA_BUNDLE", "CARGO_HTTP_CAINFO", "npm_config_cafile"] {
+            environment[name] = certificate
+        }
+        return environment
+    }
+
+    /// Runs one of these programs to its end.
+    @discardableResult func run(
+        _ words: [String], _ environment: [String: String], input: String = "", exits status: Int32? = 0,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) throws -> ChildProcess.Outcome {
+        let outcome = try ChildProcess("env", words, environment: environment).run(input: input, seconds: 180)
+        let shown = Comment(
+            rawValue: "\(words.joined(separator: " "))\n\(outcome.standardOutput)\(outcome.standardError)")
+        if let status { #expect(outcome.exitStatus == status, shown, sourceLocation: sourceLocation) }
+        return outcome
+    }
+
+    /// `credmgr setup`, which must say that the program was let in.
+    func setUp(
+        _ words: [String], _ environment: [String: String], sourceLocation: SourceLocation = #_sourceLocation
+    ) throws {
+        let done = try home.run(
+            ["setup"] + words + ["--type", DemoTenant.typeName], environment: environment,
+            sourceLocation: sourceLocation)
+        #expect(
+            done.standardError.contains("was let in with it"), Comment(rawValue: done.standardError),
+            sourceLocation: sourceLocation)
+    }
+}

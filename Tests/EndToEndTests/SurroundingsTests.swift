@@ -1,0 +1,56 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// Machines that are not as they should be.
+@Suite struct SurroundingsTests {
+    private let home: Home
+    private let tenant: DemoTenant
+    private let token: String
+
+    init() throws {
+        home = try Home(["CREDMGR_STORE": "file"])
+        tenant = try DemoTenant()
+        try tenant.signIn(at: home)
+        token = try home.run(["token"]).line
+    }
+
+    @Test(arguments: [
+        ["LC_ALL": "xx_YY.UTF-8", "LANG": "xx_YY"], ["XDG_RUNTIME_DIR": ""], ["XDG_RUNTIME_DIR": "/nonexistent"],
+        ["PATH": ""], ["TERM": "none", "COLUMNS": "x"],
+    ])
+    func `a token is printed all the same`(_ variables: [String: String]) throws {
+        let outcome = try home.run(["token"], environment: variables)
+        #expect(outcome.standardOutput == token + "\n" && outcome.standardError.isEmpty)
+        #expect(try home.run(["accounts"], environment: variables).standardOutput.contains("alice@example.com"))
+    }
+
+    @Test func `another version's program in PATH is not taken for this one`() throws {
+        try home.write("#!/bin/sh\nexit 1\n", to: "old/credmgr", mode: 0o700)
+        let shown = try home.run(
+            ["setup", "git", "--host", "git.example.com", "--type", DemoTenant.typeName, "--rule", "--dry-run"],
+            environment: ["PATH": home.path + "/old:/usr/bin:/bin"])
+        let path = URL(fileURLWithPath: Home.program).resolvingSymlinksInPath().path
+        #expect(shown.standardOutput.contains(path + " git-credential"))
+    }
+
+    @Test(
+        .enabled(
+            if: (try? ChildProcess(
+                "bwrap", ["--bind", "/", "/", "true"], environment: ["PATH": "/usr/bin:/bin"]
+            ).run().exitStatus) == 0, "no user namespaces here"))
+    func `a home that cannot be written still gives its token`() throws {
+        func run(_ words: String...) throws -> ChildProcess.Outcome {
+            try ChildProcess(
+                "bwrap", ["--dev-bind", "/", "/", "--ro-bind", home.path, home.path, Home.program] + words,
+                environment: home.environment
+            ).run()
+        }
+        #expect(try run("token").standardOutput == token + "\n")
+        #expect(try run("accounts").standardOutput.contains("alice@example.com"))
+        let refused = try run("token", "--force-refresh")
+        #expect(refused.exitStatus == 5 && refused.standardOutput.isEmpty)
+        #expect(refused.standardError.contains("Read-only file system"))
+        #expect(try home.run(["token"]).line == token)
+    }
+}

@@ -1,0 +1,101 @@
+import DemoProvider
+import Foundation
+import StrictJSON
+import TestSupport
+import Testing
+
+/// What is said while something takes long, and by `--verbose` of what was done.
+@Suite struct `While it takes long` {
+    private let home: Home
+    private let tenant: DemoTenant
+    private let account: String
+
+    init() throws {
+        home = try Home(["CREDMGR_STORE": "file"])
+        tenant = try DemoTenant()
+        account = try tenant.signIn(at: home)
+    }
+
+    private let refresh = ["token", "--type", DemoTenant.typeName, "--force-refresh"]
+
+    private func slow() { tenant.provider.change { $0.replyMilliseconds = 5_000 } }
+
+    @Test func `A terminal is told who is waited for, and cleared`() throws {
+        slow()
+        let session = try home.onTerminal(refresh)
+        #expect(session.status == 0)
+        #expect(session.text.contains(" Waiting for localhost, "))
+        #expect(session.text.hasSuffix("\r\u{1B}[K"))
+        #expect(session.output.split(separator: "\n").count == 1)
+    }
+
+    @Test(arguments: [["CREDMGR_ACCESSIBLE": "1"], ["TERM": "dumb"]])
+    func `Where nothing may be painted over, it is a line that stays`(environment: [String: String]) throws {
+        slow()
+        let session = try home.onTerminal(refresh, environment: environment)
+        #expect(session.status == 0)
+        #expect(session.text == "Waiting for localhost\r\n")
+    }
+
+    @Test func `A narrow terminal is not overrun`() throws {
+        slow()
+        let session = try home.onTerminal(refresh, columns: 20)
+        #expect(session.text.contains(" Waiting for local"))
+        #expect(session.text.components(separatedBy: "\r\u{1B}[K").allSatisfy { $0.count < 20 })
+    }
+
+    @Test func `Nobody else is told: no pipe, and none who wants quiet`() throws {
+        slow()
+        #expect(try home.run(refresh).standardError.isEmpty)
+        #expect(try home.onTerminal(refresh + ["--quiet"]).text.isEmpty)
+    }
+
+    @Test func `A lock that another process has is named`() throws {
+        try home.run(refresh)
+        let lock = try #require(home.files.keys.first { $0.hasSuffix(".lock") && $0.contains(account) })
+        let holder = Process()
+        holder.executableURL = URL(fileURLWithPath: "/usr/bin/flock")
+        let output = Pipe(), input = Pipe()
+        holder.arguments = [home.path + "/" + lock, "sh", "-c", "echo held; cat"]
+        holder.standardOutput = output
+        holder.standardInput = input
+        try holder.run()
+        #expect(output.fileHandleForReading.readData(ofLength: 5) == Data("held\n".utf8))
+        defer {
+            try? input.fileHandleForWriting.close()
+            holder.waitUntilExit()
+        }
+        let session = try home.onTerminal(refresh + ["--timeout", "4"])
+        #expect(session.status == 6)
+        #expect(session.text.contains(" the account's lock") && session.text.contains(" Waiting for "))
+    }
+
+    // MARK: -v
+
+    @Test func `Each request is shown, and nothing secret of it`() throws {
+        let port = try #require(URL(string: tenant.base)?.port)
+        let said = try home.run(refresh + ["-v"]).standardError
+        let line = try #require(said.split(separator: "\n").first { $0.contains("note: POST localhost:\(port)/") })
+        #expect(line.contains("/token: 200 in ") && line.contains(" ms"))
+        #expect(!line.contains("?"))
+        let asked = try home.run(["request", "GET", "/tasks", "--query", "q=hidden-from-logs", "-v"]).standardError
+        #expect(asked.contains("note: GET localhost:\(port)/tasks: 200 in "))
+        #expect(!asked.contains("hidden-from-logs"))
+        #expect(try home.run(["request", "GET", "/tasks"]).standardError.isEmpty)
+    }
+
+    @Test func `A request without a reply is shown, too`() throws {
+        tenant.provider.stop()
+        let said = try home.run(refresh + ["--verbose"], exits: 6).standardError
+        #expect(said.contains("/token: no reply in "))
+    }
+
+    @Test func `The request's number at the provider is shown`() throws {
+        tenant.provider.change {
+            $0.failures = 10
+            $0.failureStatus = 503
+        }
+        let said = try home.run(refresh + ["--verbose"], exits: 6).standardError
+        #expect(said.contains("/token: 503 in "))
+    }
+}

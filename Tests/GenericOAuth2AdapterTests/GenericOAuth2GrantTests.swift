@@ -1,0 +1,447 @@
+import CredentialCore
+import CryptoSupport
+import GenericOAuth2Adapter
+import OAuth
+import StrictJSON
+import TestAdapters
+import TestPorts
+import Testing
+
+@Suite struct GenericOAuth2GrantTests {
+    private func machineFixture() throws -> GenericFixture {
+        var fixture = try GenericFixture()
+        fixture.type.issuer = nil
+        fixture.type.scope = ["api"]
+        fixture.type.flow = .clientCredentials
+        fixture.type.endpoints = [.token: "https://op.example/token"]
+        return fixture
+    }
+
+    // MARK: Device
+
+    private static let deviceReply: JSONValue = [
+        "device_code": "dc", "user_code": "WDJB-MJHT", "verification_uri": "https://op.example/enter",
+        "expires_in": 1800, "interval": 5,
+    ]
+
+    private func beginDevice(_ fixture: GenericFixture) throws -> JSONObject {
+        fixture.provider.expect("GET", GenericFixture.discovery, GenericFixture.metadata)
+        fixture.provider.expect("POST", "https://op.example/device", Self.deviceReply)
+        let (code, interval, pending) = try fixture.adapter.begin(
+            fixture.request(.device), in: fixture.world.context
+        ).shown()
+        #expect(code == "WDJB-MJHT")
+        #expect(interval == 5)
+        #expect(fixture.provider.received.last?.form == ["client_id": "app", "scope": "openid api"])
+        return pending
+    }
+
+    @Test func `signs in on another device, slower when told so and through trouble`() throws {
+        let fixture = try GenericFixture()
+        var pending = try beginDevice(fixture)
+        func poll(_ status: Int, _ reply: JSONValue) throws -> SignInStep {
+            fixture.provider.expect("POST", "https://op.example/token", status, reply)
+            return try fixture.adapter.resume(
+                fixture.request(.device), pending: pending, with: .poll, in: fixture.world.context)
+        }
+        var interval = 0
+        (_, interval, pending) = try poll(400, ["error": "authorization_pending"]).shown()
+        #expect(interval == 5)
+        (_, interval, pending) = try poll(400, ["error": "slow_down"]).shown()
+        #expect(interval == 10)
+        (_, interval, pending) = try poll(503, [:]).shown()
+        #expect(interval == 20)
+        fixture.provider.expect("POST", "https://op.example/token") { received throws(CredentialError) in
+            #expect(received.form["device_code"] == "dc")
+            throw CredentialError(.temporary, "no route to host")
+        }
+        (_, interval, pending) = try fixture.adapter.resume(
+            fixture.request(.device), pending: pending, with: .poll, in: fixture.world.context
+        ).shown()
+        #expect(interval == 40)
+
+        let idToken = try fixture.world.signer.sign(fixture.claims(nonce: nil))
+        fixture.provider.expect("POST", "https://op.example/token", fixture.reply(idToken: idToken))
+        fixture.provider.expect("GET", "https://op.example/keys", fixture.world.signer.keySet)
+        let result = try fixture.adapter.resume(
+            fixture.request(.device), pending: pending, with: .poll, in: fixture.world.context
+        ).result()
+        #expect(result.identity.username == "ada")
+        #expect(result.tokens.grant.flow == .device)
+        #expect(result.tokens.accessToken?.key.scope == ["api", "openid"])
+    }
+
+    @Test(arguments: [
+        ("access_denied", ErrorCode.denied), ("expired_token", .temporary), ("invalid_client", .configuration),
+        ("invalid_grant", .signInRequired),
+    ]) func `ends a device sign-in that was refused`(error: String, code: ErrorCode) throws {
+        let fixture = try GenericFixture()
+        let pending = try beginDevice(fixture)
+        fixture.provider.expect("POST", "https://op.example/token", 400, ["error": .string(error)])
+        let failure = #expect(throws: CredentialError.self) {
+            try fixture.adapter.resume(
+                fixture.request(.device), pending: pending, with: .poll, in: fixture.world.context)
+        }
+        #expect(failure?.code == code)
+    }
+
+    @Test func `needs no authorization endpoint for a flow without one`() throws {
+        var fixture = try GenericFixture()
+        fixture.type.issuer = nil
+        fixture.type.scope = ["api"]
+        fixture.type.endpoints = [
+            .deviceAuthorization: "https://op.example/device", .token: "https://op.example/token",
+        ]
+        fixture.provider.expect("POST", "https://op.example/device", Self.deviceReply)
+        _ = try fixture.adapter.begin(fixture.request(.device), in: fixture.world.context).shown()
+        let error = #expect(throws: CredentialError.self) {
+            try fixture.adapter.begin(fixture.request(), in: fixture.world.context)
+        }
+        #expect(error?.code == .unsupported)
+    }
+
+    @Test func `asks no more once the code has ended`() throws {
+        let fixture = try GenericFixture()
+        let pending = try beginDevice(fixture)
+        fixture.world.clock.pass(1_800)
+        let failure = #expect(throws: CredentialError.self) {
+            try fixture.adapter.resume(
+                fixture.request(.device), pending: pending, with: .poll, in: fixture.world.context)
+        }
+        #expect(failure?.code == .temporary)
+        #expect(fixture.provider.received.count == 2)
+    }
+
+    // MARK: Without a browser
+
+    @Test func `signs in by password only where the type says so`() throws {
+        var fixture = try GenericFixture()
+        fixture.type.scope = ["api"]
+        fixture.type.endpoints[.token] = "https://op.example/token"
+        var request = fixture.request(.password)
+        (request.username, request.password) = ("ada", Secret("p&w"))
+        let error = #expect(throws: CredentialError.self) {
+            try fixture.adapter.begin(request, in: fixture.world.context)
+        }
+        #expect(error?.code == .unsupported)
+        #expect(fixture.provider.received.isEmpty)
+
+        fixture.type.flow = .password
+        request.type = fixture.type
+        fixture.provider.expect("POST", "https://op.example/token", ["access_token": "at"])
+        let result = try fixture.adapter.begin(request, in: fixture.world.context).result()
+        #expect(fixture.provider.received.last?.form["password"] == "p&w")
+        #expect(result.identity.subject == "ada")
+        fixture.provider.expect("POST", "https://op.example/token", 400, ["error": "invalid_grant"])
+        let wrong = #expect(throws: CredentialError.self) {
+            try fixture.adapter.begin(request, in: fixture.world.context)
+        }
+        #expect(wrong?.code == .denied)
+    }
+
+    @Test(
+        arguments: [
+            (nil, true, "Basic YXBwOnMlMkIx"), ("client_secret_basic", true, "Basic YXBwOnMlMkIx"),
+            ("client_secret_post", true, nil), ("none", false, nil),
+        ] as [(String?, Bool, String?)])
+    func `authenticates the client as the type says`(
+        method: String?, sendsSecret: Bool, authorization: String?
+    ) throws {
+        var fixture = try machineFixture()
+        fixture.world.secrets.secret = Secret("s+1")
+        fixture.type.clientSecret = .store
+        fixture.type.tokenEndpointAuthMethod = method
+        fixture.provider.expect("POST", "https://op.example/token", ["access_token": "at", "expires_in": "60"])
+        let result = try fixture.adapter.begin(
+            fixture.request(.clientCredentials), in: fixture.world.context
+        ).result()
+        let received = try #require(fixture.provider.received.last)
+        #expect(received.header("authorization") == authorization)
+        #expect((received.form["client_secret"] == "s+1") == (sendsSecret && authorization == nil))
+        #expect((received.form["client_id"] == "app") == (authorization == nil))
+        #expect(result.identity.subject == "app")
+        #expect(result.tokens.accessToken?.expiresAt.epochSeconds == 1_700_000_060)
+    }
+
+    @Test func `authenticates with a signed assertion for the token endpoint`() throws {
+        var fixture = try machineFixture()
+        let (privateKey, publicKey) = try LibCryptography().generateKey(.es256)
+        fixture.world.secrets.key = privateKey
+        fixture.type.privateKey = .store
+        fixture.provider.expect("POST", "https://op.example/token") { received throws(CredentialError) in
+            #expect(
+                received.form["client_assertion_type"] == "urn:ietf:params:oauth:client-assertion-type:jwt-bearer")
+            let token = try CompactToken(received.form["client_assertion"] ?? "")
+            #expect(token.claims["aud"]?.string == "https://op.example/token")
+            #expect(token.claims["iss"]?.string == "app")
+            #expect(token.claims["sub"]?.string == "app")
+            #expect(
+                try LibCryptography().verify(
+                    token.signature, of: token.signingInput, algorithm: .es256, key: publicKey))
+            return HTTPResponse(
+                status: 200, body: Array(#"{"access_token":"at","token_type":"access_token"}"#.utf8))
+        }
+        _ = try fixture.adapter.begin(fixture.request(.clientCredentials), in: fixture.world.context).result()
+    }
+
+    @Test func `makes no assertion for a token endpoint that is not the issuer's`() throws {
+        var fixture = try GenericFixture()
+        fixture.type.scope = ["api"]
+        fixture.world.secrets.key = try LibCryptography().generateKey(.es256).privateKey
+        fixture.type.privateKey = .store
+        fixture.provider.expect(
+            "GET", GenericFixture.discovery,
+            GenericFixture.metadata.with(["token_endpoint": "https://foreign.example/token"]))
+        fixture.provider.expect("POST", "https://foreign.example/token") { received throws(CredentialError) in
+            let token = try CompactToken(received.form["client_assertion"] ?? "")
+            #expect(token.claims["aud"]?.string == GenericFixture.issuer)
+            return HTTPResponse(status: 200, body: Array(#"{"access_token":"at"}"#.utf8))
+        }
+        _ = try fixture.adapter.begin(fixture.request(.clientCredentials), in: fixture.world.context).result()
+    }
+
+    @Test func `signs in by assertion, and not without a key`() throws {
+        var fixture = try machineFixture()
+        let error = #expect(throws: CredentialError.self) {
+            try fixture.adapter.begin(fixture.request(.jwtBearer), in: fixture.world.context)
+        }
+        #expect(error?.code == .unsupported)
+        fixture.world.secrets.key = try LibCryptography().generateKey(.rs256).privateKey
+        fixture.type.privateKey = .store
+        fixture.type.tokenEndpointAuthMethod = "none"
+        var request = fixture.request(.jwtBearer)
+        request.username = "ada"
+        for _ in 0..<2 {
+            fixture.provider.expect("POST", "https://op.example/token") { received throws(CredentialError) in
+                #expect(received.form["grant_type"] == "urn:ietf:params:oauth:grant-type:jwt-bearer")
+                let token = try CompactToken(received.form["assertion"] ?? "")
+                #expect(token.claims["sub"]?.string == "ada")
+                #expect(token.claims["scope"]?.string == "api")
+                return HTTPResponse(status: 200, body: Array(#"{"access_token":"at"}"#.utf8))
+            }
+        }
+        let result = try fixture.adapter.begin(request, in: fixture.world.context).result()
+        #expect(result.identity.subject == "ada")
+        // Without a refresh token the flow is simply run again.
+        _ = try fixture.adapter.refresh(
+            RefreshRequest(
+                type: fixture.type, key: TokenRequestKey(scope: ["api"]), scope: ["api"],
+                grant: result.tokens.grant,
+                subject: "ada"), in: fixture.world.context)
+        #expect(fixture.provider.missing == 0)
+    }
+
+    // MARK: Refresh
+
+    private func refresh(
+        _ fixture: GenericFixture, _ grant: Grant, scope: [String] = ["openid", "api"]
+    ) throws -> IssuedTokens {
+        try fixture.adapter.refresh(
+            RefreshRequest(
+                type: fixture.type, key: TokenRequestKey(scope: scope), scope: scope, grant: grant, subject: "ada-1"
+            ),
+            in: fixture.world.context)
+    }
+
+    @Test func `refreshes with one request to the pinned endpoint and keeps the refresh token`() throws {
+        let fixture = try GenericFixture()
+        let signedIn = try fixture.signIn()
+        let before = fixture.provider.received.count
+        fixture.world.clock.pass(3_000)
+        fixture.provider.expect("POST", "https://op.example/token", ["access_token": "at-2", "expires_in": 100])
+        let issued = try refresh(fixture, signedIn.tokens.grant)
+        #expect(fixture.provider.received.count == before + 1)
+        #expect(
+            fixture.provider.received.last?.form
+                == ["grant_type": "refresh_token", "refresh_token": "rt-1", "client_id": "app"])
+        #expect(issued.accessToken?.token.reveal() == "at-2")
+        #expect(issued.accessToken?.expiresAt.epochSeconds == 1_700_003_100)
+        #expect(issued.grant.refreshToken?.reveal() == "rt-1")
+        #expect(issued.grant.idToken == signedIn.tokens.grant.idToken)
+        #expect(issued.grant.obtainedAt.epochSeconds == 1_700_003_000)
+    }
+
+    @Test
+    func `another process refreshes without discovery, checks the id token and takes the new refresh token`()
+        throws
+    {
+        let fixture = try GenericFixture()
+        let grant = try fixture.signIn().tokens.grant
+        let refreshed = GenericOAuth2Adapter()
+        let idToken = try fixture.world.signer.sign(fixture.claims(nonce: nil))
+        fixture.provider.expect("GET", "https://op.example/keys", fixture.world.signer.keySet)
+        fixture.provider.expect(
+            "POST", "https://op.example/token", fixture.reply(idToken: idToken).with(["refresh_token": "rt-2"]))
+        let issued = try refreshed.refresh(
+            RefreshRequest(
+                type: fixture.type, key: TokenRequestKey(scope: ["other"]), scope: ["other"], grant: grant,
+                subject: "ada-1"), in: fixture.world.context)
+        #expect(fixture.provider.received.last?.form["scope"] == "other")
+        #expect(issued.grant.refreshToken?.reveal() == "rt-2")
+        #expect(issued.grant.idToken?.reveal() == idToken)
+    }
+
+    @Test func `discovers anew after a week and pins what it found`() throws {
+        let fixture = try GenericFixture()
+        let grant = try fixture.signIn().tokens.grant
+        fixture.world.clock.pass(700_000)
+        fixture.provider.expect(
+            "GET", GenericFixture.discovery,
+            GenericFixture.metadata.with(["token_endpoint": "https://op.example/token2"]))
+        fixture.provider.expect("GET", "https://op.example/keys", fixture.world.signer.keySet)
+        fixture.provider.expect("POST", "https://op.example/token2", ["access_token": "at-2"])
+        let issued = try refresh(fixture, grant)
+        fixture.provider.expect("POST", "https://op.example/token2", ["access_token": "at-3"])
+        fixture.world.clock.pass(4_000)
+        _ = try refresh(fixture, issued.grant)
+    }
+
+    @Test func `refuses a refresh for another person`() throws {
+        let fixture = try GenericFixture()
+        let grant = try fixture.signIn().tokens.grant
+        let idToken = try fixture.world.signer.sign(fixture.claims(nonce: nil).with(["sub": "eve"]))
+        fixture.provider.expect("POST", "https://op.example/token", fixture.reply(idToken: idToken))
+        let error = #expect(throws: CredentialError.self) { try refresh(fixture, grant) }
+        #expect(error?.code == .validationFailed)
+    }
+
+    @Test func `sends no refresh token while the keys cannot be had`() throws {
+        let fixture = try GenericFixture()
+        let grant = try fixture.signIn().tokens.grant
+        let before = fixture.provider.received.count
+        fixture.provider.expect("GET", "https://op.example/keys", 500, [:])
+        let error = #expect(throws: CredentialError.self) {
+            try GenericOAuth2Adapter().refresh(
+                RefreshRequest(
+                    type: fixture.type, key: TokenRequestKey(scope: []), scope: [], grant: grant, subject: "ada-1"),
+                in: fixture.world.context)
+        }
+        #expect(error?.code == .temporary)
+        #expect(fixture.provider.received.count == before + 1)
+    }
+
+    @Test func `loses no rotated refresh token for want of a new key`() throws {
+        let fixture = try GenericFixture()
+        let grant = try fixture.signIn().tokens.grant
+        let newer = try Signer(kid: "k2")
+        fixture.provider.expect(
+            "POST", "https://op.example/token",
+            fixture.reply(idToken: try newer.sign(fixture.claims(nonce: nil))).with(["refresh_token": "rt-2"]))
+        fixture.provider.expect("GET", "https://op.example/keys", 503, [:])
+        let issued = try refresh(fixture, grant)
+        #expect(issued.grant.refreshToken?.reveal() == "rt-2")
+        #expect(issued.grant.idToken == grant.idToken)
+        #expect(fixture.world.notes.all.contains { $0.hasPrefix("the new id token is dropped") })
+    }
+
+    @Test(arguments: [
+        (400, #"{"error":"invalid_grant"}"#, ErrorCode.signInRequired),
+        (401, #"{"error":"invalid_grant"}"#, .signInRequired),
+        (400, "", .signInRequired), (403, #"{"error":"invalid_grant"}"#, .denied), (403, "", .configuration),
+        (400, "<html>", .temporary), (200, "<html>", .temporary), (500, #"{"error":"invalid_grant"}"#, .temporary),
+        (429, "", .temporary), (302, "", .temporary), (400, "oops", .denied),
+        (400, #"{"error":"invalid_client"}"#, .configuration),
+        (400, #"{"error":"invalid_scope"}"#, .configuration), (200, #"{"access_token":"#, .malformedReply),
+        (200, "{}", .malformedReply), (200, #"{"access_token":"a\nb"}"#, .malformedReply),
+    ]) func `tells a lost grant from everything else`(status: Int, body: String, code: ErrorCode) throws {
+        let fixture = try GenericFixture()
+        let grant = try fixture.signIn().tokens.grant
+        fixture.provider.expect("POST", "https://op.example/token") { _ in
+            HTTPResponse(status: status, body: Array(body.utf8))
+        }
+        let error = #expect(throws: CredentialError.self) { try refresh(fixture, grant) }
+        #expect(error?.code == code)
+        for text in [error?.message ?? "", error?.hint ?? ""] + (error?.details ?? []) {
+            #expect(!text.contains("rt-1"))
+        }
+    }
+
+    @Test func `cannot refresh a person's sign-in without a refresh token`() throws {
+        let fixture = try GenericFixture()
+        var grant = try fixture.signIn().tokens.grant
+        grant.refreshToken = nil
+        let error = #expect(throws: CredentialError.self) { try refresh(fixture, grant) }
+        #expect(error?.code == .signInRequired)
+    }
+
+    @Test func `gives the id token as bearer where the type wants it`() throws {
+        var fixture = try GenericFixture()
+        fixture.type.bearer = .idToken
+        let result = try fixture.signIn()
+        let token = try #require(result.tokens.accessToken)
+        #expect(token.token == result.tokens.grant.idToken)
+        #expect(token.key.bearer == .idToken)
+        #expect(token.expiresAt.epochSeconds == 1_700_003_600)
+    }
+
+    // MARK: Signing out
+
+    @Test(
+        arguments: [
+            (200, "", nil), (200, "anything", nil), (503, "", ErrorCode.temporary), (401, "", .unsupported),
+            (400, #"{"error":"unsupported_token_type"}"#, .unsupported),
+        ] as [(Int, String, ErrorCode?)])
+    func `revokes the refresh token`(status: Int, body: String, code: ErrorCode?) throws {
+        let fixture = try GenericFixture()
+        let grant = try fixture.signIn().tokens.grant
+        fixture.provider.expect("POST", "https://op.example/revoke") { received in
+            #expect(received.form == ["token": "rt-1", "token_type_hint": "refresh_token", "client_id": "app"])
+            return HTTPResponse(status: status, body: Array(body.utf8))
+        }
+        let outcome = Result { try fixture.adapter.revoke(grant, of: fixture.type, in: fixture.world.context) }
+        switch outcome {
+        case .success: #expect(code == nil)
+        case .failure(let error): #expect((error as? CredentialError)?.code == code)
+        }
+    }
+
+    /// An access token that lives on after its refresh token has gone is revoked, too; whoever says that it has gone, or
+    /// that it revokes none, has it right.
+    @Test(
+        arguments: [
+            (200, "", nil), (400, #"{"error":"unsupported_token_type"}"#, nil),
+            (400, #"{"error":"invalid_token"}"#, nil),
+            (503, "", ErrorCode.temporary),
+        ] as [(Int, String, ErrorCode?)])
+    func `revokes the access tokens besides`(status: Int, body: String, code: ErrorCode?) throws {
+        let fixture = try GenericFixture()
+        let tokens = try fixture.signIn().tokens
+        let access = try #require(tokens.accessToken)
+        fixture.provider.expect("POST", "https://op.example/revoke") { received in
+            #expect(received.form["token_type_hint"] == "refresh_token")
+            return HTTPResponse(status: 200)
+        }
+        fixture.provider.expect("POST", "https://op.example/revoke") { received in
+            #expect(received.form["token"] == access.token.reveal())
+            #expect(received.form["token_type_hint"] == "access_token")
+            return HTTPResponse(status: status, body: Array(body.utf8))
+        }
+        let revocable = RevocableGrant(grant: tokens.grant, accessTokens: [access])
+        let outcome = Result { try fixture.adapter.revoke(revocable, of: fixture.type, in: fixture.world.context) }
+        switch outcome {
+        case .success: #expect(code == nil)
+        case .failure(let error): #expect((error as? CredentialError)?.code == code)
+        }
+    }
+
+    @Test func `says where there is no revocation`() throws {
+        let fixture = try machineFixture()
+        let error = #expect(throws: CredentialError.self) {
+            try fixture.adapter.revoke(
+                Grant(flow: .clientCredentials, obtainedAt: fixture.world.clock.now), of: fixture.type,
+                in: fixture.world.context)
+        }
+        #expect(error?.code == .unsupported)
+    }
+
+    @Test func `knows the URL that ends the browser's session`() throws {
+        let fixture = try GenericFixture()
+        let grant = try fixture.signIn().tokens.grant
+        let address = try fixture.adapter.endSessionAddress(
+            grant, policy: "", of: fixture.type, in: fixture.world.context)
+        #expect(address?.description.hasPrefix("https://op.example/logout?client_id=app&id_token_hint=ey") ?? false)
+        let plain = try machineFixture()
+        #expect(
+            try plain.adapter.endSessionAddress(nil, policy: "", of: plain.type, in: plain.world.context) == nil)
+    }
+}

@@ -1,0 +1,54 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// The compiler as an outside package has it: nothing but the modules that were built, and what is public in them.
+struct OutsideCompiler {
+    static let checkout = "/" + #filePath.split(separator: "/Tests/")[0].drop { $0 == "/" }
+    private static var built: String { (BuiltProgram.path as NSString).deletingLastPathComponent }
+
+    let folder: TemporaryFolder
+
+    init() throws { folder = try TemporaryFolder() }
+
+    /// What is wrong with the sources; empty where nothing is.
+    func check(_ sources: [String: String]) async throws -> String {
+        try await run(["-typecheck"] + write(sources))
+    }
+
+    /// Makes a program of sources, with what a program of this package is linked with; gives its path.
+    func link(_ sources: [String: String]) async throws -> String {
+        let list = Self.built + "/example-task-list.product/Objects.LinkFileList"
+        let objects = try String(contentsOfFile: list, encoding: .utf8).split(separator: "\n").map(String.init)
+            .filter { !$0.contains("/example_task_list.build/") && !$0.contains("/example-task-list.build/") }
+        let program = folder.path + "/program"
+        let said = try await run(
+            try write(sources) + objects + ["-l:libsodium.a", "-lm", "-o", program])
+        try #require(said.isEmpty, "\(said)")
+        return program
+    }
+
+    private func write(_ sources: [String: String]) throws -> [String] {
+        try sources.sorted { $0.key < $1.key }.map { name, source in
+            let path = folder.path + "/" + name
+            try source.write(toFile: path, atomically: true, encoding: .utf8)
+            return path
+        }
+    }
+
+    private func run(_ arguments: [String]) async throws -> String {
+        let maps =
+            FileManager.default.enumerator(atPath: Self.checkout + "/Sources")?.compactMap { $0 as? String }
+            .filter { $0.hasSuffix("/module.modulemap") }
+            .map { Self.checkout + "/Sources/" + ($0 as NSString).deletingLastPathComponent } ?? []
+        let words =
+            ["swiftc", "-swift-version", "6", "-warnings-as-errors", "-I", Self.built + "/Modules"]
+            + maps.flatMap { ["-I", $0] } + arguments
+        let child = ChildProcess(
+            "/usr/bin/env", words,
+            environment: ProcessInfo.processInfo.environment.filter { ["PATH", "HOME", "TMPDIR"].contains($0.key) })
+        let outcome = try await offPool { try child.run(seconds: 300) }
+        return outcome.exitStatus == 0
+            ? "" : outcome.standardOutput + outcome.standardError + "(\(outcome.exitStatus))"
+    }
+}

@@ -1,0 +1,254 @@
+import CredentialCore
+import Foundation
+import LocalFiles
+import Platform
+import TestSupport
+import Testing
+
+/// The records of accounts on a real disk, and the index of their names beside them.
+@Suite struct AccountRecordFilesTests {
+    private let temporary: TemporaryFolder
+    private let group = KeychainGroup.standard
+    private let registration = Registration(provider: "https://id.example", clientID: "c")
+
+    init() throws { temporary = try TemporaryFolder() }
+
+    private var records: AccountRecordFiles {
+        AccountRecordFiles(GroupFolders(dataHome: temporary.path), clock: SystemClock())
+    }
+    private var folder: String { temporary.path + "/credmgr/groups/default" }
+
+    private static func id(_ number: Int) -> String {
+        let text = String(number, radix: 16)
+        return String(repeating: "0", count: 16 - text.count) + text
+    }
+
+    private func account(_ number: Int) -> Account {
+        var account = Account(
+            id: Self.id(number), type: "Work", adapter: "oauth2", registration: registration,
+            subject: "subject\t\(number)\\", store: .file, now: Instant(epochSeconds: Int64(number)))
+        account.username = "user\(number)@example.com"
+        return account
+    }
+
+    private func add(_ numbers: ClosedRange<Int>) throws {
+        for number in numbers {
+            let sealed = SealedTokenSet(
+                generation: 1, key: "k", bytes: [1, 2, 3, UInt8(truncatingIfNeeded: number)])
+            let record = AccountRecord(group: group, account: account(number), sealed: sealed)
+            guard case .done = try records.write(record, expecting: nil) else { throw Refused() }
+        }
+    }
+
+    private func write(_ text: String, to name: String) throws {
+        let path = folder + "/" + name
+        try Data(text.utf8).write(to: URL(fileURLWithPath: path))
+        #expect(chmod(path, 0o600) == 0)
+    }
+
+    private func text(_ name: String) throws -> String {
+        try String(contentsOf: URL(fileURLWithPath: folder + "/" + name), encoding: .utf8)
+    }
+
+    private struct Refused: Error {}
+
+    // MARK: Records
+
+    @Test func `what is written is read, for its owner alone`() throws {
+        try add(1...2)
+        let read = try #require(try records.read(Self.id(2), in: group))
+        #expect(read.account == account(2) && read.generation == 1 && read.sealed?.bytes == [1, 2, 3, 2])
+        #expect(try records.read(Self.id(3), in: group) == nil)
+        #expect(try records.groups() == [group])
+        let attributes = try FileManager.default.attributesOfItem(atPath: folder + "/accounts/" + Self.id(1))
+        #expect((attributes[.posixPermissions] as? NSNumber)?.intValue == 0o600)
+        #expect(try text("format") == "1\n")
+    }
+
+    @Test func `only who has read a generation replaces it`() throws {
+        try add(1...1)
+        var record = try #require(try records.read(Self.id(1), in: group))
+        record.account.label = "first"
+        guard case .done = try records.write(record, expecting: 1) else { throw Refused() }
+        record.account.label = "late"
+        guard case .overtaken = try records.write(record, expecting: 1) else { throw Refused() }
+        guard case .overtaken = try records.write(record, expecting: nil) else { throw Refused() }
+        guard case .overtaken = try records.remove(Self.id(1), in: group, expecting: 1) else { throw Refused() }
+        #expect(try records.read(Self.id(1), in: group)?.account.label == "first")
+        guard case .done = try records.remove(Self.id(1), in: group, expecting: 2) else { throw Refused() }
+        guard case .overtaken = try records.write(record, expecting: 2) else { throw Refused() }
+        #expect(try records.read(Self.id(1), in: group) == nil)
+        let left = try FileManager.default.contentsOfDirectory(atPath: folder + "/accounts")
+        #expect(left.isEmpty, "\(left)")
+    }
+
+    @Test func `of many who write at once none is lost`() async throws {
+        try add(1...1)
+        let records = records
+        let group = group
+        await withTaskGroup(of: Void.self) { tasks in
+            for _ in 0..<8 {
+                tasks.addTask {
+                    for _ in 0..<10 {
+                        while true {
+                            guard let record = try? records.read(Self.id(1), in: group) else { continue }
+                            var next = record
+                            next.account.updatedAt = record.account.updatedAt.adding(1)
+                            if case .done = try? records.write(next, expecting: record.generation) { break }
+                        }
+                    }
+                }
+            }
+        }
+        let end = try #require(try records.read(Self.id(1), in: group))
+        #expect(end.generation == 81 && end.account.updatedAt == Instant(epochSeconds: 81))
+    }
+
+    @Test(arguments: ["", "{", "{}\n", #"{"version":1}"# + "\n", "not JSON\n"])
+    func `a damaged record is named, hurts nobody else, and is set aside`(content: String) throws {
+        try add(1...3)
+        try write(content, to: "accounts/" + Self.id(2))
+        let error = #expect(throws: CredentialError.self) { try records.read(Self.id(2), in: group) }
+        #expect(error?.code == .storeDamaged && error?.message.contains("accounts/" + Self.id(2)) == true)
+        var damaged: [String] = []
+        let listed = try records.registry(of: group) { id, _ in damaged.append(id) }
+        #expect(listed.accounts.map(\.id) == [Self.id(1), Self.id(3)] && damaged == [Self.id(2)])
+        #expect(try text("accounts/" + Self.id(2)) == content)
+        let aside = try records.setAside(Self.id(2), in: group)
+        #expect(try String(contentsOf: URL(fileURLWithPath: aside), encoding: .utf8) == content)
+        #expect(try records.index(of: group, .ids).ids == [Self.id(1), Self.id(3)])
+    }
+
+    @Test func `a record is believed under its own name and in its own group only, and whole`() throws {
+        try add(1...2)
+        let path = folder + "/accounts/"
+        let whole = try Data(contentsOf: URL(fileURLWithPath: path + Self.id(1)))
+        for (name, bytes, reason) in [
+            (Self.id(2), whole, "it is that of account \(Self.id(1))"),
+            (Self.id(1), whole.dropLast(), "its end is cut"),
+            (Self.id(1), whole + [0], "its end is cut"),
+        ] {
+            try Data(bytes).write(to: URL(fileURLWithPath: path + name))
+            #expect(chmod(path + name, 0o600) == 0)
+            let error = #expect(throws: CredentialError.self) { try records.read(name, in: group) }
+            #expect(error?.code == .storeDamaged && error?.message.contains(reason) == true, "\(reason)")
+        }
+        #expect(throws: CredentialError.self) {
+            try AccountRecord(Array(whole), of: Self.id(1), in: KeychainGroup("o"))
+        }
+    }
+
+    @Test func `a newer record and a newer group are left alone and named`() throws {
+        try add(1...2)
+        let newer = try text("accounts/" + Self.id(1)).replacingOccurrences(
+            of: #""version":1"#, with: #""version":2"#)
+        try write(newer, to: "accounts/" + Self.id(1))
+        let error = #expect(throws: CredentialError.self) { try records.read(Self.id(1), in: group) }
+        #expect(error?.code == .unsupported && error?.hint == "upgrade credmgr")
+        #expect(throws: CredentialError.self) {
+            try records.write(AccountRecord(group: group, account: account(1)), expecting: 1)
+        }
+        #expect(try text("accounts/" + Self.id(1)) == newer)
+        #expect(try records.read(Self.id(2), in: group) != nil)
+        try write("2\n", to: "format")
+        #expect(throws: CredentialError.self) { try records.read(Self.id(2), in: group) }
+        #expect(throws: CredentialError.self) { try add(3...3) }
+        try write("none\n", to: "format")
+        let damage = #expect(throws: CredentialError.self) { try records.index(of: group, .none) }
+        #expect(damage?.code == .storeDamaged)
+    }
+
+    @Test func `what an older version has kept is said, and never no accounts`() throws {
+        try FileManager.default.createDirectory(
+            atPath: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+        try write(#"{"version": 1, "accounts": [], "defaults": {}}"#, to: "accounts.json")
+        #expect(try records.groups() == [group])
+        let error = #expect(throws: CredentialError.self) { try records.registry(of: group) }
+        #expect(error?.code == .unsupported && error?.hint == "credmgr doctor --fix")
+        #expect(throws: CredentialError.self) { try add(1...1) }
+        try records.setAsideOlder(group)
+        try add(1...1)
+        #expect(try records.registry(of: group).accounts.count == 1)
+    }
+
+    // MARK: The index
+
+    @Test func `a name is found by the index, and only changes of names are written to it`() throws {
+        try add(1...3)
+        let before = try text("index")
+        try records.update(Self.id(2), in: group) { $0.expiresAt = Instant(epochSeconds: 99) }
+        #expect(try text("index") == before)
+        try records.update(Self.id(2), in: group) { $0.label = "mine\tand\nyours\\" }
+        let index = try records.index(of: group, .none)
+        #expect(index.matches(for: "mine\tand\nyours\\", of: nil).map(\.id) == [Self.id(2)])
+        #expect(index.matches(for: "user3@example.com", of: registration).map(\.id) == [Self.id(3)])
+        #expect(index.entries(of: registration, subject: "subject\t1\\").map(\.id) == [Self.id(1)])
+        #expect(index.entries(of: Registration(provider: "https://id.example", clientID: "other")).isEmpty)
+        #expect(index.entries.map(\.id) == (1...3).map(Self.id))
+        #expect(index.areAll(ofType: "Work") && !index.areAll(ofType: "Wor"))
+        #expect(index.chosen(of: registration) == nil)
+        try records.update(Self.id(1), in: group) { $0.chosenAt = Instant(epochSeconds: 5) }
+        try records.update(Self.id(3), in: group) { $0.chosenAt = Instant(epochSeconds: 6) }
+        #expect(try records.index(of: group, .none).chosen(of: registration)?.id == Self.id(3))
+    }
+
+    @Test func `it is compacted, and says the same`() throws {
+        try add(1...40)
+        for round in 0..<400 {
+            try records.update(Self.id(1 + round % 40), in: group) {
+                $0.label = "label \(round) " + String(repeating: "x", count: 80)
+            }
+        }
+        #expect(try text("index").utf8.count < 60_000)
+        let index = try records.index(of: group, .none)
+        #expect(index.count == 40 && index.entries.map(\.id) == (1...40).map(Self.id))
+        #expect(index.entry(Self.id(40))?.label?.hasPrefix("label 399 ") == true)
+    }
+
+    @Test func `one that is lost, cut, damaged or behind is made again from the records`() throws {
+        try add(1...5)
+        let whole = try text("index")
+        let names = try records.index(of: group, .none).entries
+        for (content, check) in [
+            (nil, IndexCheck.none), ("", .none), ("x", .none), (String(whole.prefix(60)), .none),
+            (whole + "+\tgarbage\n", .none), (whole + "-\t\(Self.id(4))\n", .ids),
+            (whole + "+\t00000000000000ff\tWork\tp\tc\ts\tu\t\t\t\n", .ids),
+            (whole.replacingOccurrences(of: "user3@", with: "userX@"), .everything),
+        ] {
+            if let content {
+                try write(content, to: "index")
+            } else {
+                try FileManager.default.removeItem(atPath: folder + "/index")
+            }
+            #expect(Set(try records.index(of: group, check).entries) == Set(names), "\(content ?? "none")")
+            #expect(Set(try records.index(of: group, .none).entries) == Set(names), "it was not kept")
+        }
+    }
+
+    @Test func `behind a cut line nothing is lost`() throws {
+        try add(1...2)
+        try write(try text("index") + "+\t00000000000000ee\tWo", to: "index")
+        #expect(try records.index(of: group, .ids).count == 2)
+        try add(3...3)
+        #expect(try records.index(of: group, .ids).ids == (1...3).map(Self.id))
+    }
+
+    @Test func `an index that cannot be kept still serves`() throws {
+        try add(1...2)
+        try FileManager.default.removeItem(atPath: folder + "/index")
+        try FileManager.default.createDirectory(atPath: folder + "/index", withIntermediateDirectories: false)
+        #expect(throws: CredentialError.self) { try records.index(of: group, .ids) }
+        try FileManager.default.removeItem(atPath: folder + "/index")
+        #expect(try records.index(of: group, .ids).count == 2)
+    }
+
+    @Test func `digests of used tokens are kept, the newest at least`() throws {
+        let spent = SpentTokenFiles(stateHome: temporary.path + "/state")
+        #expect(!spent.contains([1], of: "a", in: group))
+        for number in 0..<200 { spent.add([UInt8(number)], of: "a", in: group) }
+        #expect(spent.contains([199], of: "a", in: group) && spent.contains([150], of: "a", in: group))
+        #expect(!spent.contains([0], of: "a", in: group) && !spent.contains([199], of: "b", in: group))
+        spent.removeAll(of: "a", in: group)
+        #expect(!spent.contains([199], of: "a", in: group))
+    }
+}

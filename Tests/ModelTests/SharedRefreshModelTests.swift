@@ -1,0 +1,86 @@
+import Foundation
+import Testing
+
+/// The protocol of groups that hosts share, `docs/models/shared-refresh.pml`, checked by SPIN: what is built holds in
+/// every schedule, and each variant that leaves out one of its rules is found wrong by the same check.
+@Suite(.serialized)
+struct SharedRefreshModelTests {
+    /// Three hosts; the hosts' second refresh is looked at with two, for the number of states.
+    @Test(arguments: [
+        ["HOSTS=3", "REFRESHES=1", "LOSSES=0"], ["HOSTS=2", "REFRESHES=2"], ["HOSTS=2", "TAKEOVER"],
+    ])
+    func `no schedule sends a refresh token twice or loses a sign-in`(_ settings: [String]) throws {
+        let report = try ModelChecker.run(settings)
+        #expect(report.errors == 0, "\(report.text)")
+        #expect(report.states > 100_000, "the check looked at hardly anything: \(report.text)")
+    }
+
+    @Test(arguments: ["LEASE", "FENCED"])
+    func `a lock that is a lease is wrong, without any crash`(_ variant: String) throws {
+        let report = try ModelChecker.run([variant, "HOSTS=2", "CRASHES=0", "LOSSES=0"])
+        #expect(report.errors == 1, "\(report.text)")
+    }
+
+    @Test(arguments: ["REVISION", "TRUSTING", "BYKEY", "EAGER", "OLDKEY", "UNREAD", "DROPPING"])
+    func `leaving out one rule is wrong`(_ variant: String) throws {
+        let report = try ModelChecker.run([variant, "HOSTS=2"])
+        #expect(report.errors == 1, "\(report.text)")
+    }
+}
+
+/// Runs SPIN's verifier on the model.
+private enum ModelChecker {
+    struct Report {
+        let errors: Int
+        let states: Int
+        let text: String
+    }
+
+    static func run(_ settings: [String]) throws -> Report {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("credmgr-model-\(UUID())")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let project = String(#filePath.split(separator: "/Tests/")[0])
+        let model = folder.appendingPathComponent("model.pml")
+        try FileManager.default.copyItem(
+            at: URL(fileURLWithPath: project + "/docs/models/shared-refresh.pml"), to: model)
+        _ = try output(["spin"] + settings.map { "-D\($0)" } + ["-a", "model.pml"], in: folder)
+        _ = try output(["gcc", "-O2", "-w", "-DSAFETY", "-DCOLLAPSE", "-o", "pan", "pan.c"], in: folder)
+        let text = try output([folder.appendingPathComponent("pan").path, "-m1000000"], in: folder)
+        return Report(
+            errors: try #require(number(before: nil, after: "errors: ", in: text), "\(text)"),
+            states: try #require(number(before: " states, stored", after: nil, in: text), "\(text)"), text: text)
+    }
+
+    private static func output(_ words: [String], in folder: URL) throws -> String {
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        process.arguments = words
+        process.currentDirectoryURL = folder
+        let pipe = Pipe()
+        process.standardOutput = pipe
+        process.standardError = pipe
+        try process.run()
+        let bytes = pipe.fileHandleForReading.readDataToEndOfFile()
+        process.waitUntilExit()
+        let text = String(decoding: bytes, as: UTF8.self)
+        try #require(process.terminationStatus == 0, "\(words[0]): \(text)")
+        return text
+    }
+
+    private static func number(before end: String?, after start: String?, in text: String) -> Int? {
+        for line in text.split(separator: "\n") {
+            var line = line
+            if let end {
+                guard let place = line.range(of: end) else { continue }
+                line = line[..<place.lowerBound]
+            }
+            if let start {
+                guard let place = line.range(of: start) else { continue }
+                line = line[place.upperBound...]
+            }
+            if let number = Int(line.filter { $0 != " " }) { return number }
+        }
+        return nil
+    }
+}

@@ -1,0 +1,179 @@
+import CredentialCore
+import OAuth
+import StrictJSON
+import Synchronization
+import TestAdapters
+import TestPorts
+import Testing
+
+/// A cache that outlives the sources that use it, as the disk does.
+final class MemoryMetadataCache: MetadataCache {
+    private let documents = Mutex<[String: PublishedDocument]>([:])
+
+    var count: Int { documents.withLock { $0.count } }
+    func read(_ address: String) -> PublishedDocument? { documents.withLock { $0[address] } }
+    func write(_ document: PublishedDocument, for address: String) { documents.withLock { $0[address] = document } }
+}
+
+@Suite struct MetadataSourceTests {
+    private static let issuer = "https://op.example"
+    private static let place = issuer + "/.well-known/openid-configuration"
+    private static let keys = "https://op.example/keys"
+
+    private let world: AdapterWorld
+    private let cache = MemoryMetadataCache()
+
+    init() throws { world = AdapterWorld(try Signer()) }
+
+    private var context: AdapterContext {
+        AdapterContext(
+            transport: world.provider, clock: world.clock, random: SystemRandomness(),
+            cryptography: world.context.cryptography, clientSecrets: MemorySecrets(), metadataCache: cache)
+    }
+
+    private func expect(
+        _ status: Int = 200, _ headers: [(String, String)] = [], issuer: String = issuer,
+        sent: [String: String?] = [:]
+    ) {
+        let body: JSONValue = ["issuer": .string(issuer), "token_endpoint": "https://op.example/token"]
+        world.provider.expect("GET", Self.place) { received in
+            for (name, value) in sent { #expect(received.header(name) == value) }
+            return HTTPResponse(status: status, headers: headers, body: status == 200 ? body.bytes() : [])
+        }
+    }
+
+    /// Each call is a process of its own: only the cache stays.
+    private func discover() throws -> ServerMetadata {
+        try MetadataSource().metadata(
+            at: [try #require(WebAddress(Self.place))], in: context,
+            issuerRule: ServerMetadata.exactIssuer(Self.issuer))
+    }
+
+    @Test(
+        arguments: [
+            (nil, 3_600), ("max-age=86400", 3_600), ("public, max-age=900", 900), ("max-age=10", 300),
+            ("max-age=0", 300), ("no-store", 300), ("no-cache, max-age=3000", 300), ("MAX-AGE=\"1200\"", 1_200),
+            ("max-age=99999999999999999999", 3_600), ("max-age=-1", 3_600), ("max-age=", 3_600), ("\u{1}", 3_600),
+        ] as [(String?, Int64)])
+    func `metadata serves as long as it says, within bounds`(header: String?, seconds: Int64) throws {
+        expect(200, header.map { [("cache-control", $0)] } ?? [])
+        _ = try discover()
+        world.clock.pass(seconds - 1)
+        #expect(try discover().endpoints[.token]?.description == "https://op.example/token")
+        #expect(world.provider.received.count == 1)
+        world.clock.pass(1)
+        expect()
+        _ = try discover()
+        #expect(world.provider.received.count == 2)
+    }
+
+    @Test func `an endpoint that the first document lacks is looked for in the others`() throws {
+        let other = Self.issuer + "/.well-known/oauth-authorization-server"
+        let issuer = try #require(WebAddress(Self.issuer))
+        expect()
+        world.provider.expect(
+            "GET", other,
+            [
+                "issuer": .string(Self.issuer), "token_endpoint": "https://op.example/other",
+                "revocation_endpoint": "https://op.example/revoke",
+            ])
+        let source = MetadataSource()
+        let metadata = try source.metadata(of: Self.issuer, issuer, needs: [.token, .revocation], in: context)
+        #expect(metadata.endpoints[.revocation]?.path == "/revoke" && metadata.endpoints[.token]?.path == "/token")
+        // What is there needs no second look, and one that is about another issuer says nothing.
+        _ = try source.metadata(of: Self.issuer, issuer, needs: [.token], in: context)
+        world.clock.pass(4_000)
+        expect()
+        world.provider.expect(
+            "GET", other, ["issuer": "https://evil.example", "revocation_endpoint": "https://e/r"])
+        let rest = try source.metadata(of: Self.issuer, issuer, needs: [.revocation], in: context)
+        #expect(rest.endpoints[.revocation] == nil)
+        #expect(world.provider.missing == 0)
+    }
+
+    @Test func `a stale document is asked for with its validators, and serves on when unchanged`() throws {
+        expect(200, [("etag", "W/\"7\""), ("last-modified", "Tue, 14 Nov 2023 22:13:20 GMT"), ("age", "3000")])
+        _ = try discover()
+        world.clock.pass(3_600)
+        expect(
+            304, [("cache-control", "max-age=600")],
+            sent: ["if-none-match": "W/\"7\"", "if-modified-since": "Tue, 14 Nov 2023 22:13:20 GMT"])
+        #expect(try discover().issuer == Self.issuer)
+        world.clock.pass(599)
+        #expect(try discover().issuer == Self.issuer)
+        #expect(world.provider.received.count == 2)
+    }
+
+    @Test func `a 304 that nobody asked for is no document`() throws {
+        expect(304, sent: ["if-none-match": nil])
+        let error = #expect(throws: CredentialError.self) { try discover() }
+        #expect(error?.code == .temporary)
+        #expect(cache.count == 0)
+    }
+
+    @Test func `a validator with a control character is not sent back`() throws {
+        expect(200, [("etag", "a\u{7}b"), ("last-modified", String(repeating: "x", count: 600))])
+        _ = try discover()
+        world.clock.pass(3_600)
+        expect(sent: ["if-none-match": nil, "if-modified-since": nil])
+        _ = try discover()
+    }
+
+    @Test func `what is refused is not kept`() throws {
+        expect(issuer: "https://evil.example")
+        let error = #expect(throws: CredentialError.self) { try discover() }
+        #expect(error?.code == .validationFailed)
+        #expect(cache.count == 0)
+        expect()
+        #expect(try discover().issuer == Self.issuer)
+    }
+
+    @Test func `a kept document that does not hold up is fetched anew and replaced`() throws {
+        let bad: JSONValue = ["issuer": "https://evil.example"]
+        cache.write(
+            PublishedDocument(
+                document: bad.object ?? JSONObject(), fetchedAt: world.clock.now,
+                lifetime: 3_600, entityTag: "\"1\""), for: Self.place)
+        expect(sent: ["if-none-match": nil])
+        #expect(try discover().issuer == Self.issuer)
+        #expect(try discover().issuer == Self.issuer)
+        #expect(world.provider.received.count == 1)
+    }
+
+    @Test(arguments: [
+        "http://169.254.169.254/latest", "https://10.0.0.1/internal", "file:///etc/passwd", "//other.example/x",
+    ]) func `a redirect of the metadata is not followed`(target: String) throws {
+        expect(302, [("location", target)])
+        let error = #expect(throws: CredentialError.self) { try discover() }
+        #expect(error?.code == .temporary)
+        #expect(world.provider.received.count == 1)
+        #expect(cache.count == 0)
+    }
+
+    @Test func `an unknown key is looked for once, and again only after a minute`() throws {
+        let address = try #require(WebAddress(Self.keys))
+        let signer = world.signer
+        func key(_ kid: String) throws -> JSONObject? {
+            try MetadataSource().key(for: .rs256, kid: kid, at: address, in: context)
+        }
+        world.provider.expect("GET", Self.keys, signer.keySet)
+        #expect(try key("k1") != nil)
+        #expect(try key("k1") != nil)
+        #expect(world.provider.received.count == 1)
+
+        world.provider.expect("GET", Self.keys, signer.keySet)
+        for name in ["x1", "x2", "x3"] { #expect(try key(name) == nil) }
+        #expect(world.provider.received.count == 2)
+        world.clock.pass(60)
+        world.provider.expect("GET", Self.keys, signer.keySet)
+        #expect(try key("x4") == nil)
+        #expect(world.provider.received.count == 3)
+    }
+
+    @Test func `a key set that was fetched just now is not fetched twice for an unknown key`() throws {
+        let address = try #require(WebAddress(Self.keys))
+        world.provider.expect("GET", Self.keys, world.signer.keySet)
+        #expect(try MetadataSource().key(for: .rs256, kid: "x", at: address, in: context) == nil)
+        #expect(world.provider.received.count == 1)
+    }
+}

@@ -1,0 +1,283 @@
+import CLinux
+import CredentialCore
+import Foundation
+import Platform
+import PluginHost
+import StrictJSON
+import TestSupport
+import Testing
+
+/// What a plugin that tries cannot do. Each wall is tried by a plugin: shell and Python, confined by the real program.
+@Suite struct ConfinementTests {
+    /// Whether this kernel has every wall; without them there is nothing to try.
+    static let hasWalls = (try? ConfinedProgram(supervisor: BuiltProgram.path).lacking())?.isEmpty == true
+
+    /// Runs `shell` in a plugin and gives what it printed on standard error, line by line.
+    private func says(
+        _ shell: String, needs: JSONObject = JSONObject(), in home: PluginHome, trusting: [String] = []
+    ) throws -> [String] {
+        var plugin = CannedPlugin(begin: doneReply, before: "{ \(shell)\n} > '\(home.seen)/said' 2>&1")
+        plugin.needs = needs
+        try home.install(plugin)
+        let provider = try #require(try home.catalog().provider(named: "canned"))
+        let launcher = PluginLauncher(
+            environment: standardEnvironment, walls: home.walls(trusting: trusting), seconds: 20)
+        _ = try PluginAdapter(provider, launcher: launcher).begin(.canned(), in: World().context)
+        return try String(contentsOfFile: home.seen + "/said", encoding: .utf8).split(separator: "\n").map(
+            String.init)
+    }
+
+    /// Runs Python in a plugin: one line per step, `ok` or the name of the error.
+    private func tries(
+        _ steps: [String], needs: JSONObject = JSONObject(), in home: PluginHome, trusting: [String] = []
+    ) throws -> [String] {
+        let program = """
+            import ctypes, errno, os, socket
+            libc = ctypes.CDLL(None, use_errno=True)
+            def call(number, *arguments):
+                if libc.syscall(number, *[ctypes.c_long(a) if isinstance(a, int) else a for a in arguments]) < 0:
+                    raise OSError(ctypes.get_errno(), "call")
+            def attempt(step):
+                try:
+                    step()
+                    print("ok")
+                except OSError as error:
+                    print(errno.errorcode.get(error.errno, error.errno))
+            \(steps.map { "attempt(lambda: \($0))" }.joined(separator: "\n"))
+            """
+        try home.write(program, home.seen + "/try.py")
+        return try says("/usr/bin/python3 -S '\(home.seen)/try.py'", needs: needs, in: home, trusting: trusting)
+    }
+
+    @Test(.enabled(if: hasWalls))
+    func `it reads its own folder, programs and settings of the system, and nothing of the user's`() throws {
+        let home = try PluginHome()
+        let store = home.base + "/credmgr/groups"
+        try FileManager.default.createDirectory(atPath: store, withIntermediateDirectories: true)
+        try home.write("secret", store + "/accounts")
+        try home.write("private", home.base + "/notes")
+        let said = try says(
+            """
+            for file in '\(home.providers)/canned/manifest.json' /usr/bin/env /etc/resolv.conf \\
+                '\(store)/accounts' '\(home.base)/notes' /etc/passwd /proc/self/environ /proc/$PPID/environ; do
+                if head -c 1 "$file" > /dev/null 2>&1; then echo yes; else echo no; fi
+            done
+            ls '\(store)' > /dev/null 2>&1 && echo listed
+            echo x 2> /dev/null > '\(home.providers)/canned/new' && echo written
+            """, in: home)
+        #expect(said.prefix(3) == ["yes", "yes", "yes"])
+        #expect(said.dropFirst(3).prefix(5).allSatisfy { $0 == "no" }, "\(said)")
+        #expect(!said.contains("listed") && !said.contains("written"))
+    }
+
+    @Test(.enabled(if: hasWalls)) func `it cannot change what it cannot open`() throws {
+        let home = try PluginHome()
+        let file = home.base + "/credmgr/record"
+        try home.write("record", file, mode: 0o600)
+        let name = "'\(file)'"
+        let tried = try tries(
+            [
+                "os.truncate(\(name), 0)", "os.chmod(\(name), 0o666)", "os.chown(\(name), -1, -1)",
+                "os.utime(\(name), (1, 1))", "os.unlink(\(name))", "os.rename(\(name), '\(home.seen)/r')",
+                "os.link(\(name), '\(home.seen)/r')", "os.setxattr(\(name), 'user.x', b'1')",
+                // fchmodat2(2), which the headers of today do not have
+                "call(452, -100, ctypes.c_char_p(b\(name)), 0o666, 0)",
+            ], in: home)
+        #expect(
+            tried.count == 9 && tried.allSatisfy { ["EACCES", "EPERM", "EXDEV", "ENOSYS"].contains($0) }, "\(tried)"
+        )
+        #expect(try String(contentsOfFile: file, encoding: .utf8) == "record")
+        #expect(try FileManager.default.attributesOfItem(atPath: file)[.posixPermissions] as? Int == 0o600)
+    }
+
+    @Test(.enabled(if: hasWalls)) func `what it may read it changes no mode, owner or attribute of`() throws {
+        // Each would change nothing, were it allowed.
+        let open = "os.open('/usr/bin/true', os.O_RDONLY)"
+        let mode = try #require(
+            try FileManager.default.attributesOfItem(atPath: "/usr/bin/true")[.posixPermissions] as? Int)
+        let tried = try tries(
+            [
+                "os.fchmod(\(open), \(mode))", "os.fchown(\(open), -1, -1)",
+                "os.setxattr(\(open), 'user.credmgr', b'1')", "os.removexattr(\(open), 'user.credmgr')",
+            ], in: PluginHome())
+        #expect(tried == Array(repeating: "EPERM", count: 4))
+    }
+
+    @Test(.enabled(if: hasWalls)) func `it gets no socket but those of its manifest, and no local one at all`()
+        throws
+    {
+        let families = ["AF_UNIX", "AF_INET", "AF_INET6", "AF_NETLINK", "AF_PACKET", "AF_ALG", "AF_VSOCK"]
+        let sockets = families.map { "socket.socket(socket.\($0), socket.SOCK_DGRAM)" } + ["socket.socketpair()"]
+        #expect(try tries(sockets, in: PluginHome()) == Array(repeating: "EACCES", count: 8))
+        let needs = JSONObject(["network": ["ipv4"]])
+        #expect(
+            try tries(sockets, needs: needs, in: PluginHome())
+                == ["EACCES", "ok"] + Array(repeating: "EACCES", count: 6))
+    }
+
+    @Test(.enabled(if: hasWalls && PrivateKeyring.isInstalled))
+    func `it does not reach the session's bus, where the keyring is`() throws {
+        let home = try PluginHome(), keyring = try PrivateKeyring(.nobody)
+        let shell = """
+            DBUS_SESSION_BUS_ADDRESS='\(keyring.busAddress)' /usr/bin/dbus-send --session --print-reply=literal \\
+                --dest=org.freedesktop.DBus / org.freedesktop.DBus.GetId > /dev/null 2>&1; echo $?
+            """
+        let needs = JSONObject(["network": ["ipv4", "ipv6"]])
+        #expect(try says(shell, needs: needs, in: home) == ["1"])
+        // Without walls it does: it is the walls that keep it away.
+        #expect(try says(shell, needs: needs, in: home, trusting: ["canned"]) == ["0"])
+    }
+
+    @Test(.enabled(if: hasWalls)) func `it has none of the calls that go round the walls`() throws {
+        #if arch(x86_64)
+        let numbers = [
+            "keyctl": 250, "add_key": 248, "request_key": 249, "ptrace": 101, "process_vm_readv": 310,
+            "process_vm_writev": 311, "bpf": 321, "unshare": 272, "open_by_handle_at": 304,
+        ]
+        #else
+        let numbers = [
+            "keyctl": 219, "add_key": 217, "request_key": 218, "ptrace": 117, "process_vm_readv": 270,
+            "process_vm_writev": 271, "bpf": 280, "unshare": 97, "open_by_handle_at": 265,
+        ]
+        #endif
+        let everywhere = [
+            "io_uring_setup": 425, "io_uring_enter": 426, "io_uring_register": 427, "pidfd_getfd": 438,
+        ]
+        let all = numbers.merging(everywhere) { $1 }.map(\.value).sorted()
+        let tried = try tries(
+            all.map { "call(\($0), 0, 0, 0, 0, 0)" } + ["call(435, 0, 0)", "call(469, 0)"], in: PluginHome())
+        #expect(tried.dropLast(2) == Array(repeating: "EPERM", count: all.count)[...], "\(tried)")
+        // clone3, and what is newer than the filter.
+        #expect(tried.suffix(2) == ["ENOSYS", "ENOSYS"])
+    }
+
+    #if arch(x86_64)
+    @Test(.enabled(if: hasWalls)) func `calls of another architecture end it`() throws {
+        let home = try PluginHome()
+        // getpid of x32, and of i386 by int 0x80
+        try home.write(
+            """
+            import ctypes, mmap
+            code = mmap.mmap(-1, 4096, prot=7)
+            code.write(bytes.fromhex("b814000000cd80c3"))
+            ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.addressof(ctypes.c_char.from_buffer(code)))()
+            """, home.seen + "/i386.py")
+        let said = try says(
+            """
+            /usr/bin/python3 -S -c 'import ctypes; ctypes.CDLL(None).syscall(0x40000027)'; echo $?
+            /usr/bin/python3 -S '\(home.seen)/i386.py'; echo $?
+            """, in: home)
+        #expect(said.filter { $0 == "159" }.count == 2, "\(said)")
+    }
+    #endif
+
+    @Test(.enabled(if: hasWalls)) func `it reads no key of its user, as one did that took another account's token`()
+        throws
+    {
+        let key = linux_add_user_key("credmgr-test-\(UUID().uuidString)", "token", 5, linux_user_keyring)
+        try #require(key > 0)
+        defer { _ = linux_unlink_key(key, linux_user_keyring) }
+        #if arch(x86_64)
+        let read = "call(250, 11, \(key), ctypes.create_string_buffer(9), 9)"
+        #else
+        let read = "call(219, 11, \(key), ctypes.create_string_buffer(9), 9)"
+        #endif
+        let home = try PluginHome()
+        #expect(try tries([read], in: home) == ["EPERM"])
+        #expect(try tries([read], in: home, trusting: ["canned"]) == ["ok"])
+    }
+
+    @Test(.enabled(if: hasWalls)) func `it gains no privileges and sends others no signals`() throws {
+        let home = try PluginHome()
+        let said = try says(
+            """
+            kill -0 \(getpid()) 2> /dev/null || echo kept
+            /usr/bin/python3 -S -c '
+            import ctypes
+            print(ctypes.CDLL(None).prctl(39, 0, 0, 0, 0))'
+            """, in: home)
+        #expect(said == ["kept", "1"])
+    }
+
+    @Test func `its temporary folder is its own, and goes with it`() throws {
+        let home = try PluginHome()
+        let said = try says(
+            """
+            echo "$TMPDIR"; stat -c %a "$TMPDIR"; deep="$TMPDIR/a"
+            mkdir -p "$deep/b/c/d" "$TMPDIR/.moved-0" && echo x > "$deep/b/c/d/file" && ln -s / "$TMPDIR/root"
+            [ -f "$deep/b/c/d/file" ] && echo there
+            """, in: home)
+        #expect(said.count == 3 && said[1] == "700" && said[2] == "there", "\(said)")
+        #expect(!FileManager.default.fileExists(atPath: try #require(said.first)))
+    }
+
+    @Test func `a child in a session of its own does not outlive it, as one did`() throws {
+        let home = try PluginHome()
+        _ = try says(
+            """
+            /usr/bin/setsid /bin/sh -c '
+                echo $$ > "\(home.seen)/first"
+                (/usr/bin/setsid /bin/sleep 600 & echo $! > "\(home.seen)/second") & wait' > /dev/null 2>&1 < /dev/null &
+            while ! [ -s '\(home.seen)/second' ]; do /bin/sleep 0.01; done
+            """, in: home)
+        for name in ["first", "second"] { #expect(try isGone(home, name), "\(name) lives") }
+    }
+
+    @Test func `what its manifest names is its own to use, but for credmgr's files`() throws {
+        let home = try PluginHome()
+        try home.write("settings", home.base + "/notes")
+        var needs = JSONObject(["read": [.string(home.base + "/notes")]])
+        #expect(try says("cat '\(home.base)/notes'", needs: needs, in: home) == ["settings"])
+        try FileManager.default.createSymbolicLink(
+            atPath: home.base + "/link", withDestinationPath: home.base + "/credmgr")
+        for path in ["/credmgr", "/credmgr/groups", "", "/link"] {
+            needs["read"] = [.string(home.base + path)]
+            if path == "/credmgr/groups" {
+                try FileManager.default.createDirectory(
+                    atPath: home.base + path, withIntermediateDirectories: true)
+            }
+            #expect(throws: CredentialError.self, "\(path)") { try says("true", needs: needs, in: home) }
+        }
+    }
+
+    @Test func `one that the user trusts has no walls, and is ended all the same`() throws {
+        let home = try PluginHome()
+        try home.write("private", home.base + "/notes")
+        let said = try says(
+            """
+            cat '\(home.base)/notes'; echo
+            /usr/bin/setsid /bin/sleep 600 > /dev/null 2>&1 < /dev/null & echo $! > '\(home.seen)/child'
+            """, in: home, trusting: ["canned"])
+        #expect(said == ["private"])
+        #expect(try isGone(home, "child"))
+    }
+
+    @Test func `without the program that confines it no plugin is run`() throws {
+        let home = try PluginHome()
+        try home.install(CannedPlugin(begin: doneReply))
+        func catalog(_ supervisor: String?) -> PluginCatalog {
+            PluginCatalog(
+                places: [ProviderPlace(base: home.base)], reserved: [], environment: standardEnvironment,
+                walls: PluginWalls(supervisor: supervisor, keptOut: []))
+        }
+        #expect(
+            code { () throws(CredentialError) in _ = try catalog(nil).adapter(named: "canned") } == .configuration)
+        // Another program in its place greets in other words.
+        for stranger in ["/bin/true", "/bin/sh", "/nonexistent"] {
+            let adapter = try #require(try catalog(stranger).adapter(named: "canned"))
+            #expect(
+                code { () throws(CredentialError) in _ = try adapter.begin(.canned(), in: World().context) }
+                    == .configuration)
+        }
+        #expect(!FileManager.default.fileExists(atPath: home.seen + "/describe.request"))
+    }
+
+    private func isGone(_ home: PluginHome, _ name: String) throws -> Bool {
+        let text = try String(contentsOfFile: home.seen + "/" + name, encoding: .utf8)
+        let process = try #require(Int32(text.trimmingCharacters(in: .whitespacesAndNewlines)))
+        return kill(process, 0) != 0
+    }
+}
+
+private let doneReply =
+    #"{"version":1,"reply":"done","identity":{"subject":"ada"},"tokens":{"access_token":"tok-1","expires_in":60}}"#

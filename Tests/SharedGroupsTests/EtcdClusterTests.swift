@@ -1,0 +1,122 @@
+import CredentialCore
+import CurlTransport
+import EtcdCluster
+import Foundation
+import SharedGroups
+import TestSupport
+import Testing
+
+/// The cluster of real nodes, as a user of theirs.
+func realCluster(
+    _ nodes: EtcdNodes, as user: String = "host", authorities: String? = nil, endpoints: [String]? = nil
+) throws -> EtcdCluster {
+    let names = nodes.certificate(of: user)
+    let transport = CurlTransport(userAgent: "test")
+    let certificate = ClientCertificate(certificateFile: names.certificate, keyFile: names.key)
+    return EtcdCluster(
+        try (endpoints ?? nodes.endpoints).map { endpoint in
+            let address = try #require(WebAddress(endpoint))
+            let channel = ProcedureChannel(
+                .init(address: address, authorities: authorities ?? nodes.authorities, certificate: certificate),
+                transport: transport)
+            return (endpoint, channel)
+        })
+}
+
+@Suite(.serialized)
+struct EtcdClusterTests {
+    private static let nodes = Result { try EtcdNodes() }
+
+    private func cluster(
+        as user: String = "host", authorities: String? = nil, endpoints: [String]? = nil
+    ) throws -> EtcdCluster {
+        try realCluster(try Self.nodes.get(), as: user, authorities: authorities, endpoints: endpoints)
+    }
+
+    private func put(_ key: String, _ value: String, when condition: Int64? = nil) -> ClusterTransaction {
+        var transaction = ClusterTransaction()
+        if let condition { transaction.conditions[key] = condition }
+        transaction.changes = [.put(key, Array(value.utf8))]
+        return transaction
+    }
+
+    @Test func `a transaction is applied whole, or not at all`() throws {
+        let cluster = try cluster()
+        let key = "/credmgr/t1/a", other = "/credmgr/t1/b"
+        #expect(try cluster.read([key, other]) == [nil, nil])
+        #expect(try cluster.commit(put(key, "one", when: 0)))
+        #expect(try cluster.commit(put(key, "two", when: 0)) == false)
+        let first = try #require(try cluster.read([key])[0])
+        #expect(first.value == Array("one".utf8) && first.revision > 0)
+        var both = put(key, "three", when: first.revision)
+        both.conditions[other] = 7
+        both.changes.append(.put(other, [1]))
+        #expect(try cluster.commit(both) == false)
+        #expect(try cluster.read([key, other])[0] == first)
+        both.conditions[other] = 0
+        #expect(try cluster.commit(both))
+        let now = try cluster.read([other, key])
+        #expect(
+            now[0]?.value == [1] && now[1]?.value == Array("three".utf8) && now[0]?.revision == now[1]?.revision)
+        var removal = ClusterTransaction()
+        removal.changes = [.remove(key)]
+        #expect(try cluster.commit(removal))
+        #expect(try cluster.read([key]) == [nil])
+    }
+
+    @Test func `a thousand records are listed in one call, large ones too`() throws {
+        let cluster = try cluster()
+        for batch in 0..<10 {
+            var transaction = ClusterTransaction()
+            for number in 0..<100 {
+                let value = [UInt8](repeating: UInt8(batch), count: 3_000)
+                transaction.changes.append(.put("/credmgr/t2/\(1_000 + 100 * batch + number)", value))
+            }
+            #expect(try cluster.commit(transaction))
+        }
+        let records = try cluster.list("/credmgr/t2/")
+        #expect(records.count == 1_000 && records.allSatisfy { $0.value.count == 3_000 })
+        #expect(records.map(\.key) == records.map(\.key).sorted())
+    }
+
+    @Test func `what was put with a lease goes when it is revoked`() throws {
+        let cluster = try cluster()
+        let lease = try cluster.grantLease(seconds: 15)
+        var transaction = ClusterTransaction()
+        transaction.changes = [.put("/credmgr/t3/live", [1], lease: lease)]
+        #expect(try cluster.commit(transaction))
+        let held = cluster.hold(lease)
+        #expect(try cluster.read(["/credmgr/t3/live"])[0] != nil)
+        held.release()
+        try cluster.revoke(lease)
+        #expect(try cluster.read(["/credmgr/t3/live"]) == [nil])
+    }
+
+    @Test func `a certificate without the role may do nothing with the group`() throws {
+        let error = #expect(throws: CredentialError.self) { try cluster(as: "other").list("/credmgr/t4/") }
+        #expect(error?.code == .storeUnavailable && error?.message.contains("permission denied") == true)
+        let write = #expect(throws: CredentialError.self) {
+            try cluster(as: "other").commit(put("/credmgr/t4/x", "1"))
+        }
+        #expect(write?.code == .storeUnavailable)
+        #expect(try cluster().read(["/credmgr/t4/x"]) == [nil])
+    }
+
+    @Test func `the wrong authority and a stranger's certificate are refused`() throws {
+        let nodes = try Self.nodes.get()
+        let untrusted = #expect(throws: CredentialError.self) {
+            try cluster(authorities: nodes.wrongAuthorities).list("/credmgr/")
+        }
+        #expect(untrusted?.code == .denied && untrusted?.message.contains("certificate") == true)
+        #expect(throws: CredentialError.self) { try cluster(as: "stranger").list("/credmgr/") }
+    }
+
+    @Test func `an endpoint where nobody listens is passed over`() throws {
+        let nodes = try Self.nodes.get()
+        let dead = "https://127.0.0.1:\(try freePort())"
+        let cluster = try cluster(endpoints: [dead, nodes.endpoints[1]])
+        #expect(try cluster.commit(put("/credmgr/t5/x", "1")))
+        let none = #expect(throws: CredentialError.self) { try self.cluster(endpoints: [dead]).list("/credmgr/") }
+        #expect(none?.code == .temporary && none?.message.contains("127.0.0.1") == true)
+    }
+}

@@ -1,0 +1,100 @@
+import CommandLine
+import Commands
+import CredentialCore
+import Platform
+import PluginHost
+import TestPorts
+
+/// Commands run in memory: each call is a process of its own on one machine.
+package struct CommandScene: Sendable {
+    /// The machine.
+    package let machine: MemoryMachine
+    /// Programs and the user's files.
+    package let programs: MemoryPrograms
+    /// The network.
+    package let transport = MemoryTransport()
+    /// Listeners.
+    package let redirects = MemoryRedirects()
+    /// What `doctor` looks at from outside.
+    package var dataFolder = MemoryDataFolder()
+    /// The environment.
+    package let environment: [String: String]
+    /// The folder that commands are called in.
+    package var workingDirectory = "/memory/home"
+
+    /// What a call has left behind.
+    package struct Outcome: Sendable {
+        /// The exit status.
+        package let status: Int32
+        /// Standard output.
+        package let output: String
+        /// Standard error.
+        package let notices: String
+    }
+
+    /// Makes a scene with an empty machine.
+    package init(cryptography: any Cryptography, environment: [String: String] = [:]) {
+        self.environment = environment.merging(["HOME": "/memory/home"]) { own, _ in own }
+        machine = MemoryMachine(cryptography: cryptography)
+        programs = MemoryPrograms(
+            machine, MemoryWorker(machine, caller: PortTrace(), environment: self.environment))
+    }
+
+    /// What a process is given.
+    package func context(_ console: any Console, _ trace: PortTrace = PortTrace()) -> CommandContext {
+        CommandContext(
+            machine: machine.process(trace, environment: environment, transport: transport, programs: programs),
+            workingDirectories: [workingDirectory], console: console, settings: UnexpectedSettings(),
+            dataFolder: dataFolder,
+            providers: PluginCatalog(
+                places: [], reserved: [machine.provider.name], environment: [:],
+                walls: PluginWalls(supervisor: nil, keptOut: [])),
+            presets: PresetCatalog(folders: ["/memory/presets"], files: machine.process().typeFiles),
+            programs: programs, redirects: redirects, qrCodes: MemoryQRCodes(),
+            demonstration: UnexpectedDemonstration())
+    }
+
+    /// Runs one command line.
+    ///
+    /// - Parameters:
+    ///   - input: standard input; `nil` where it may not be read.
+    ///   - answers: what the person at the terminal types; `nil` where there is none.
+    package func run(
+        _ words: String..., input: String? = nil, answers: [String]? = nil, trace: PortTrace = PortTrace()
+    ) -> Outcome {
+        let console = MemoryConsole(input: input, answers: answers)
+        let status = Program(context: context(console, trace)).run(words)
+        return Outcome(
+            status: programs.ending?.exitStatus ?? status, output: console.result, notices: console.notices)
+    }
+
+    /// A call with these options of every command, for a part of a command by itself.
+    package func session(
+        _ console: any Console = MemoryConsole(), group: String? = nil, trace: PortTrace = PortTrace()
+    ) throws(CredentialError) -> Session {
+        let words = ["version"] + (group.map { ["--group", $0] } ?? [])
+        guard case .command(let arguments) = try ArgumentParser(.standard).parse(words) else {
+            throw CredentialError(.internalFault, "no command")
+        }
+        return Session(
+            context: context(console, trace), options: try GlobalOptions(arguments, environment: environment),
+            notices: Notices(console: console, environment: environment, isQuiet: false, isVerbose: true))
+    }
+
+    // MARK: What is there
+
+    /// Defines a type of the provider in memory.
+    package func define(_ name: String = "Tasks", _ members: String = #""scope": "read""#) {
+        machine.setFile(
+            "/memory/types/\(name).json", #"{"adapter": "memory", "client_id": "c", \#(members)}"#)
+    }
+
+    /// Signs a person in, as `login` does.
+    ///
+    /// - Returns: the account's id.
+    package func signIn(_ person: String, to type: String = "Tasks") -> Outcome {
+        run(
+            "login", "--type", type, "--flow", "password", "--username", person, "--password-file", "-",
+            input: "p\n")
+    }
+}

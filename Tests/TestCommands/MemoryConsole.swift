@@ -1,0 +1,96 @@
+import Commands
+import CredentialCore
+import Synchronization
+import TestPorts
+
+/// Streams and a terminal in memory. What a test has not given cannot be read.
+package final class MemoryConsole: Console {
+    private struct State {
+        var result: [UInt8] = []
+        var notices = ""
+        var input: [UInt8]?
+        var answers: [String]
+    }
+
+    private let state: Mutex<State>
+    /// Whether a person sits at it.
+    package let hasPerson: Bool
+
+    /// Makes a console.
+    ///
+    /// - Parameters:
+    ///   - input: what comes on standard input; `nil` where it may not be read.
+    ///   - answers: what the person there types, in order; `nil` where there is none.
+    package init(input: String? = nil, answers: [String]? = nil) {
+        state = Mutex(State(input: input.map { Array($0.utf8) }, answers: answers ?? []))
+        hasPerson = answers != nil
+    }
+
+    /// Standard output so far.
+    package var result: String { String(decoding: resultBytes, as: UTF8.self) }
+    /// The same as bytes.
+    package var resultBytes: [UInt8] { state.withLock(\.result) }
+    /// Standard error so far.
+    package var notices: String { state.withLock(\.notices) }
+    /// How many answers were not asked for.
+    package var answersLeft: Int { state.withLock { $0.answers.count } }
+
+    package var resultIsTerminal: Bool { hasPerson }
+    package var noticeIsTerminal: Bool { hasPerson }
+    package let width = 120
+    /// What was waited for.
+    package let waits = RecordedWaiting()
+    package var waiting: any WaitingDisplay { waits }
+
+    package func writeResult(_ bytes: [UInt8]) throws(CredentialError) { state.withLock { $0.result += bytes } }
+
+    package func writeNotice(_ text: String) { state.withLock { $0.notices += text } }
+
+    private func answer() -> String? {
+        state.withLock { $0.answers.isEmpty ? nil : $0.answers.removeFirst() }
+    }
+
+    package func ask(_ prompt: String, isSecret: Bool) throws(CredentialError) -> Secret {
+        guard let answer = answer() else { throw unexpected("the question '\(prompt)'") }
+        return Secret(answer)
+    }
+
+    /// What is typed comes before the work is done.
+    package func readLine(
+        status: @escaping (Int64) -> String?, accepts: @escaping (String) -> Bool,
+        while work: @escaping @Sendable () -> Void
+    ) throws(CredentialError) -> Secret? {
+        while let answer = answer() {
+            if accepts(answer) { return Secret(answer) }
+        }
+        work()
+        return nil
+    }
+
+    package func readInputLine(limit: Int) throws(CredentialError) -> String? {
+        let line: [UInt8]? = try read { input in
+            if input.isEmpty { return nil }
+            let line = Array(input.prefix { $0 != UInt8(ascii: "\n") })
+            input.removeFirst(min(line.count + 1, input.count))
+            return line
+        }
+        return line.map { String(decoding: $0, as: UTF8.self) }
+    }
+
+    package func readInput(limit: Int) throws(CredentialError) -> [UInt8] {
+        try read { input in
+            defer { input = [] }
+            return input
+        }
+    }
+
+    private func read<Result: Sendable>(_ body: (inout [UInt8]) -> Result) throws(CredentialError) -> Result {
+        let result: Result? = state.withLock { state in
+            guard var input = state.input else { return nil }
+            defer { state.input = input }
+            return body(&input)
+        }
+        guard let result else { throw unexpected("standard input") }
+        return result
+    }
+}

@@ -1,0 +1,101 @@
+import CredentialCore
+import Synchronization
+
+/// What one process in memory does at its ports, call by call; a test can end the process there, or let others act.
+///
+/// A process that was ended does nothing more: its calls throw, and what they would have done is not done. Its locks
+/// are free, as the kernel leaves them.
+package final class PortTrace: Sendable {
+    /// Where at a call something happens.
+    package enum Moment: Sendable, CaseIterable {
+        /// Before the call has any effect.
+        case before
+        /// When it has had its effect, and its caller does not know yet.
+        case after
+    }
+
+    private struct State {
+        var calls: [String] = []
+        var isEnded = false
+        var actions: [(number: Int, moment: Moment, action: @Sendable () -> Void)] = []
+        var failures: [(name: String, error: CredentialError)] = []
+        var whenEnded: [@Sendable () -> Void] = []
+    }
+
+    private let state = Mutex(State())
+
+    /// Makes a trace of a process that nothing happens to.
+    package init() {}
+
+    /// The calls so far, by port and operation: `records.write`.
+    package var calls: [String] { state.withLock(\.calls) }
+
+    /// Whether the process was ended.
+    package var isEnded: Bool { state.withLock(\.isEnded) }
+
+    /// Ends the process at the call with this number, counted from 1.
+    package func end(at number: Int, _ moment: Moment) {
+        act(at: number, moment) { [unowned self] in self.end() }
+    }
+
+    /// Ends the process now.
+    package func end() {
+        let ending = state.withLock { state in
+            state.isEnded = true
+            return state.whenEnded
+        }
+        for action in ending { action() }
+    }
+
+    /// Has something happen at the call with this number: what another process does just then.
+    package func act(at number: Int, _ moment: Moment, _ action: @escaping @Sendable () -> Void) {
+        state.withLock { $0.actions.append((number, moment, action)) }
+    }
+
+    /// Makes every call of an operation fail.
+    package func fail(_ name: String, with error: CredentialError) {
+        state.withLock { $0.failures.append((name, error)) }
+    }
+
+    /// Makes no call fail any more.
+    package func heal() { state.withLock { $0.failures = [] } }
+
+    func whenEnded(_ action: @escaping @Sendable () -> Void) { state.withLock { $0.whenEnded.append(action) } }
+
+    /// A call of a port.
+    package func call<Result>(
+        _ name: String, _ body: () throws(CredentialError) -> Result
+    ) throws(CredentialError) -> Result {
+        let number = state.withLock { state in
+            state.calls.append(name)
+            return state.calls.count
+        }
+        happen(number, .before)
+        try checkAlive()
+        if let failure = state.withLock({ state in state.failures.first { $0.name == name }?.error }) {
+            throw failure
+        }
+        let result = try body()
+        happen(number, .after)
+        try checkAlive()
+        return result
+    }
+
+    /// A call of a port that cannot fail; a process that was ended does nothing.
+    package func quietCall<Result>(_ name: String, otherwise: Result, _ body: () -> Result) -> Result {
+        do throws(CredentialError) {
+            return try call(name) { () throws(CredentialError) in body() }
+        } catch { return otherwise }
+    }
+
+    private func happen(_ number: Int, _ moment: Moment) {
+        let due = state.withLock { state in
+            state.isEnded ? [] : state.actions.filter { $0.number == number && $0.moment == moment }
+        }
+        for action in due { action.action() }
+    }
+
+    private func checkAlive() throws(CredentialError) {
+        if isEnded { throw CredentialError(.internalFault, "this process was ended") }
+    }
+}

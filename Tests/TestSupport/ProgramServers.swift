@@ -1,0 +1,77 @@
+import Foundation
+
+/// A server that is every kind of registry, with one thing in each, and lets nobody in without one token: Python and npm
+/// packages, crates, Go and Terraform modules, images, a Kubernetes API.
+///
+/// It ends with ``stop()``, with the last reference, and with the test process.
+public final class Registries: Sendable {
+    private struct Facts: Decodable {
+        let port: UInt16, tls_port: UInt16, certificate: String, log: String
+    }
+
+    private let script: ServerScript
+    private let facts: Facts
+
+    /// Starts it.
+    ///
+    /// - Parameter token: what lets in.
+    /// - Throws: ``ServerFailure`` with what it printed.
+    public init(token: String) throws {
+        script = try ServerScript("registries", environment: ["TOKEN": token])
+        facts = try JSONDecoder().decode(Facts.self, from: script.facts)
+    }
+
+    deinit { stop() }
+
+    /// Ends the server; a second call does nothing.
+    public func stop() { script.stop() }
+
+    /// Host and port without TLS.
+    public var plain: String { "127.0.0.1:\(facts.port)" }
+    /// Host and port with TLS.
+    public var encrypted: String { "127.0.0.1:\(facts.tls_port)" }
+    /// The certificate of ``encrypted``.
+    public var certificate: String { facts.certificate }
+
+    /// The requests so far: `METHOD PATH STATUS SCHEME`, the scheme by which the token came or `None`.
+    public var requests: [String] {
+        let text = (try? String(contentsOfFile: facts.log, encoding: .utf8)) ?? ""
+        return text.split(separator: "\n").map(String.init)
+    }
+}
+
+/// A real Dovecot that lets in whose tokens an introspection endpoint calls active: IMAP, and submission to a sink.
+///
+/// It ends with ``stop()``, with the last reference, and with the test process.
+public final class Dovecot: Sendable {
+    private struct Facts: Decodable {
+        let imaps: UInt16, submission: UInt16, certificate: String, delivered: String
+    }
+
+    private let script: ServerScript
+    private let facts: Facts
+
+    /// Starts it.
+    ///
+    /// - Parameter introspection: the endpoint (RFC 7662); its answer names the user as `email`.
+    /// - Throws: ``ServerFailure`` with what it printed; when it is not installed, with the words "run scripts/setup
+    ///   test".
+    public init(introspection: String) throws {
+        script = try ServerScript("dovecot", environment: ["INTROSPECTION": introspection])
+        facts = try JSONDecoder().decode(Facts.self, from: script.facts)
+    }
+
+    deinit { stop() }
+
+    /// Ends the server; a second call does nothing.
+    public func stop() { script.stop() }
+
+    /// Host and port of IMAP with TLS.
+    public var imaps: String { "localhost:\(facts.imaps)" }
+    /// Host and port of submission with STARTTLS.
+    public var submission: String { "localhost:\(facts.submission)" }
+    /// Its certificate.
+    public var certificate: String { facts.certificate }
+    /// The mail that was sent through it.
+    public var delivered: String { (try? String(contentsOfFile: facts.delivered, encoding: .utf8)) ?? "" }
+}

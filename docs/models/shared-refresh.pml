@@ -1,0 +1,324 @@
+/*
+ * How several hosts refresh one sign-in, exactly once: the protocol of docs/many-hosts.md, for SPIN.
+ *
+ *   spin -DHOSTS=3 -a shared-refresh.pml && cc -O2 -DSAFETY -o pan pan.c && ./pan -m100000
+ *
+ * The provider rotates refresh tokens and ends the sign-in when a used-up one comes again. Refresh tokens are numbered; the
+ * provider takes number `taken` and answers with the next. What may go wrong: a host crashes between any two steps and
+ * starts again with what it had synced (`note`, `journal`); it pauses for any time (its lease ends meanwhile); a request
+ * is late or its answer is lost; a transaction is applied and its answer is lost; the group is sealed under a new key, or the
+ * record is written for another reason, in the middle of a refresh; a machine is cloned with its key, without its folder.
+ *
+ * Variants, each of which the same check must find wrong:
+ *   -DLEASE      a lock that is a lease; whoever holds it sends, and writes what came
+ *   -DFENCED     the same, and the write compares the revision that was read
+ *   -DREVISION   intent first, but the answer is written only over the revision that was read
+ *   -DTRUSTING   intent first, but a host with a note and no journal believes that it had not sent
+ *   -DBYKEY      intent first, but "the same host" is the key, not the folder that holds the note
+ *   -DEAGER      intent first, but whoever finds an intent whose lease has ended takes it over at once
+ *   -DOLDKEY     intent first, but the answer is sealed under the key that was read at the beginning
+ *   -DUNREAD     as TAKEOVER, but the intent is not read again before sending
+ *   -DDROPPING   as TAKEOVER, but the late answer of the first host is dropped
+ * and one that holds beside the protocol itself:
+ *   -DTAKEOVER   an intent without lease is taken over because the type or a person says so; such sends are counted apart
+ */
+#ifndef HOSTS
+#define HOSTS 3
+#endif
+#ifndef REFRESHES
+#define REFRESHES 2
+#endif
+#ifndef CRASHES
+#define CRASHES 1
+#endif
+#ifndef LOSSES
+#define LOSSES 1
+#endif
+#ifndef REKEYS
+#define REKEYS 1
+#endif
+
+#if defined(LEASE) || defined(FENCED)
+#define LOCKING
+#endif
+#if defined(UNREAD) || defined(DROPPING)
+#define TAKEOVER
+#endif
+#define TOKENS 24
+
+/* The key that the answer is sealed under: the transaction compares the epoch. */
+#ifdef OLDKEY
+#define SEALING_KEY key
+#else
+#define SEALING_KEY epoch
+#endif
+
+/* Whether the answer may take the place of what the set holds. */
+#ifdef REVISION
+#define STILL_THERE setRevision == revision
+#else
+#define STILL_THERE setToken == old
+#endif
+
+#define NOBODY 255
+#define REFUSED 255
+
+/* The provider. */
+byte taken = 1;             /* the refresh token that it takes */
+bool ended = false;         /* a used-up one came again: no sign-in any more */
+bool retried[TOKENS];       /* tokens that were deliberately sent once more */
+
+/* The cluster: one account. */
+byte setToken = 1;          /* the refresh token in the token set */
+byte setRevision = 1;       /* grows with each write of the set */
+byte epoch = 1;             /* of the group's data key */
+byte sealed = 1;            /* the epoch of the key that the set is sealed under */
+byte intentNonce = 0;       /* 0: no intent */
+byte intentHost = NOBODY;
+byte intentToken = 0;       /* the digest of the refresh token that is to be sent */
+bool leased = false;        /* the intent's lease, or the lock itself in the variants that lock */
+byte leaseHost = NOBODY;
+byte alternate = 0;         /* the late answer of a host whose intent was taken over */
+
+/* What each host has synced, per folder. */
+byte note[HOSTS];           /* the nonce of its intent */
+byte journal[HOSTS];        /* the answer; 0: none */
+byte journalOf[HOSTS];      /* the token that it replaced */
+
+/* The network. */
+byte request[HOSTS];        /* on its way to the provider; 0: none */
+byte answer[HOSTS];         /* on its way back; 0: none */
+
+byte nonces = 0;
+byte crashes = 0;
+byte losses = 0;
+byte rekeys = 0;
+byte working = HOSTS;
+bool excused = false;       /* a crash between sending and the journal, or a lost answer: the inherent loss */
+
+/* A host may stop between any two steps. What had left is on its way; an answer that comes then finds nobody. */
+#define STEP(what) \
+    if \
+    :: atomic { what } \
+    :: atomic { crashes < CRASHES -> crashes++; if :: request[me] || answer[me] || sent -> excused = true :: else fi; \
+           answer[me] = 0; sent = false; goto start } \
+    fi
+
+/* A transaction whose answer is lost is read again by its nonce: here both are one step, for the cluster orders them. */
+
+proctype Host(byte me) {
+    byte token, revision, key, nonce, came, old;
+    byte left = REFRESHES;
+    bool sent = false;          /* the request has left, and its answer is not safe yet */
+    bool deliberate = false;
+
+start:
+    sent = false;
+    deliberate = false;
+#ifndef LOCKING
+    /* What an earlier life of this host has left: the journal is replayed before anything else. */
+    if
+    :: journal[me] != 0 -> came = journal[me]; old = journalOf[me]; nonce = note[me]; goto store
+    :: else
+    fi;
+#endif
+
+again:
+    deliberate = false;
+    if
+    :: left == 0 -> goto done
+    :: else -> left--
+    fi;
+    STEP(token = setToken; revision = setRevision; key = epoch);
+
+#ifdef LOCKING
+    STEP(if :: !leased -> leased = true; leaseHost = me :: else -> goto again fi);
+    STEP(token = setToken; revision = setRevision);
+    STEP(request[me] = token; sent = true);
+    atomic {
+        if
+        :: answer[me] != 0 -> came = answer[me]; answer[me] = 0
+        :: losses < LOSSES && request[me] == 0 && answer[me] == 0 -> losses++; excused = true; came = 0
+        fi
+    };
+    sent = false;
+    if
+    :: came == 0 || came == REFUSED -> goto unlock
+    :: else
+    fi;
+#ifdef FENCED
+    STEP(if :: setRevision == revision -> setToken = came; setRevision++ :: else fi);
+#else
+    STEP(setToken = came; setRevision++);
+#endif
+unlock:
+    STEP(if :: leaseHost == me -> leased = false; leaseHost = NOBODY :: else fi);
+    goto again;
+#else
+
+    /* 5. An intent that is there already. */
+    if
+    :: atomic { intentNonce == 0 -> skip }
+    :: atomic { intentNonce != 0 && intentNonce == note[me] && journal[me] == 0 ->
+#ifdef TRUSTING
+           token = intentToken; nonce = intentNonce; leased = true; goto send
+#else
+           goto waiting
+#endif
+       }
+    :: atomic { intentNonce != 0 && intentNonce != note[me] ->
+#ifdef BYKEY
+           /* Hosts 0 and 1 are clones of one machine: one key, two folders. */
+           if
+           :: intentHost != NOBODY && intentHost < 2 && me < 2 && !leased ->
+               note[me] = intentNonce; token = intentToken; nonce = intentNonce; leased = true; goto send
+           :: else
+           fi;
+#endif
+#if defined(EAGER) || defined(TAKEOVER)
+           if
+           :: !leased ->
+               nonces++; nonce = nonces; note[me] = nonce; token = setToken;
+#ifdef TAKEOVER
+               if
+               :: token == intentToken -> retried[token] = true; deliberate = true
+               :: else
+               fi;
+#endif
+               intentNonce = nonce; intentHost = me; intentToken = token; leased = true; leaseHost = me;
+               goto reread
+           :: else
+           fi;
+#endif
+           goto waiting
+       }
+    fi;
+
+    /* 2. The note, synced; then the intent, if the set is as it was read. */
+    STEP(nonces++; nonce = nonces; note[me] = nonce);
+    STEP(if
+        :: intentNonce == 0 && setRevision == revision && epoch == key ->
+            intentNonce = nonce; intentHost = me; intentToken = token; leased = true; leaseHost = me
+        :: else -> goto waiting
+        fi);
+
+reread:
+    /* 3. Still one's own, and well within the lease: the clock is read after the intent, and the request leaves at once. */
+#ifndef UNREAD
+    STEP(if :: intentNonce == nonce && leased -> request[me] = token; sent = true :: else -> goto waiting fi);
+    goto sending;
+#endif
+send:
+    STEP(assert(deliberate || !retried[token]); request[me] = token; sent = true);
+
+sending:
+    atomic {
+        if
+        :: answer[me] != 0 -> came = answer[me]; answer[me] = 0
+        :: losses < LOSSES && request[me] == 0 && answer[me] == 0 -> losses++; excused = true; came = 0
+        fi
+    };
+    if
+    :: came == 0 -> sent = false; goto waiting
+    :: came == REFUSED ->
+        /* The sign-in is gone: the set is marked, which is a write like any other. */
+        sent = false;
+        STEP(if :: intentNonce == nonce -> intentNonce = 0; intentHost = NOBODY; leased = false; setRevision++
+                :: else fi);
+        goto waiting
+    :: else
+    fi;
+
+    /* 4. The journal, synced; then the set. */
+    STEP(journal[me] = came; journalOf[me] = token; sent = false);
+    old = token;
+store:
+    atomic {
+        if
+        :: intentNonce == nonce ->
+            if
+            :: STILL_THERE -> setToken = came; setRevision++; sealed = SEALING_KEY; assert(sealed == epoch)
+            :: else
+            fi;
+            intentNonce = 0; intentHost = NOBODY; leased = false
+#ifndef DROPPING
+        /* Taken over, and settled by a refusal: what the set holds is what this answer replaces. */
+        :: intentNonce == 0 && setToken == old -> setToken = came; setRevision++; sealed = epoch
+        /* Taken over: the newer grant may be refused one day. */
+        :: intentNonce != nonce && !(intentNonce == 0 && setToken == old) -> alternate = came
+#else
+        :: else
+#endif
+        fi;
+        journal[me] = 0; journalOf[me] = 0
+    };
+    goto again;
+
+waiting:
+    /* Exit 6: somebody else is at it, or nobody knows. Later calls try again. */
+    goto again;
+#endif
+
+done:
+    atomic { working-- }
+}
+
+/* Takes requests when they come, however late. */
+proctype Provider() {
+    byte host;
+end:
+    do
+    :: atomic {
+        select (host : 0 .. HOSTS - 1);
+        if
+        :: request[host] != 0 ->
+            if
+            :: request[host] == taken && !ended -> taken++; answer[host] = taken
+            :: request[host] == taken && ended -> answer[host] = REFUSED
+            :: request[host] != taken -> assert(retried[request[host]]); ended = true; answer[host] = REFUSED
+            fi;
+            request[host] = 0
+        :: else
+        fi }
+    :: working == 0 -> break
+    od
+}
+
+/* Leases end when their holder pauses or has gone; the group is sealed anew, but for accounts with an intent, and
+   labels are changed at any time. */
+proctype World() {
+end:
+    do
+    :: atomic { leased -> leased = false; leaseHost = NOBODY }
+    :: atomic { rekeys < REKEYS -> rekeys++; epoch++ }
+    :: atomic { sealed != epoch && intentNonce == 0 -> sealed = epoch; setRevision++ }
+    :: atomic { rekeys < REKEYS -> rekeys++; setRevision++ }
+    :: working == 0 -> break
+    od
+}
+
+/* When all is quiet, the token that the provider takes is in the set, or kept where the next run finds it. */
+proctype Judge() {
+    byte host = 0;
+    bool kept;
+    working == 0;
+    d_step {
+        kept = setToken == taken || alternate == taken || excused || ended;
+        do
+        :: host < HOSTS -> kept = kept || journal[host] == taken || request[host] != 0 || answer[host] != 0; host++
+        :: else -> break
+        od;
+        assert(kept)
+    }
+}
+
+init {
+    byte host = 0;
+    atomic {
+        do
+        :: host < HOSTS -> run Host(host); host++
+        :: else -> break
+        od;
+        run Provider(); run World(); run Judge()
+    }
+}

@@ -1,0 +1,118 @@
+"""Homes with many accounts, for scripts/check-growth and scripts/benchmark-growth: each signed in by the program itself."""
+
+import concurrent.futures
+import http.server
+import json
+import os
+import re
+import secrets
+import subprocess
+import threading
+import time
+import urllib.parse
+
+CALLS = "trace=open,openat,read,pread64,write,pwrite64,writev,fsync,fdatasync"
+LINE = re.compile(r"^(?:\[pid +\d+\] |\d+ +)?(\w+)\((.*)\) += (-?\d+)")
+
+
+class Provider(http.server.BaseHTTPRequestHandler):
+    """Gives tokens for every password."""
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self):
+        form = urllib.parse.parse_qs(self.rfile.read(int(self.headers["content-length"])).decode())
+        reply = json.dumps({
+            "access_token": secrets.token_urlsafe(900), "token_type": "Bearer", "expires_in": 36_000,
+            "refresh_token": secrets.token_urlsafe(60), "scope": "".join(form.get("scope", ["read"]))}).encode()
+        self.send_response(200)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(reply)))
+        self.end_headers()
+        self.wfile.write(reply)
+
+    def log_message(self, *words):
+        """Says nothing."""
+
+
+class Home:
+    """A home with accounts that are signed in."""
+
+    def __init__(self, binary, folder, address, count, store="file"):
+        self.binary, self.folder = binary, folder
+        self.environment = {
+            "PATH": "/usr/bin:/bin", "HOME": folder, "XDG_RUNTIME_DIR": folder + "/run", "CREDMGR_STORE": store,
+            "XDG_CONFIG_DIRS": folder + "/etc", "XDG_DATA_DIRS": folder + "/share"}
+        if "DBUS_SESSION_BUS_ADDRESS" in os.environ:
+            self.environment["DBUS_SESSION_BUS_ADDRESS"] = os.environ["DBUS_SESSION_BUS_ADDRESS"]
+        os.makedirs(folder + "/run", mode=0o700)
+        os.makedirs(folder + "/.config/credmgr/types")
+        with open(folder + "/.config/credmgr/types/Work.json", "w", encoding="utf-8") as file:
+            json.dump({
+                "adapter": "oauth2", "token_endpoint": address + "/token", "client_id": "c", "flow": "password",
+                "scope": ["read"]}, file)
+        with open(folder + "/password", "w", encoding="utf-8") as file:
+            file.write("secret\n")
+        os.chmod(folder + "/password", 0o600)
+        began = time.perf_counter()
+        self.login("user0")
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            list(pool.map(self.login, (f"user{number}" for number in range(1, count))))
+        self.seconds = time.perf_counter() - began
+        listed = json.loads(self.run("accounts", "--json"))
+        assert len(listed) == count, f"{len(listed)} accounts instead of {count}"
+
+    def words(self, *words):
+        return [self.binary, *words]
+
+    def run(self, *words, variables=None):
+        return subprocess.run(
+            self.words(*words), env={**self.environment, **(variables or {})}, check=True, stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL).stdout.decode()
+
+    def login(self, user):
+        return self.run(
+            "login", "--type", "Work", "--username", user, "--password-file", self.folder + "/password", *self.new(user))
+
+    @staticmethod
+    def new(user):
+        return [] if user == "user0" else ["--new"]
+
+    def timed(self, *words, runs=20, variables=None):
+        """The median of the time that a command takes, in milliseconds."""
+        times = []
+        for _ in range(runs):
+            began = time.perf_counter()
+            self.run(*words, variables=variables)
+            times.append(time.perf_counter() - began)
+        return sorted(times)[len(times) // 2] * 1e3
+
+    def counted(self, *words, variables=None):
+        """What a command opens, reads, writes and syncs, with all that it starts."""
+        trace = self.folder + "/trace"
+        subprocess.run(
+            ["strace", "-f", "-qq", "-e", "signal=none", "-e", CALLS, "-o", trace, *self.words(*words)],
+            env={**self.environment, **(variables or {})}, check=True, stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL)
+        figures = {"opened": 0, "read": 0, "written": 0, "synced": 0}
+        with open(trace, encoding="utf-8", errors="replace") as file:
+            for line in file:
+                call = LINE.match(line.rstrip())
+                if not call or int(call[3]) < 0:
+                    continue
+                name, result = call[1], int(call[3])
+                if name.startswith("open"):
+                    figures["opened"] += 1
+                elif name in ("read", "pread64"):
+                    figures["read"] += result
+                elif "write" in name:
+                    figures["written"] += result
+                elif "sync" in name:
+                    figures["synced"] += 1
+        return figures
+
+
+def provider():
+    """Starts a provider; gives its address."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Provider)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return f"http://127.0.0.1:{server.server_address[1]}"
