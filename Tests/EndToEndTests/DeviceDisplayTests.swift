@@ -71,7 +71,7 @@ import Testing
         let start = ContinuousClock.now
         let error = try home.run(["login", "--type", "Tablet", "--timeout", "3"], exits: 6).standardError
         #expect(error.contains("the code was not entered within the time of --timeout"))
-        #expect(ContinuousClock.now - start < .seconds(12))
+        #expect(ContinuousClock.now - start < .seconds(60))
         #expect(provider.paths.filter { $0 == "/token" }.count >= 1)
         #expect(try home.json(["accounts", "--json"]) == [])
     }

@@ -201,14 +201,14 @@ import Testing
     @Test func `A provider that hangs is given up on at the time allowed`() throws {
         let provider = try ScriptedProvider()
         var slow = ScriptedProvider.Script().token
-        slow.trickleMilliseconds = 25_000
+        slow.trickleMilliseconds = 60_000
         try define(provider)
         provider.change { [slow] in $0.token = slow }
         let url = try home.run(["login", "--type", "Work", "--print-url"]).line
         let redirect = try provider.redirect(from: url)
         let start = ContinuousClock.now
         try home.run(["login", "--complete", redirect, "--timeout", "1"], exits: 6)
-        #expect(ContinuousClock.now - start < .seconds(12))
+        #expect(ContinuousClock.now - start < .seconds(30))
         #expect(try isNobodySignedIn())
     }
 }

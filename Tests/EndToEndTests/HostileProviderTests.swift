@@ -183,10 +183,10 @@ import Testing
         let home = try Home(), tenant = try DemoTenant()
         try signInBriefly(tenant, at: home)
         let before = kept(home)
-        tenant.provider.change { $0.replyMilliseconds = 20_000 }
+        tenant.provider.holdTokenReplies(1)
         let start = ContinuousClock.now
         try home.run(["token", "--timeout", "1"], exits: 6)
-        #expect(ContinuousClock.now - start < .seconds(8))
+        #expect(ContinuousClock.now - start < .seconds(30))
         #expect(kept(home) == before)
     }
 

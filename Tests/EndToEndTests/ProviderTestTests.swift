@@ -81,7 +81,7 @@ import Testing
         let start = ContinuousClock.now
         let error = try home.run(["login", "--type", "Canned", "--timeout", "1"], exits: 6).standardError
         #expect(error.contains("within 1 s"))
-        #expect(ContinuousClock.now - start < .seconds(12))
+        #expect(ContinuousClock.now - start < .seconds(60))
         #expect(try home.json(["accounts", "--json"]) == [])
     }
 }

@@ -81,7 +81,7 @@ import Testing
             END
 
             """, to: "outside/browser", mode: 0o700)
-        let login = ["login", "--type", DemoTenant.typeName, "--timeout", "3"]
+        let login = ["login", "--type", DemoTenant.typeName, "--timeout", "20"]
         try home.run(login, environment: ["BROWSER": robot], exits: 6)
         #expect(home.text(of: "outside/statuses") == "400\n400\n400\n404\n")
         #expect(tenant.provider.counters.tokenRequests == 0)

@@ -46,7 +46,7 @@ private let done =
     }
 
     private func isGone(_ process: Int32) -> Bool {
-        for _ in 0..<200 {
+        for _ in 0..<3_000 {
             let state = (try? String(contentsOfFile: "/proc/\(process)/stat", encoding: .utf8)) ?? ""
             if state.isEmpty || state.contains(") Z ") { return true }
             usleep(10_000)

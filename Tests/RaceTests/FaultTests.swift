@@ -34,13 +34,12 @@ import Testing
         let account = try track.signIn()
         let minimum = track.outliveTokens()
         track.provider.revokeRefreshTokens()
-        track.provider.change { $0.replyMilliseconds = 6_000 }
-        let before = track.provider.counters
+        track.holdReplies()
         let refused = try track.start(["token", "--min-valid", minimum])
-        try track.waitForRequest(after: before.tokenRequests)
+        try track.waitForHeldReplies()
         // A peer for whom the locks do not hold signs in while the refusal is under way.
-        track.provider.change { $0.replyMilliseconds = 0 }
         #expect(try track.signIn(Faults.environment("FLOCK", "none")) == account)
+        track.provider.releaseTokenReplies()
         let result = refused.result()
         #expect(result.exitStatus == 0, "\(result.errors)")
         #expect(result.output == (try track.run(["token"]).output))

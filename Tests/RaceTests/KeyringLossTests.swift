@@ -16,15 +16,15 @@ import Testing
         let track = try Track(keyring: keyring)
         try track.signIn()
         let minimum = track.outliveTokens()
-        // The keyring must be gone before the reply comes, on a busy machine too: to lock it is a program and its calls.
-        track.provider.change { $0.replyMilliseconds = 8_000 }
+        track.holdReplies()
         let before = track.provider.counters
         let call = try track.start(["token", "--min-valid", minimum])
-        try track.waitForRequest(after: before.tokenRequests)
+        try track.waitForHeldReplies()
         switch loss {
         case .ends: keyring.stopService()
         case .isLocked: try keyring.lock()
         }
+        track.provider.releaseTokenReplies()
         let printed = call.result()
         #expect(printed.exitStatus == 0, "\(printed.errors)")
         #expect(printed.errors.contains("kept encrypted"))
@@ -33,7 +33,6 @@ import Testing
         case .ends: try keyring.startService()
         case .isLocked: try keyring.unlock()
         }
-        track.provider.change { $0.replyMilliseconds = 0 }
         #expect(try track.run(["token", "--min-valid", minimum]).output == printed.output)
         #expect(track.provider.counters.tokenRequests == before.tokenRequests + 1)
         try track.run(["token", "--force-refresh"])

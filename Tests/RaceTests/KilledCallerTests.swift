@@ -52,14 +52,17 @@ import Testing
         let track = try Track()
         let account = try track.signIn()
         let minimum = track.outliveTokens()
-        track.provider.change { $0.replyMilliseconds = 1_500 }
+        track.holdReplies()
         let before = track.provider.counters
         let call = try track.start(["token", "--min-valid", minimum])
-        try track.waitForRequest(after: before.tokenRequests)
+        try track.waitForHeldReplies()
         call.kill()
         #expect(call.result().exitStatus == 128 + SIGKILL)
         // The next one gets the dead one's token.
-        try track.run(["token", "--min-valid", minimum])
+        let next = try track.start(["token", "--min-valid", minimum])
+        try track.waitAtLock(next, of: account)
+        track.provider.releaseTokenReplies()
+        #expect(next.result().exitStatus == 0)
         #expect(track.provider.counters.tokenRequests == before.tokenRequests + 1)
         try track.waitForFreeLock(of: account)
     }
@@ -67,15 +70,18 @@ import Testing
     @Test(arguments: [SIGHUP, SIGINT, SIGTERM, SIGQUIT])
     func `terminals and timeouts do not end the worker`(signal: Int32) throws {
         let track = try Track()
-        try track.signIn()
+        let account = try track.signIn()
         let minimum = track.outliveTokens()
-        track.provider.change { $0.replyMilliseconds = 1_500 }
+        track.holdReplies()
         let before = track.provider.counters
         let call = try track.start(["token", "--min-valid", minimum])
-        try track.waitForRequest(after: before.tokenRequests)
+        try track.waitForHeldReplies()
         call.send(signal)
         #expect(call.result().exitStatus == 128 + signal)
-        try track.run(["token", "--min-valid", minimum])
+        let next = try track.start(["token", "--min-valid", minimum])
+        try track.waitAtLock(next, of: account)
+        track.provider.releaseTokenReplies()
+        #expect(next.result().exitStatus == 0)
         #expect(track.provider.counters.tokenRequests == before.tokenRequests + 1)
     }
 
@@ -83,12 +89,15 @@ import Testing
         let track = try Track(isCaching: true)
         let account = try track.signIn()
         let minimum = track.outliveTokens()
-        track.provider.change { $0.replyMilliseconds = 1_500 }
-        let before = track.provider.counters
+        track.holdReplies()
         let refresh = try track.start(["token", "--min-valid", minimum])
-        try track.waitForRequest(after: before.tokenRequests)
+        try track.waitForHeldReplies()
         let waiting = try (0..<3).map { _ in try track.start(["token", "--min-valid", minimum]) }
-        try track.run(["logout", "--account", account])
+        for call in waiting { try track.waitAtLock(call, of: account) }
+        let logout = try track.start(["logout", "--account", account])
+        try track.waitAtLock(logout, of: account)
+        track.provider.releaseTokenReplies()
+        #expect(logout.result().exitStatus == 0)
         _ = refresh.result()
         // Whoever came before the sign-out has a token, whoever came after it has none.
         for call in waiting { #expect([0, 3, 4].contains(call.result().exitStatus)) }

@@ -79,12 +79,14 @@ import Testing
 
     @Test func `forced refreshes that meet share one request`() throws {
         let track = try Track()
-        try track.signIn()
-        track.provider.change { $0.replyMilliseconds = 1_000 }
+        let account = try track.signIn()
+        track.holdReplies()
         let before = track.provider.counters
         let first = try track.start(["token", "--force-refresh"])
-        try track.waitForRequest(after: before.tokenRequests)
+        try track.waitForHeldReplies()
         let others = try (0..<4).map { _ in try track.start(["token", "--force-refresh"]) }
+        for call in others { try track.waitAtLock(call, of: account) }
+        track.provider.releaseTokenReplies()
         let results = [first.result()] + others.map { $0.result() }
         #expect(Set(results.map(\.output)).count == 1, "\(results.map(\.errors))")
         #expect(track.provider.counters.tokenRequests == before.tokenRequests + 1)
@@ -95,15 +97,16 @@ import Testing
         try track.signIn()
         let good = try track.run(["token"]).output
         let minimum = track.outliveTokens()
-        track.provider.change { $0.replyMilliseconds = 5_000 }
+        track.holdReplies()
         let before = track.provider.counters
         let slow = try track.start(["token", "--min-valid", minimum])
-        try track.waitForRequest(after: before.tokenRequests)
+        try track.waitForHeldReplies()
         let readers = try (0..<5).map { _ in try track.start(["token"]) }
         #expect(readers.allSatisfy { $0.result().output == good })
-        // The reply still trickles: the readers did not wait for it.
+        // The reply is still kept back: the readers did not wait for it.
         #expect(track.provider.counters.tokenRequests == before.tokenRequests + 1)
         #expect(!slow.hasEnded)
+        track.provider.releaseTokenReplies()
         #expect(slow.result().exitStatus == 0)
     }
 }

@@ -51,6 +51,7 @@ package final class DemoProvider: Sendable {
             defer { server = nil }
             return server
         }
+        releaseTokenReplies()
         running?.stop()
     }
 
@@ -72,6 +73,16 @@ package final class DemoProvider: Sendable {
     package func change(_ body: (inout DemoSwitches) -> Void) {
         context.state.withLock { body(&$0.switches) }
     }
+
+    /// Keeps the next `count` token replies back, made but unsent, until ``releaseTokenReplies()``: for tests of what
+    /// happens between a request and its reply.
+    package func holdTokenReplies(_ count: Int) { context.state.withLock { $0.repliesToHold = count } }
+
+    /// How many token replies are kept back now.
+    package var heldTokenReplies: Int { context.state.withLock { $0.heldReplies.count } }
+
+    /// Sends the replies that are kept back, and keeps no more of them.
+    package func releaseTokenReplies() { context.state.withLock { $0.releaseReplies() } }
 
     /// Makes the to-do API refuse every token given out so far, as if it had expired.
     package func expireTokens() { context.state.withLock { $0.expireTokens() } }

@@ -1,4 +1,5 @@
 import CredentialCore
+import Dispatch
 
 /// What a user agreed to: the base of codes and tokens.
 struct DemoGrant: Sendable {
@@ -99,6 +100,25 @@ struct DemoState: Sendable {
     /// Access and id tokens that the to-do API accepts, and those it no longer does.
     var liveTokens: Set<String> = []
     var expiredTokens: Set<String> = []
+    /// How many token replies to come are kept back, and what those that are wait at.
+    var repliesToHold = 0
+    var heldReplies: [DispatchSemaphore] = []
+
+    /// Where the next token reply waits; `nil` for nowhere.
+    mutating func holdReply() -> DispatchSemaphore? {
+        guard repliesToHold > 0 else { return nil }
+        repliesToHold -= 1
+        let gate = DispatchSemaphore(value: 0)
+        heldReplies.append(gate)
+        return gate
+    }
+
+    /// Lets every token reply go, those to come as well.
+    mutating func releaseReplies() {
+        repliesToHold = 0
+        for gate in heldReplies { gate.signal() }
+        heldReplies = []
+    }
 
     /// The user with an object id.
     func user(objectID: String) -> DemoUser? { users.first { $0.objectID == objectID } }

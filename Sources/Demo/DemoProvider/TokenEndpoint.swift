@@ -1,4 +1,5 @@
 import CredentialCore
+import Dispatch
 import LoopbackHTTP
 import StrictJSON
 import Synchronization
@@ -36,6 +37,8 @@ struct TokenEndpoint: Sendable {
         }
         response.headers.append(("client-request-id", correlationID))
         response.trickleMilliseconds = Int(clamping: switches.replyMilliseconds)
+        // Each connection has a thread of its own, so nobody else waits.
+        context.state.withLock { $0.holdReply() }?.wait()
         return response
     }
 

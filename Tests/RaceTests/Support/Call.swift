@@ -30,6 +30,9 @@ final class Call {
 
     deinit { if !isOver { program.send(signal: SIGKILL) } }
 
+    /// Its process.
+    var processID: Int32 { program.process }
+
     /// Kills the call and what else is in its process group.
     func kill() { program.send(signal: SIGKILL) }
 

@@ -112,9 +112,24 @@ final class Track: Sendable {
         return String(lifetime + 50)
     }
 
-    /// Waits until a token request has come in since `count` of them.
-    func waitForRequest(after count: Int64) throws {
-        try wait(for: "a token request") { self.provider.counters.tokenRequests > count }
+    /// Keeps the replies to the next `count` token requests back, until ``DemoProvider/releaseTokenReplies()``.
+    func holdReplies(_ count: Int = 1) { provider.holdTokenReplies(count) }
+
+    /// Waits until the provider has answered `count` token requests and keeps the replies back.
+    func waitForHeldReplies(_ count: Int = 1) throws {
+        try wait(for: "held replies") { self.provider.heldTokenReplies >= count }
+    }
+
+    /// Waits until a call has an account's lock before it: it waits there then, if somebody else has the lock.
+    func waitAtLock(_ call: Call, of account: String) throws {
+        let folder = "/proc/\(call.processID)/fd"
+        let lock = groupFile("locks/\(account).lock")
+        try wait(for: "a caller at the lock") {
+            let files = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+            return files.contains {
+                (try? FileManager.default.destinationOfSymbolicLink(atPath: folder + "/" + $0)) == lock
+            }
+        }
     }
 
     /// Waits until something holds; the longest wait is far beyond what it takes.
