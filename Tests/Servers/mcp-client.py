@@ -5,6 +5,7 @@ answered as they should. Nobody has to have signed in. MODE (auto or legacy) is 
 
 - bridge: the SDK's client starts `PROGRAM mcp URL`;
 - headers: the SDK's client speaks with the server itself, and has its header fields from a helper, as many clients do;
+- asked: as bridge, and the server asks the client something before it answers;
 - request: no client at all, but `PROGRAM request` for each message.
 """
 
@@ -18,6 +19,7 @@ import httpx2
 from mcp import StdioServerParameters
 from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
+from mcp.types import ElicitResult
 
 count, kinds, mode, program, url = int(sys.argv[1]), sys.argv[2].split(","), *sys.argv[3:6]
 heard = []
@@ -32,7 +34,7 @@ async def talk(client, number):
     tools = await client.list_tools()
     words = f"ä {number}\n" + "x" * 200_000
     reply = await client.call_tool("echo", {"text": words})
-    if [tool.name for tool in tools.tools] == ["echo"] and reply.content[0].text == "heard " + words:
+    if [tool.name for tool in tools.tools] == ["echo", "greet"] and reply.content[0].text == "heard " + words:
         heard.append(number)
 
 
@@ -40,6 +42,18 @@ async def bridge(number):
     parameters = StdioServerParameters(command=program, args=["mcp", url], env=dict(os.environ))
     async with Client(parameters, mode=mode) as client:
         await talk(client, number)
+
+
+async def asked(number):
+    async def answer(_, question):
+        assert question.message == "what is your name?"
+        return ElicitResult(action="accept", content={"name": f"client {number}"})
+
+    parameters = StdioServerParameters(command=program, args=["mcp", url], env=dict(os.environ))
+    async with Client(parameters, mode=mode, elicitation_callback=answer) as client:
+        reply = await client.call_tool("greet", {})
+    if reply.content[0].text == f"hello client {number}":
+        heard.append(number)
 
 
 async def signed_in():
@@ -78,10 +92,13 @@ async def request(number):
         heard.append(number)
 
 
+KINDS = {"bridge": bridge, "headers": headers, "asked": asked, "request": request}
+
+
 async def main():
     async with anyio.create_task_group() as group:
         for number in range(count):
-            group.start_soon({"bridge": bridge, "headers": headers, "request": request}[kinds[number % len(kinds)]], number)
+            group.start_soon(KINDS[kinds[number % len(kinds)]], number)
 
 
 anyio.run(main)

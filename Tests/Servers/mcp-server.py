@@ -1,11 +1,14 @@
-"""A protected server of the Model Context Protocol by the official SDK: one tool that says what it was told."""
+"""A protected server of the Model Context Protocol by the official SDK: a tool that says what it was told, and one that
+first asks the client, in a request of the server's own."""
 
 import os
 
+import pydantic
 import uvicorn
 from mcp.server import MCPServer
 from mcp.server.auth.provider import AccessToken
 from mcp.server.auth.settings import AuthSettings
+from mcp.server.mcpserver import Context
 
 PORT = int(os.environ["MCP_PORT"])
 
@@ -28,6 +31,16 @@ server = MCPServer(
 @server.tool()
 async def echo(text: str) -> str:
     return "heard " + text
+
+
+class Name(pydantic.BaseModel):
+    name: str
+
+
+@server.tool()
+async def greet(context: Context) -> str:
+    answer = await context.elicit("what is your name?", Name)
+    return "hello " + answer.data.name
 
 
 uvicorn.run(server.streamable_http_app(), host="127.0.0.1", port=PORT, log_level="warning")

@@ -74,8 +74,8 @@ import Testing
         #expect(grants == ["authorization_code", "refresh_token"])
     }
 
-    @Test(arguments: ["dpop", "dpop-nonce"])
-    func `a challenge for DPoP alone binds the tokens`(rule: String) throws {
+    @Test(arguments: ["dpop", "dpop-nonce", "dpop-bound-access-tokens-required"])
+    func `a challenge for DPoP alone, or the resource's document, binds the tokens`(rule: String) throws {
         let scenario = try AuthorizationScenario(rule)
         try scenario.signIn(at: home)
         try scenario.call(from: home)
@@ -85,7 +85,7 @@ import Testing
         #expect(Set(calls.map(\.proof)).count == calls.count)
         #expect(try home.run(["token", "--format", "header"]).line.hasPrefix("Authorization: DPoP "))
         // One repeat for the nonce at each server, and none where there is none.
-        #expect(try scenario.requests(to: "/token").count == (rule == "dpop" ? 1 : 2))
+        #expect(try scenario.requests(to: "/token").count == (rule == "dpop-nonce" ? 2 : 1))
         #expect((2...4).contains(calls.count))
     }
 

@@ -23,7 +23,9 @@ import Testing
         return ["BROWSER": script]
     }
 
-    @Test(arguments: [("bridge,headers,request", "legacy", 50), ("bridge,headers", "auto", 4)])
+    @Test(arguments: [
+        ("bridge,headers,request", "legacy", 50), ("bridge,headers", "auto", 4), ("asked", "legacy", 2),
+    ])
     func `many starts at once make one tab, one registration and as many sessions`(
         kinds: String, mode: String, count: Int
     ) throws {

@@ -49,9 +49,9 @@ import Testing
     // MARK: Workloads
 
     /// A platform's token about a workload; the scenario's server looks at the claims alone.
-    private func identityToken(for audience: String, _ number: Int64) -> String {
+    private func identityToken(for audience: String, _ number: Int64, subject: String = "workload") -> String {
         let claims: JSONValue = [
-            "sub": "workload", "aud": .string(audience), "exp": .integer(Int64(time(nil)) + 300),
+            "sub": .string(subject), "aud": .string(audience), "exp": .integer(Int64(time(nil)) + 300),
             "n": .integer(number),
         ]
         return Base64URL.encode(Array(#"{"alg":"ES256"}"#.utf8)) + "." + Base64URL.encode(claims.bytes())
@@ -72,6 +72,33 @@ import Testing
         let asked = try scenario.requests(to: "/token")
         #expect(asked.map { $0.form["assertion"] } == [first, second])
         #expect(asked.allSatisfy { $0.form["client_secret"] == nil && $0.form["resource"] == scenario.api })
+    }
+
+    /// Where else a workload has its identity from: what a program prints (the SPIFFE Workload API's `spire-agent api
+    /// fetch jwt` is one), what its surroundings say, and the file that a SPIFFE helper keeps.
+    @Test(arguments: ["command", "env", "file"])
+    func `wif-jwt-bearer from each source, read anew at each refresh`(source: String) throws {
+        let scenario = try AuthorizationScenario("wif-jwt-bearer")
+        let first = identityToken(for: scenario.issuer, 1, subject: "spiffe://example.org/agent")
+        let second = identityToken(for: scenario.issuer, 2, subject: "spiffe://example.org/agent")
+        let file = try home.write(first + "\n", to: "outside/svid")
+        let place: JSONValue =
+            switch source {
+            case "command": ["command": ["/bin/cat", .string(file)]]
+            case "env": ["env": "AGENT_IDENTITY"]
+            default: ["file": .string(file)]
+            }
+        let type: JSONValue = [
+            "adapter": "oauth2", "issuer": .string(scenario.issuer), "resource": .string(scenario.api),
+            "api_base": .string(scenario.api), "scope": ["mcp:basic"], "client_id": "workload",
+            "flow": "jwt_bearer", "identity_token": place,
+        ]
+        try home.write(type.text(), to: "config/credmgr/types/Agent.json")
+        try home.run(["login", "--type", "Agent"], environment: ["AGENT_IDENTITY": first])
+        try scenario.call(from: home)
+        try home.write(second, to: "outside/svid")
+        try home.run(["token", "--force-refresh"], environment: ["AGENT_IDENTITY": second])
+        #expect(try scenario.requests(to: "/token").map { $0.form["assertion"] } == [first, second])
     }
 
     @Test func `a workload's token that is refused is sent once`() throws {

@@ -36,6 +36,8 @@ import Testing
         try scenario.call(from: home)
         let refresh = try #require(try scenario.requests(to: "/token").last)
         #expect(refresh.form["grant_type"] == "refresh_token" && refresh.form["resource"] == scenario.api)
+        // All that was granted (RFC 6749 §6): a scope is not sent, the type's old one least of all.
+        #expect(refresh.form["scope"] == nil)
         #expect(try home.json(["token", "--format", "json"]).object?["scope"]?.string == "mcp:basic mcp:write")
         // It is what signing in again asks for, and what asking for it by name finds.
         try home.run(["token", "--scope", "mcp:write mcp:basic"])
