@@ -104,4 +104,83 @@ import Testing
             #expect(scene.machine.provider.reuses == 0, "\(place)")
         }
     }
+
+    /// Reads the token of a sign-in from its store, as who finds nothing in the cache.
+    private static func read(
+        _ scene: ServiceScene, _ trace: PortTrace = PortTrace()
+    ) throws(CredentialError) -> String {
+        scene.services().machine.tokenCache.removeTokens()
+        return try scene.token(scene.request(), trace).token.token.reveal()
+    }
+
+    /// A keyring may answer for an item that is being removed as if it were in trouble itself.
+    private static let trouble = CredentialError(.storeUnavailable, "no such interface")
+
+    @Test(arguments: StoreKind.allCases, [nil, trouble])
+    func `who reads a token finds it, wherever the move is that it meets`(
+        source: StoreKind, trouble: CredentialError?
+    ) throws {
+        // The move has begun, so its lock cannot be had; it goes on at each moment of the reading.
+        try PortWalk.meeting(
+            { try Moving(Self.signedIn(source)) },
+            { moving, trace in
+                let token = try Self.read(moving.scene, trace)
+                #expect(token == "access-ada-1")
+            },
+            peer: { moving in
+                moving.lock.release()
+                try moving.scene.move(to: source.other)
+                moving.scene.machine.breakStore(source, with: trouble)
+            }
+        ) { moving, place, failure in
+            #expect(failure == nil, "\(place)")
+            let account = try #require(moving.scene.account())
+            #expect(moving.scene.machine.secrets() == [account.id: [source.other]], "\(place)")
+        }
+        // And the other way round: the token is read as a whole at each moment of the move.
+        try PortWalk.meeting(
+            { try Self.signedIn(source) }, { scene, trace in try scene.move("ada", to: source.other, trace) },
+            peer: { scene in
+                do {
+                    let token = try Self.read(scene)
+                    #expect(token == "access-ada-1")
+                } catch {
+                    // A lock that is held is no excuse: who only reads does not wait.
+                    Issue.record("the token was not read: \(error)")
+                }
+            }
+        ) { _, place, failure in #expect(failure == nil, "\(place)") }
+    }
+
+    @Test(arguments: StoreKind.allCases, [false, true])
+    func `a refresh is made once, wherever the move is that it meets`(source: StoreKind, byWorker: Bool) throws {
+        try PortWalk.meeting(
+            { try Self.signedIn(source) },
+            { scene, trace in
+                let answer = try scene.token(
+                    scene.request(force: true), trace, worker: byWorker ? PortTrace() : nil)
+                #expect(answer.token.token.reveal() == "access-ada-2")
+            },
+            peer: { scene in try scene.move(to: source.other) }
+        ) { scene, place, failure in
+            #expect(failure == nil, "\(place)")
+            let account = try #require(scene.account())
+            #expect(scene.machine.secrets() == [account.id: [source.other]], "\(place)")
+            #expect(scene.machine.provider.refreshes.count == 1, "\(place)")
+            #expect(scene.machine.provider.reuses == 0, "\(place)")
+            #expect(scene.refreshFailure() == nil, "\(place)")
+        }
+    }
+}
+
+/// A sign-in that another process has begun to move: it holds the lock.
+private struct Moving: Sendable {
+    let scene: ServiceScene
+    let lock: any HeldLock
+
+    init(_ scene: ServiceScene) throws {
+        self.scene = scene
+        let account = try #require(scene.account())
+        lock = try scene.services().machine.locks.lock(account.id, in: scene.group, seconds: 1)
+    }
 }
