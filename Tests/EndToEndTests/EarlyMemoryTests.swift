@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// The moment between a program's `exec` and its first instruction, when it has not closed its memory yet.
-@Suite(.enabled(if: geteuid() == 0, "root gives programs away, and runs them as others"))
+@Suite(.needs(.root))
 struct EarlyMemoryTests {
     /// Stops every program that it is loaded into before the program's own first instruction.
     private static let stopper = """

@@ -61,7 +61,7 @@ import Testing
         #expect(!worker.contains("CREDMGR_PASSPHRASE"))
     }
 
-    @Test(.enabled(if: getuid() == 0, "root can become somebody else"))
+    @Test(.needs(.root))
     func `Another process of the same user reads neither memory nor environment`() throws {
         let folder = try TemporaryFolder()
         chmod(folder.path, 0o755)

@@ -46,7 +46,7 @@ import Testing
         #expect(outcome.standardError.contains("did not accept the code"))
     }
 
-    @Test(.enabled(if: geteuid() == 0))
+    @Test(.needs(.root))
     func `Another user neither signs in nor ends a sign-in`() throws {
         let alice = try browser()
         let path = try home.write(

@@ -112,7 +112,7 @@ struct SandboxTests {
         #expect(try home.run(["token", "--type", DemoTenant.typeName]).line == token)
     }
 
-    @Test(.enabled(if: getuid() == 0, "root can become somebody else"))
+    @Test(.needs(.root))
     func `Another user gets neither the folder nor the key`() throws {
         let tenant = try DemoTenant(), (home, token) = try signedIn(tenant)
         let search = try ChildProcess("keyctl", ["search", "@u", "user", "credmgr:cache"]).run()
@@ -155,7 +155,7 @@ struct SandboxTests {
         #expect(outcome.standardOutput.contains("no runtime folder"))
     }
 
-    @Test(.enabled(if: getuid() == 0, "root can become somebody else"))
+    @Test(.needs(.root))
     func `Nothing is put into the runtime folder of another user`() throws {
         let tenant = try DemoTenant(), (home, token) = try signedIn(tenant)
         let foreign = home.path + "/foreign"
@@ -191,7 +191,7 @@ struct SandboxTests {
         }
     }
 
-    @Test(.enabled(if: getuid() == 0, "root can become somebody else"))
+    @Test(.needs(.root))
     func `A used up quota of keys is a miss, and doctor says so`() throws {
         let folder = try TemporaryFolder()
         chmod(folder.path, 0o755)

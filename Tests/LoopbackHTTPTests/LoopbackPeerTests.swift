@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// Whose answer the redirect listener takes. Only root can play another user.
-@Suite(.enabled(if: geteuid() == 0)) struct `Who brings a redirect` {
+@Suite(.needs(.root)) struct `Who brings a redirect` {
     private static let nobody = 65534
 
     /// Sends the redirect by a program of another user, which reads the answer or goes away at once.

@@ -43,7 +43,7 @@ import Testing
         #expect(throws: CredentialError.self) { try PlainFile.read(temporary.path, limit: 9) }
     }
 
-    @Test(.enabled(if: geteuid() == 0, "only root can give a file away"))
+    @Test(.needs(.root))
     func `a file of another user is refused, and one writable by a shared group`() throws {
         chmod(path, 0o664)
         #expect(try PlainFile.read(path, limit: 9) != nil)

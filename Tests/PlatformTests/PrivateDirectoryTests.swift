@@ -49,15 +49,14 @@ import Testing
         try PrivateDirectory.create(["a"], below: real).write([1], to: "file")
         #expect(FileManager.default.fileExists(atPath: real + "/inside/file"))
         // Only root can make a link of another user's.
-        guard geteuid() == 0 else { return }
+        guard try Need.root.isMet() else { return }
         #expect(lchown(real + "/a", 65_534, 65_534) == 0)
         let refused = error { _ = try PrivateDirectory.create(["a"], below: real) }
         #expect(refused?.code == .inputOutput)
         #expect(refused?.message == "\(real)/a is not a folder, or is another user's symbolic link")
     }
 
-    @Test(.enabled(if: geteuid() == 0, "needs another user")) func `root makes nothing in a user's folder`() throws
-    {
+    @Test(.needs(.root)) func `root makes nothing in a user's folder`() throws {
         let home = temporary.path + "/home"
         try FileManager.default.createDirectory(atPath: home, withIntermediateDirectories: true)
         #expect(chown(home, 65_534, 65_534) == 0)
@@ -82,7 +81,7 @@ import Testing
         #expect(refused?.hint == "chmod 700 '\(base)/a'")
     }
 
-    @Test(.enabled(if: geteuid() == 0, "only root can give a folder away"))
+    @Test(.needs(.root))
     func `a folder or file of another user is refused`() throws {
         let folder = try PrivateDirectory.create(["a"], below: base)
         try folder.write([1], to: "file")
