@@ -217,6 +217,61 @@ import Testing
         #expect(try !scene.run(["doctor"]).standardOutput.contains("lock of"))
     }
 
+    @Test func `a process that was stopped with an account's lock is a problem, until it goes on`() throws {
+        let scene = try Scene()
+        try scene.signIn([ids[0]], in: scene.file)
+        let locks = AccountLockFiles(GroupFolders(dataHome: scene.dataHome))
+        try #require(try locks.tryLock(ids[0], in: scene.group)).release()
+        let lock = scene.groupFolder + "/locks/\(ids[0]).lock"
+        // One that signs the lock's file as credmgr does, and stops; then it goes on and ends.
+        let holder = try StoppedProcess(
+            "/usr/bin/flock", ["--no-fork", lock, "/bin/sh", "-c", #"echo $$ > "$1"; kill -STOP $$"#, "sh", lock])
+        let id = holder.id
+        let problem = "process \(id), which is stopped, has held it for "
+        #expect(try scene.problems().count == 1)
+        #expect(try scene.problems().first?.hasPrefix(problem) == true)
+        let shown = try scene.run(["doctor"])
+        #expect(shown.exitStatus == 1)
+        #expect(shown.standardOutput.contains("PROBLEM  lock of \(ids[0]): \(problem)"))
+        #expect(shown.standardOutput.contains("           kill -CONT \(id)\n"))
+        let refused = try scene.run(["logout", "--account", ids[0], "--timeout", "1"])
+        #expect(refused.exitStatus == 6)
+        #expect(refused.standardError.contains("process \(id), which is stopped, has held the lock of account"))
+        #expect(refused.standardError.contains("hint: kill -CONT \(id)\n"))
+        // The hint, as it is pasted.
+        let mended = try ChildProcess("/bin/sh", ["-c", "kill -CONT \(id)"]).run()
+        #expect(mended.exitStatus == 0)
+        #expect(holder.end() == 0)
+        #expect(try scene.problems().isEmpty)
+        #expect(try scene.run(["logout", "--account", ids[0]]).exitStatus == 0)
+    }
+
+    @Test func `a program that its user may read is named, for its memory is open as it starts`() throws {
+        let scene = try Scene()
+        let outcome = try scene.run(["doctor"])
+        #expect(outcome.exitStatus == 0)
+        #expect(outcome.standardOutput.contains("note     memory: you may read the program, so another process"))
+        #expect(outcome.standardOutput.contains("let root own it, with mode 0711: scripts/setup install"))
+    }
+
+    @Test(
+        .needs(.root),
+        arguments: [(0o755, "note     memory: you may"), (0o711, "ok       memory: nobody but root")])
+    func `one that root owns and nobody may read is not`(mode: Int, said: String) throws {
+        let folder = try TemporaryFolder(), home = folder.path + "/home", program = folder.path + "/credmgr"
+        #expect(chmod(folder.path, 0o755) == 0)
+        try FileManager.default.createDirectory(
+            atPath: home, withIntermediateDirectories: false,
+            attributes: [.posixPermissions: 0o700, .ownerAccountID: 65_534])
+        let copy = ["-m", String(mode, radix: 8), BuiltProgram.path, program]
+        try #require(try ChildProcess("install", copy).run().exitStatus == 0)
+        let outcome = try ChildProcess(
+            "setpriv", ["--reuid=65534", "--regid=65534", "--clear-groups", program, "doctor"],
+            environment: ["PATH": "/usr/bin:/bin", "HOME": home, "LC_ALL": "C.UTF-8", "CREDMGR_CACHE": "off"]
+        ).run()
+        #expect(outcome.standardOutput.contains(said), "\(outcome)")
+    }
+
     @Test func `a configuration that cannot be read is a problem and stops nothing else`() throws {
         let scene = try Scene()
         try scene.signIn(ids, in: scene.file)
