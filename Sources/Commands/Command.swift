@@ -66,6 +66,20 @@ extension Session {
             for: SecretNeed("the \(what) (--\(option))", isText: isText, absence: .usage))
     }
 
+    /// Ends a command that went on after failures: those that weigh as much as the worst are its error, a line each, and
+    /// lesser ones are warnings; nothing is told twice.
+    ///
+    /// - Throws: the worst of `failures`, the last of equals; nothing where there are none.
+    func fail(with failures: [CredentialError]) throws(CredentialError) {
+        guard let gravity = failures.map(\.gravity).max() else { return }
+        let worst = failures.filter { $0.gravity == gravity }
+        var told = Set(worst.map(\.message))
+        for failure in failures where told.insert(failure.message).inserted {
+            notices.warning(failure.message)
+        }
+        if let last = worst.last { throw last.together(with: worst.dropLast()) }
+    }
+
     /// A passphrase that the user makes up, asked for twice.
     ///
     /// - Throws: ``ErrorCode/usage`` where nobody can be asked or the two differ; ``ErrorCode/cancelled``.
@@ -80,5 +94,24 @@ extension Session {
             throw CredentialError(.usage, "the two passphrases differ; nothing was changed")
         }
         return passphrase
+    }
+}
+
+extension CredentialError {
+    /// This error and others that weigh the same, a line each.
+    func together(with others: some Collection<CredentialError>) -> CredentialError {
+        var messages: [String] = []
+        for error in others + [self] where !messages.contains(error.message) { messages.append(error.message) }
+        return CredentialError(code, messages.joined(separator: "\n"), hint: hint, details: details)
+    }
+
+    /// What goes away by itself counts least, then what a person has to do, then what nobody expected.
+    fileprivate var gravity: Int {
+        switch code.exitStatus {
+        case 6: 0
+        case 5: 1
+        case 4: 2
+        default: 3
+        }
     }
 }

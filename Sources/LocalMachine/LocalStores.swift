@@ -17,9 +17,11 @@ struct LocalStores: SecretStores {
                 guard let ask = policy.ask else { return nil }
                 return try ask(prompt)
             }, unlockedKeys: machine.cache, unlockedSeconds: policy.keepsKeys ? 8 * 3_600 : nil)
-        keys.acceptsNew = { (passphrase, group) throws(CredentialError) in
+        keys.unseen = policy.unseen
+        if policy.passphrase == nil, let giver = configured.giver { keys.giver = giver }
+        keys.acceptsNew = { [giver = keys.giver] (passphrase, group) throws(CredentialError) in
             try NewPassphrase.check(
-                passphrase, "the passphrase that is configured",
+                passphrase, "the passphrase that \(giver) gives",
                 hint: "credmgr store rekey --group \(group.name) --weak-passphrase")
         }
         file = EncryptedFileStore(

@@ -59,6 +59,24 @@ struct RawTerminal: ~Copyable {
         return try body(signals, isTerminal ? LineEditor.Keys(original) : nil)
     }
 
+    /// Does something while what is typed is not shown; it stays for whoever reads the terminal next.
+    func whileUnseen(_ body: () throws(CredentialError) -> Void) throws(CredentialError) {
+        var held = sigset_t()
+        var before = sigset_t()
+        unsafe sigemptyset(&held)
+        for number in Self.watched { unsafe sigaddset(&held, number) }
+        unsafe pthread_sigmask(SIG_BLOCK, &held, &before)
+        // Last of all: a signal that came acts on a terminal that echoes again.
+        defer { unsafe pthread_sigmask(SIG_SETMASK, &before, nil) }
+        var original = termios()
+        guard unsafe tcgetattr(terminal.number, &original) == 0 else { return try body() }
+        var silent = original
+        silent.c_lflag &= ~tcflag_t(ECHO | ECHONL)
+        unsafe tcsetattr(terminal.number, TCSANOW, &silent)
+        defer { unsafe tcsetattr(terminal.number, TCSANOW, &original) }
+        try body()
+    }
+
     /// Waits for what comes next.
     ///
     /// - Parameters:

@@ -37,6 +37,14 @@ package enum Terminal {
         return try TerminalPrompt(FileDescriptor(owning: number), prompt: prompt, isSecret: isSecret).ask()
     }
 
+    /// Does short work between two questions: what is typed early is not shown. The signals that end or stop the program
+    /// wait for its end.
+    package static func unseen(_ work: () throws(CredentialError) -> Void) throws(CredentialError) {
+        let number = unsafe open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY)
+        if number < 0 { return try work() }
+        try RawTerminal(FileDescriptor(owning: number)).whileUnseen(work)
+    }
+
     /// Reads one line of standard input; what follows it stays there.
     ///
     /// - Returns: the line without its end, or `nil` when there is none.

@@ -65,6 +65,30 @@ import Testing
         #expect(failures.first?.message == "account type Tasks, ada@example.com (\(id)): no reply came")
     }
 
+    @Test func `two that fail alike are told alike, and what weighs less is a warning`() throws {
+        let scene = Self.signedIn()
+        #expect(scene.signIn("bob").status == 0)
+        scene.machine.clock.pass(3_600)
+        scene.machine.provider.fail(with: CredentialError(.temporary, "no reply came"))
+        let alike = scene.run("refresh", "--all")
+        #expect(alike.status == 6)
+        let lines = alike.notices.split(separator: "\n")
+        #expect(lines.count == 2, "\(lines)")
+        #expect(lines.first?.hasPrefix("credmgr: error: account type Tasks, ") == true, "\(lines)")
+        #expect(lines.last?.hasPrefix("  account type Tasks, ") == true, "\(lines)")
+        #expect(lines.allSatisfy { $0.hasSuffix("): no reply came") }, "\(lines)")
+        // Whose sign-in has ended is known without a request.
+        scene.machine.provider.fail(with: nil)
+        scene.machine.provider.end("ada")
+        #expect(scene.run("refresh", "--all").status == 4)
+        scene.machine.clock.pass(3_600)
+        scene.machine.provider.fail(with: CredentialError(.temporary, "no reply came"))
+        let mixed = scene.run("refresh", "--all")
+        #expect(mixed.status == 4)
+        #expect(mixed.notices.contains("credmgr: warning: account type Tasks, bob"), "\(mixed.notices)")
+        #expect(mixed.notices.contains("credmgr: error: account type Tasks, ada"), "\(mixed.notices)")
+    }
+
     @Test func `an account that has to sign in again is not asked for`() throws {
         let scene = Self.signedIn()
         scene.machine.provider.end("ada")

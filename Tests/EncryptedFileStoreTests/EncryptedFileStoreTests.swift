@@ -152,6 +152,34 @@ import Testing
         #expect(throws: CredentialError.self) { try store.setKey(.passphrase(Secret("")), of: .standard) }
     }
 
+    @Test func `the question names the group, and nothing typed is shown while a passphrase is tried`() throws {
+        let fixture = try EncryptedFileFixture()
+        try fixture.store().write([1], for: item("a"), label: "x")
+        try fixture.store().setKey(.passphrase(Secret("right")), of: .standard)
+        let events = Mutex<[String]>([])
+        let answers = Mutex(["wrong", "right"])
+        var sources = KeySources(
+            passphrase: { () throws(CredentialError) in nil },
+            ask: { prompt throws(CredentialError) in
+                events.withLock { $0.append(prompt) }
+                return Secret(answers.withLock { $0.removeFirst() })
+            })
+        sources.unseen = { work throws(CredentialError) in
+            events.withLock { $0.append("unseen") }
+            try work()
+            events.withLock { $0.append("seen") }
+        }
+        let store = EncryptedFileStore(
+            dataHome: fixture.folder.path, keys: sources, cryptography: LibCryptography(), random: SystemRandom(),
+            clock: SystemClock(), cost: EncryptedFileFixture.cheap, report: { _ in })
+        #expect(try store.read(item("a")) == [1])
+        #expect(
+            events.withLock { $0 } == [
+                "Passphrase of group default: ", "unseen", "seen",
+                "That does not open it. Passphrase of group default: ", "unseen", "seen",
+            ])
+    }
+
     @Test func `a person is asked three times, only for a file that needs it`() throws {
         let fixture = try EncryptedFileFixture()
         let asked = Mutex<[String]>([])

@@ -55,6 +55,8 @@ package final class MemoryConsole: Console {
         return Secret(answer)
     }
 
+    package func unseen(_ work: () throws(CredentialError) -> Void) throws(CredentialError) { try work() }
+
     /// What is typed comes before the work is done.
     package func readLine(
         status: @escaping (Int64) -> String?, accepts: @escaping (String) -> Bool,

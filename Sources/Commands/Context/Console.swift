@@ -23,6 +23,11 @@ package protocol Console: SecretConsole {
     /// Whether a person can be asked: there is a terminal.
     var hasPerson: Bool { get }
 
+    /// Does short work before a question: what is typed meanwhile is not shown.
+    ///
+    /// - Throws: what `work` throws.
+    func unseen(_ work: () throws(CredentialError) -> Void) throws(CredentialError)
+
     /// Reads lines of the terminal, unseen, while `work` goes on on another thread; whichever comes first ends the wait.
     /// What was typed and not read is dropped: the shell does not get it.
     ///

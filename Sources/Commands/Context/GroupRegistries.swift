@@ -22,7 +22,9 @@ extension Session {
                 failures.append((group, error))
             }
         }
-        if registries.isEmpty, let last = failures.last { throw last.error }
+        if registries.isEmpty, let last = failures.last {
+            throw last.error.together(with: failures.dropLast().map(\.error))
+        }
         for (group, error) in failures {
             leftOut(
                 CredentialError(
@@ -38,7 +40,9 @@ extension Session {
     ) throws(CredentialError) -> AccountRegistry {
         var damage: [(id: String, error: CredentialError)] = []
         let registry = try context.records.registry(of: group) { damage.append(($0, $1)) }
-        if registry.accounts.isEmpty, let last = damage.last { throw last.error }
+        if registry.accounts.isEmpty, let last = damage.last {
+            throw last.error.together(with: damage.dropLast().map(\.error))
+        }
         for (id, error) in damage {
             leftOut(
                 CredentialError(

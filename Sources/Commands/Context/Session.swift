@@ -108,6 +108,7 @@ package struct Session: Sendable {
             policy.ask = { [console = context.console] prompt throws(CredentialError) in
                 try console.ask(prompt, isSecret: true)
             }
+            policy.unseen = { [console = context.console] work throws(CredentialError) in try console.unseen(work) }
         }
         return policy
     }

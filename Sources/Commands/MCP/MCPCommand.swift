@@ -108,6 +108,8 @@ private struct NoticeConsole: Console {
         throw CredentialError(.signInRequired, "nobody can be asked here: standard input is the protocol's")
     }
 
+    func unseen(_ work: () throws(CredentialError) -> Void) throws(CredentialError) { try work() }
+
     func readLine(
         status: @escaping (Int64) -> String?, accepts: @escaping (String) -> Bool,
         while work: @escaping @Sendable () -> Void

@@ -29,12 +29,7 @@ struct RefreshCommand: Command {
         for (group, account) in try accounts(session, &failures) {
             failures += refresh.run(account, in: group)
         }
-        // The worst one is thrown and told at the end, with its hint.
-        guard let worst = failures.max(by: { Self.gravity($0) < Self.gravity($1) }) else { return }
-        var rest = failures
-        if let place = rest.firstIndex(of: worst) { rest.remove(at: place) }
-        for failure in rest { session.notices.warning(failure.message) }
-        throw worst
+        try session.fail(with: failures)
     }
 
     private func accounts(
@@ -51,15 +46,5 @@ struct RefreshCommand: Command {
         }
         let type = try options.type.map { (name) throws(CredentialError) in try resolver.type(named: name) }
         return try session.accounts(of: type) { failures.append($0) }
-    }
-
-    /// What goes away by itself counts least, then what a person has to do, then what nobody expected.
-    private static func gravity(_ error: CredentialError) -> Int {
-        switch error.code.exitStatus {
-        case 6: 0
-        case 5: 1
-        case 4: 2
-        default: 3
-        }
     }
 }

@@ -46,9 +46,7 @@ struct LogoutCommand: Command {
                         hint: error.hint, details: error.details))
             }
         }
-        guard let last = failures.popLast() else { return }
-        for failure in failures { session.notices.warning(failure.message) }
-        throw last
+        try session.fail(with: failures)
     }
 
     private func forget(

@@ -37,6 +37,16 @@ struct StoreRekeyCommand: Command {
             let opener = if case .keyFile = key { "its key file" } else { "the new passphrase" }
             session.notices.note("the encrypted file of group \(group) is opened by \(opener), and by nothing else")
         }
+        if case .passphrase = key {
+            let opener =
+                if let giver = session.context.machine.passphrase.giver {
+                    "\(giver) has to give the new passphrase from now on"
+                } else {
+                    "it is locked for scripts now: they get tokens after 'credmgr store unlock', or with "
+                        + "CREDMGR_PASSPHRASE_FILE"
+                }
+            session.notices.note(opener)
+        }
     }
 
     private func key(_ session: Session) throws(CredentialError) -> StoreKey {

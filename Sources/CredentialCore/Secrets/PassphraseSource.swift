@@ -12,24 +12,37 @@ package struct PassphraseSource: Sendable {
         self.programs = programs
     }
 
+    /// Who gives the passphrase, for messages; `nil` where none is configured.
+    package var giver: String? {
+        configured?.giver ?? (systemdFolder == nil ? nil : "systemd's credential \(Self.credential)")
+    }
+
     /// The passphrase; `nil` where none is configured.
     ///
     /// - Throws: ``ErrorCode/storeLocked`` when it is configured but cannot be had; ``ErrorCode/configuration`` for a
     ///   file that others can read.
     package func read() throws(CredentialError) -> Secret? {
-        if let path = environment["CREDMGR_PASSPHRASE_FILE"], !path.isEmpty {
-            return try read(.file(path), "CREDMGR_PASSPHRASE_FILE")
-        }
-        if let command = environment["CREDMGR_PASSPHRASE_COMMAND"], !command.isEmpty {
-            return try read(
-                .command(command.split(separator: " ").map(String.init)), "CREDMGR_PASSPHRASE_COMMAND")
-        }
-        if let folder = environment["CREDENTIALS_DIRECTORY"], folder.hasPrefix("/"),
-            try files.read("\(folder)/\(Self.credential)") != nil
-        {
+        if let (source, giver) = configured { return try read(source, giver) }
+        if let folder = systemdFolder, try files.read("\(folder)/\(Self.credential)") != nil {
             return try read(.systemdCredential(Self.credential), "systemd's LoadCredential=")
         }
         return nil
+    }
+
+    /// What a variable names, and the variable.
+    private var configured: (source: SecretSource, giver: String)? {
+        if let path = environment["CREDMGR_PASSPHRASE_FILE"], !path.isEmpty {
+            return (.file(path), "CREDMGR_PASSPHRASE_FILE")
+        }
+        if let command = environment["CREDMGR_PASSPHRASE_COMMAND"], !command.isEmpty {
+            return (.command(command.split(separator: " ").map(String.init)), "CREDMGR_PASSPHRASE_COMMAND")
+        }
+        return nil
+    }
+
+    /// Where systemd puts a service's credentials.
+    private var systemdFolder: String? {
+        environment["CREDENTIALS_DIRECTORY"].flatMap { $0.hasPrefix("/") ? $0 : nil }
     }
 
     private static let credential = "credmgr-passphrase"

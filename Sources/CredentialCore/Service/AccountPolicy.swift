@@ -4,6 +4,10 @@ package struct AccountPolicy: Sendable {
     package var mayPrompt: Bool
     /// Asks a person for a passphrase; `nil` where nobody can be asked.
     package var ask: (@Sendable (_ prompt: String) throws(CredentialError) -> Secret)?
+    /// Does short work before a question, so that what is typed early is not shown.
+    package var unseen: @Sendable (_ work: () throws(CredentialError) -> Void) throws(CredentialError) -> Void = {
+        work throws(CredentialError) in try work()
+    }
     /// The passphrase of the encrypted file, where the program has its own; `nil` to look where the user keeps it.
     package var passphrase: (@Sendable () throws(CredentialError) -> Secret?)?
     /// How long the desktop's question is waited for, in seconds.

@@ -63,7 +63,7 @@ extension EncryptedFileStore: TokenSetVault {
             if let file = try folder.read(Self.fileName, limit: Self.sizeLimit),
                 let (header, _) = try? StoreHeader.read(file, path: path, cryptography)
             {
-                return (header, try keys.key(for: header, path: path))
+                return (header, try keys.key(for: header, of: group, path: path))
             }
             // It is damaged, missing or newer: the generation before has the same key, and what is wrong is told.
             return try opened(group).map { ($0.header, $0.key) }

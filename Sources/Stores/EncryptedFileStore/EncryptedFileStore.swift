@@ -93,7 +93,7 @@ package struct EncryptedFileStore: SecretStore {
             guard let folder = try PrivateDirectory.open(Self.folder(of: group), below: dataHome) else {
                 return nil
             }
-            return try load(folder)
+            return try load(folder, group)
         }
     }
 
@@ -110,7 +110,7 @@ package struct EncryptedFileStore: SecretStore {
             let folder = try PrivateDirectory.create(Self.folder(of: group), below: dataHome)
             let lock = try lock(group, folder)
             defer { lock.release() }
-            let before = try load(folder)
+            let before = try load(folder, group)
             var after = if let before { before } else { try newStore(of: group, openedBy: newKey) }
             try change(&after)
             if let before, before.hasSameContent(as: after), case .current = before.origin { return }
@@ -129,7 +129,7 @@ package struct EncryptedFileStore: SecretStore {
             let lock = try lock(group, folder)
             defer { lock.release() }
             // Only a current generation that can be opened may take the other's place: one of them is always good.
-            guard case .current(let current) = try load(folder)?.origin, current != previous else { return }
+            guard case .current(let current) = try load(folder, group)?.origin, current != previous else { return }
             try folder.write(current, to: Self.previousName)
         }
     }
@@ -176,13 +176,15 @@ package struct EncryptedFileStore: SecretStore {
     }
 
     /// Reads the current generation, or where that is damaged or lost the one before.
-    private func load(_ folder: borrowing PrivateDirectory) throws(CredentialError) -> OpenedStore? {
+    private func load(
+        _ folder: borrowing PrivateDirectory, _ group: KeychainGroup
+    ) throws(CredentialError) -> OpenedStore? {
         let current = try folder.read(Self.fileName, limit: Self.sizeLimit)
         let path = Self.shownPath(Self.fileName, in: folder)
         var damage = StoreHeader.damaged(path, "it is missing")
         if let current {
             do {
-                return try open(current, path: path, origin: .current(current))
+                return try open(current, of: group, path: path, origin: .current(current))
             } catch {
                 if error.code != .storeDamaged { throw error }
                 damage = error
@@ -193,10 +195,13 @@ package struct EncryptedFileStore: SecretStore {
             throw damage.withHint("restore the file from a backup, or move it away and sign in again")
         }
         // A reader holds no lock: the file may have been made since it looked.
-        if current == nil, try folder.read(Self.fileName, limit: Self.sizeLimit) != nil { return try load(folder) }
+        if current == nil, try folder.read(Self.fileName, limit: Self.sizeLimit) != nil {
+            return try load(folder, group)
+        }
         do {
             let store = try open(
-                previous, path: Self.shownPath(Self.previousName, in: folder), origin: .previous(damaged: current))
+                previous, of: group, path: Self.shownPath(Self.previousName, in: folder),
+                origin: .previous(damaged: current))
             report.say("\(damage.message); generation \(store.header.generation), the one before, is used instead")
             return store
         } catch {
@@ -206,10 +211,10 @@ package struct EncryptedFileStore: SecretStore {
     }
 
     private func open(
-        _ file: [UInt8], path: String, origin: OpenedStore.Origin
+        _ file: [UInt8], of group: KeychainGroup, path: String, origin: OpenedStore.Origin
     ) throws(CredentialError) -> OpenedStore {
         let sealed = try SealedStore(file, path: path, cryptography)
-        let key = try keys.key(for: sealed.header, path: path)
+        let key = try keys.key(for: sealed.header, of: group, path: path)
         let items = try sealed.items(key, cryptography)
         return OpenedStore(header: sealed.header, items: items, key: key, origin: origin)
     }

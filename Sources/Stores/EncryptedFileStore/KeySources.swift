@@ -7,6 +7,12 @@ package struct KeySources: Sendable {
     /// Asks a person for the passphrase of an existing file, after the sentence given; `nil` where nobody can be
     /// asked. Used only where ``passphrase`` has none.
     package let ask: @Sendable (_ prompt: String) throws(CredentialError) -> Secret?
+    /// Tries a passphrase, where another question may follow: what is typed early is not shown.
+    package var unseen: @Sendable (_ work: () throws(CredentialError) -> Void) throws(CredentialError) -> Void = {
+        work throws(CredentialError) in try work()
+    }
+    /// Who gives ``passphrase``, for messages: `CREDMGR_PASSPHRASE_COMMAND`.
+    package var giver = "the program"
     /// Keeps data keys that a passphrase has opened, outside this process; `nil` for none.
     package let unlockedKeys: (any AccessTokenCache)?
     /// Refuses a configured passphrase that is too weak to make a group's file with.

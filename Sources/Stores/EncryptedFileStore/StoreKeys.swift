@@ -22,9 +22,13 @@ final class StoreKeys: Sendable {
 
     /// The data key of a file.
     ///
-    /// - Parameter path: the file's path, for messages.
+    /// - Parameters:
+    ///   - group: whose file it is, for the question.
+    ///   - path: the file's path, for messages.
     /// - Throws: ``ErrorCode/storeLocked`` when none of its slots can be opened.
-    func key(for header: StoreHeader, path: String) throws(CredentialError) -> DataKey {
+    func key(
+        for header: StoreHeader, of group: KeychainGroup, path: String
+    ) throws(CredentialError) -> DataKey {
         if let key = remembered.withLock({ $0[header.fileID] }), try fits(key, header) { return key }
         let hasPassphrase = header.slots.contains { $0.kind != .keyFile }
         if hasPassphrase, let entry = sources.unlockedKeys?.read(Self.cacheName(header.fileID)),
@@ -43,7 +47,7 @@ final class StoreKeys: Sendable {
                 .storeLocked, "the key file \(keyFile.path) is missing or is not the one that opens \(path)",
                 hint: "restore the key file from a backup")
         }
-        let key = try openByPassphrase(header, path: path)
+        let key = try openByPassphrase(header, group, path: path)
         if let seconds = sources.unlockedSeconds { hold(key, of: header, seconds: seconds) }
         return remember(key, header)
     }
@@ -53,18 +57,20 @@ final class StoreKeys: Sendable {
         sources.unlockedKeys?.write(key.bytes, name: Self.cacheName(header.fileID), seconds: seconds)
     }
 
-    private func openByPassphrase(_ header: StoreHeader, path: String) throws(CredentialError) -> DataKey {
+    private func openByPassphrase(
+        _ header: StoreHeader, _ group: KeychainGroup, path: String
+    ) throws(CredentialError) -> DataKey {
         var wrong = CredentialError(
             .storeLocked, "the passphrase does not open the store \(path)", hint: Self.passphraseHint)
         if let passphrase = try sources.passphrase() {
             if let key = try open(header, passphrase, path: path) { return key }
             wrong.hint =
-                "CREDMGR_PASSPHRASE_FILE or CREDMGR_PASSPHRASE_COMMAND gave it; without them: "
+                "\(sources.giver) gave it; without it: "
                 + "env -u CREDMGR_PASSPHRASE_FILE -u CREDMGR_PASSPHRASE_COMMAND credmgr store unlock"
             throw wrong
         }
         for attempt in 1...Self.attempts {
-            let prompt = (attempt == 1 ? "" : "That does not open it. ") + "Passphrase of \(path): "
+            let prompt = (attempt == 1 ? "" : "That does not open it. ") + "Passphrase of group \(group): "
             guard let passphrase = try sources.ask(prompt) else {
                 throw CredentialError(
                     .storeLocked, "the store \(path) is locked by a passphrase", hint: Self.passphraseHint)
@@ -80,7 +86,12 @@ final class StoreKeys: Sendable {
     ) throws(CredentialError) -> DataKey? {
         var secret = Array(passphrase.reveal().utf8)
         defer { secret.wipe() }
-        return try open(header, secret: secret, path: path, where: { $0 != .keyFile })
+        // This takes its time on purpose, and the next question may be for a secret.
+        var key: DataKey?
+        try sources.unseen { () throws(CredentialError) in
+            key = try open(header, secret: secret, path: path, where: { $0 != .keyFile })
+        }
+        return key
     }
 
     /// What a new file is opened with: the passphrase where the user has configured one, else the key file.

@@ -38,6 +38,10 @@ struct LinuxConsole: Console {
         try Terminal.ask(prompt, isSecret: isSecret)
     }
 
+    func unseen(_ work: () throws(CredentialError) -> Void) throws(CredentialError) {
+        try Terminal.unseen(work)
+    }
+
     func readLine(
         status: @escaping (Int64) -> String?, accepts: @escaping (String) -> Bool,
         while work: @escaping @Sendable () -> Void
