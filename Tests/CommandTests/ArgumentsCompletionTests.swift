@@ -64,10 +64,9 @@ import Testing
     ) throws {
         let folder = try TemporaryFolder()
         let program = folder.path + "/credmgr"
-        try
-            "#!/bin/sh\n[ \"$1\" = __complete ] && shift\n(IFS=,; echo \"$*\") > \"\(folder.path)/asked\"\necho '\(offered)'\n"
-            .write(toFile: program, atomically: true, encoding: .utf8)
-        try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: program)
+        try installProgram(
+            "#!/bin/sh\n[ \"$1\" = __complete ] && shift\n(IFS=,; echo \"$*\") > \"\(folder.path)/asked\"\necho '\(offered)'\n",
+            at: program)
         let script =
             Shell.bash.completionScript
             + "COMP_LINE='\(line)'; COMP_POINT=${#COMP_LINE}; _credmgr 2>/dev/null; printf '%s\\n' \"${COMPREPLY[@]}\"\n"
@@ -85,8 +84,7 @@ import Testing
     func `bash adds files where the program asks for them`(_ line: String, _ expected: String?) throws {
         let folder = try TemporaryFolder()
         let program = folder.path + "/credmgr"
-        try "#!/bin/sh\necho :files\n".write(toFile: program, atomically: true, encoding: .utf8)
-        try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: program)
+        try installProgram("#!/bin/sh\necho :files\n", at: program)
         func inFolder(_ text: String) -> String { text.replacingOccurrences(of: "@/", with: folder.path + "/") }
         let script =
             Shell.bash.completionScript

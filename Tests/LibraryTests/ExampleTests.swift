@@ -15,15 +15,15 @@ import Testing
         let world = try LibraryWorld()
         let (alice, bob) = (LibraryWorld.alice, LibraryWorld.bob)
         let browser = world.path + "/browser"
-        try """
-        #!/bin/sh
-        cd '\(world.path)'
-        user='\(alice.email)' password="\(alice.password.reveal())"
-        case "$1" in *prompt=login*) user='\(bob.email)' password="\(bob.password.reveal())" ;; esac
-        OIDC_LOGIN_PASSWORD="$password" python3 '\(Self.servers)/oidc-login' "$1" --user "$user" --deliver >> browser.log 2>&1
+        let script = """
+            #!/bin/sh
+            cd '\(world.path)'
+            user='\(alice.email)' password="\(alice.password.reveal())"
+            case "$1" in *prompt=login*) user='\(bob.email)' password="\(bob.password.reveal())" ;; esac
+            OIDC_LOGIN_PASSWORD="$password" python3 '\(Self.servers)/oidc-login' "$1" --user "$user" --deliver >> browser.log 2>&1
 
-        """.write(toFile: browser, atomically: true, encoding: .utf8)
-        try FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: browser)
+            """
+        try installProgram(script, at: browser)
         let example = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
             .deletingLastPathComponent().appendingPathComponent("example-task-list").path
         let child = ChildProcess(

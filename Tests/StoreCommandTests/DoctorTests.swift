@@ -86,6 +86,37 @@ import Testing
         #expect(try scene.run(["doctor"]).standardOutput.contains("is damaged and was set aside"))
     }
 
+    /// Nobody can say whose the record was: another person's token would be a wrong answer.
+    @Test func `while a record cannot be read, none of the others is the only account`() throws {
+        let scene = try Scene()
+        try scene.signIn(ids, in: scene.file)
+        try Data(#"{"version":1,"gro"#.utf8).write(to: URL(fileURLWithPath: scene.path(ids[1])))
+        #expect(chmod(scene.path(ids[1]), 0o600) == 0)
+        func which(_ words: [String], _ account: String? = nil) throws -> ChildProcess.Outcome {
+            try scene.run(["which"] + words, account.map { ["CREDMGR_ACCOUNT": $0] } ?? [:])
+        }
+        let user = "user-\(ids[0])@example.com", type = ["--type", "Tasks"]
+        // As long as the index names both, there are two to choose from.
+        for words in [[], type] { #expect(try which(words).exitStatus == 3) }
+        let said = "account \(ids[1]) of group default is left out"
+        #expect(try scene.run(["accounts"]).standardError.contains(said))
+        let status = try scene.run(["store", "status"])
+        #expect(status.exitStatus == 0 && status.standardError.contains(said))
+        // A name that nobody has brings the index up to date.
+        #expect(try which([], "nobody").exitStatus == 3)
+        for (words, name) in [([], nil), (type, nil), ([], user)] {
+            let outcome = try which(words, name)
+            #expect(outcome.exitStatus == 5, "\(words) \(name ?? ""): \(outcome.standardError)")
+            #expect(outcome.standardOutput.isEmpty && outcome.standardError.contains(scene.path(ids[1])))
+        }
+        // Who is named by the id, or by a name under a type, is no question.
+        for (words, name) in [([], ids[0]), (type, user)] {
+            #expect(try which(words, name).standardOutput.hasPrefix(ids[0]))
+        }
+        // A new passphrase keeps the former key as long as the record may be restored.
+        #expect(try scene.run(["store", "rekey", "--key-file"]).exitStatus == 5)
+    }
+
     @Test func `a record that cannot be read is never an empty list`() throws {
         let scene = try Scene()
         try scene.signIn([ids[0]], in: scene.file)

@@ -29,7 +29,7 @@ public struct ChildProcess: Sendable {
     /// Runs the program to its end, or kills it after `seconds`.
     ///
     /// - Throws: also when it is `credmgr` and shows a secret that ``Canary`` watches over.
-    public func run(input: String = "", seconds: Double = 60) throws -> Outcome {
+    public func run(input: String = "", seconds: Double = 180) throws -> Outcome {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: program)
         process.arguments = arguments

@@ -56,6 +56,10 @@ public struct ProgramHome: Sendable {
         try FileManager.default.createDirectory(
             atPath: (file as NSString).deletingLastPathComponent, withIntermediateDirectories: true,
             attributes: [.posixPermissions: 0o700])
+        if mode & 0o111 != 0 {
+            try installProgram(text, at: file, mode: mode)
+            return file
+        }
         try Data(text.utf8).write(to: URL(fileURLWithPath: file))
         try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: file)
         return file

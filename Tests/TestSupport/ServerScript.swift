@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 
 /// A server of `Tests/Servers` that a script starts on a free port of the loopback, with data of its own.
 ///
@@ -73,19 +74,35 @@ public struct ServerFailure: Error, CustomStringConvertible {
     public let description: String
 }
 
-/// A TCP port of 127.0.0.1 that nobody listened on a moment ago.
+/// A TCP port of 127.0.0.1 that nobody listens on, and that no other test of this process is given.
+///
+/// It is none of those that the kernel gives out by itself, to servers that ask for any port and to outgoing
+/// connections: one of those might have it before the caller does.
 public func freePort() throws -> UInt16 {
+    for _ in 0..<1_000 {
+        let port = nextPort.withLock { next in
+            next = next >= 29_999 ? 12_000 : next + 1
+            return next
+        }
+        if try isFree(port) { return port }
+    }
+    throw ServerFailure(description: "no free port")
+}
+
+/// The last port that was given out; each process begins elsewhere.
+private let nextPort = Mutex(UInt16.random(in: 12_000..<30_000))
+
+private func isFree(_ port: UInt16) throws -> Bool {
     let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+    guard listener >= 0 else { throw ServerFailure(description: "no socket") }
     defer { close(listener) }
     var address = sockaddr_in()
     address.sin_family = sa_family_t(AF_INET)
+    address.sin_port = port.bigEndian
     address.sin_addr.s_addr = inet_addr("127.0.0.1")
-    var size = socklen_t(MemoryLayout<sockaddr_in>.size)
-    let isBound = withUnsafeMutablePointer(to: &address) { pointer in
+    return withUnsafePointer(to: address) { pointer in
         pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-            bind(listener, $0, size) == 0 && getsockname(listener, $0, &size) == 0
+            bind(listener, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0
         }
     }
-    guard isBound else { throw ServerFailure(description: "no free port") }
-    return UInt16(bigEndian: address.sin_port)
 }

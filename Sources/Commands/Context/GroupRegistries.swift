@@ -38,6 +38,8 @@ extension Session {
     private func registry(
         of group: KeychainGroup, leftOut: (CredentialError) -> Void
     ) throws(CredentialError) -> AccountRegistry {
+        // What a sign-in could not store at once is listed as soon as it can be. Nobody is asked for a passphrase for it.
+        _ = services(stores(mayPrompt: false)).takeUpSignIns(in: group)
         var damage: [(id: String, error: CredentialError)] = []
         let registry = try context.records.registry(of: group) { damage.append(($0, $1)) }
         if registry.accounts.isEmpty, let last = damage.last {

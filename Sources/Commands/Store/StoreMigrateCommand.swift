@@ -30,8 +30,9 @@ struct StoreMigrateCommand: Command {
         let groups = try StoreGroups.withTypes(session)
         if arguments[Self.dryRun] { return try rehearse(target, groups, stores, session) }
         let migration = session.services(stores).migration
+        var damage: CredentialError?
         for group in groups {
-            for account in try session.context.records.registry(of: group).accounts {
+            for account in try session.context.records.registry(of: group, damaged: { damage = $1 }).accounts {
                 let outcome: StoreMigration.Outcome
                 do throws(CredentialError) {
                     outcome = try migration.move(account, to: target, in: group)
@@ -45,6 +46,8 @@ struct StoreMigrateCommand: Command {
             }
         }
         tellPending(target, stores, session)
+        // All that can be moved has been.
+        if let damage { throw damage }
     }
 
     /// Says what would be moved; reads everything that would have to be read.

@@ -23,7 +23,14 @@ struct StoreStatusCommand: Command {
     func run(_ session: Session) throws(CredentialError) {
         let stores = session.stores(mayPrompt: false)
         var rows: [Row] = []
-        for kind in StoreKind.allCases { rows.append(try row(kind, stores, session)) }
+        var registries: [(group: KeychainGroup, registry: AccountRegistry)] = []
+        for group in try session.groups() {
+            let registry = try session.context.records.registry(of: group) {
+                session.notices.warning("account \($0) of group \(group) is left out: \($1.message)")
+            }
+            registries.append((group, registry))
+        }
+        for kind in StoreKind.allCases { rows.append(row(kind, registries, stores)) }
         if arguments.wantsJSON { return try session.print(.array(rows.map(json))) }
         for row in rows {
             let reason = row.reason.map { " (\($0))" } ?? ""
@@ -37,17 +44,15 @@ struct StoreStatusCommand: Command {
         }
     }
 
-    private func row(_ kind: StoreKind, _ stores: any SecretStores, _ session: Session) throws(CredentialError)
-        -> Row
-    {
-        var counts: [KeychainGroup: Int] = [:]
-        for group in try session.groups() {
-            counts[group] = try session.context.records.registry(of: group).accounts.count { $0.store == kind }
-        }
-        var row = Row(kind: kind, accounts: counts.values.reduce(0, +))
+    private func row(
+        _ kind: StoreKind, _ registries: [(group: KeychainGroup, registry: AccountRegistry)],
+        _ stores: any SecretStores
+    ) -> Row {
+        let accounts = registries.lazy.map { $0.registry.accounts.count { $0.store == kind } }.reduce(0, +)
+        var row = Row(kind: kind, accounts: accounts)
         do throws(CredentialError) {
             let store = try stores.store(kind)
-            for group in counts.keys.sorted(by: { $0.name < $1.name }) {
+            for (group, _) in registries {
                 guard let protection = try store.protection(of: group) else { continue }
                 row.protections.append((group, protection))
                 // Of the file only its opening tells whether it is locked or damaged.

@@ -19,11 +19,11 @@ struct AccountFinder: Sendable {
                 ofType: try resolver.type(named: typeName), TargetOptions(type: typeName, account: name))
             return (target.group, target.account)
         }
-        let selection = try AccountSelection.choose(
+        let selection = try TargetResolver(session).choose(
             among: AccountSelection.Candidates(
                 in: try session.groups(), place: session.options.group.map { "group \($0)" } ?? "any group",
                 login: session.loginHint()),
-            wish: AccountSelection.Wish(name, rule: .option), session.context.records)
+            wish: AccountSelection.Wish(name, rule: .option))
         return (selection.group, selection.account)
     }
 }

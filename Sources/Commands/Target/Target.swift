@@ -100,14 +100,14 @@ package struct TargetResolver: Sendable {
     private func target(
         ofType type: AccountType, in group: KeychainGroup, wish: AccountSelection.Wish?
     ) throws(CredentialError) -> Target {
-        let selection = try AccountSelection.choose(
+        let selection = try choose(
             among: AccountSelection.Candidates(
                 in: [group], of: try registration(of: type),
                 place: "account type \(type.name) in group \(group)",
                 login: LoginCommandLine(type: type.name, group: group == type.keychainGroup ? nil : group)
                     .description,
                 use: { Self.use($0, of: type, in: group) }),
-            wish: wish, session.context.records)
+            wish: wish)
         return Target(group: group, type: type, account: selection.account, rule: selection.rule)
     }
 
@@ -125,14 +125,30 @@ package struct TargetResolver: Sendable {
             // Only one type can be meant, and it may have a default.
             return try target(ofType: try self.type(named: type), in: group, wish: nil)
         }
-        let selection = try AccountSelection.choose(
+        let selection = try choose(
             among: AccountSelection.Candidates(
                 in: groups, place: session.options.group.map { "group \($0)" } ?? "any type",
                 login: session.loginHint()),
-            wish: wish, session.context.records)
+            wish: wish)
         return Target(
             group: selection.group, type: try type(named: selection.account.type), account: selection.account,
             rule: selection.rule)
+    }
+
+    /// Chooses; where nobody is found, a first sign-in that its store has not taken may wait to be taken up.
+    func choose(
+        among candidates: AccountSelection.Candidates, wish: AccountSelection.Wish?
+    ) throws(CredentialError) -> AccountSelection {
+        let records = session.context.records
+        do throws(CredentialError) {
+            return try AccountSelection.choose(among: candidates, wish: wish, records)
+        } catch {
+            guard error.code == .noSuchAccount else { throw error }
+            let accounts = session.services(session.stores())
+            let isNewsThere = candidates.groups.map { accounts.takeUpSignIns(in: $0) }.contains(true)
+            guard isNewsThere else { throw error }
+        }
+        return try AccountSelection.choose(among: candidates, wish: wish, records)
     }
 
     /// The command that makes an account the default of a type.
@@ -142,13 +158,14 @@ package struct TargetResolver: Sendable {
                 + (group == type.keychainGroup ? [] : ["--group", group.name]))
     }
 
-    /// The type that every account of these groups was signed in under, if it is one.
+    /// The type that every account of these groups was signed in under, if it is one; not while a record cannot be read.
     private func onlyType(
         in groups: [KeychainGroup]
     ) throws(CredentialError) -> (group: KeychainGroup, type: String)? {
         var found: (group: KeychainGroup, type: String)?
         for group in groups {
             let index = try session.context.records.index(of: group, .none)
+            guard index.unreadable.isEmpty else { return nil }
             guard let first = index.first else { continue }
             guard found == nil, index.areAll(ofType: first.type) else { return nil }
             found = (group, first.type)

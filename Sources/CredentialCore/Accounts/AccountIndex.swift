@@ -268,10 +268,11 @@ public struct AccountIndex: Sendable {
         return newest.map { entry($0.line) }
     }
 
-    /// The account that is taken where none is named: the only one, else the one that was chosen.
+    /// The account that is taken where none is named: the only one, else the one that was chosen. While a record cannot
+    /// be read, it is not known that one is the only one.
     public func defaultEntry(of registration: Registration) -> Entry? {
         let lines = lines(of: registration)
-        return lines.count == 1 ? entry(lines[0]) : chosen(of: registration)
+        return lines.count == 1 && unreadable.isEmpty ? entry(lines[0]) : chosen(of: registration)
     }
 
     /// How many accounts a registration has; all for `nil`.

@@ -96,6 +96,10 @@ package struct AccountSelection: Sendable {
             if error.code == .noSuchAccount { try tellUnreadable(wish, indexes, records) }
             throw error
         }
+        // That it is the only one, or the only one of this name, is not known while a record cannot be read: rather no
+        // token than another person's.
+        let isCertain = wish.map { $0.name == entry.id || candidates.registration != nil } ?? (rule != .onlyAccount)
+        if !isCertain { try tellUnreadable(nil, indexes, records) }
         guard let account = try records.account(entry.id, in: group) else { return nil }
         return AccountSelection(account: account, group: group, rule: rule)
     }

@@ -60,6 +60,13 @@ package struct AccountServices: Sendable {
     /// How long to wait for a peer's refresh, in seconds.
     package var lockWait: Int { policy.lockWait ?? configuration.timeout.map(Int.init) ?? 60 }
 
+    /// Takes up first sign-ins that their store has not taken at once.
+    ///
+    /// - Returns: whether there is an account more now.
+    package func takeUpSignIns(in group: KeychainGroup) -> Bool {
+        repository.finishSignIns(in: group, locks: locks)
+    }
+
     /// The lock of an account, waiting for who has it as long as is usual, and telling so.
     ///
     /// - Throws: as ``AccountLocks/lock(_:in:seconds:)``.

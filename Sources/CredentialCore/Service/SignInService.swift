@@ -154,10 +154,9 @@ package struct SignInService: Sendable {
                 try? accounts.repository.remove(account, in: group)
                 throw failure
             }
-            let taker = isNew ? "the next sign-in, or credmgr doctor --fix," : "the next run"
             return [
                 "the \(account.store.shownName) did not take the new tokens (\(failure.message)); they are kept "
-                    + "encrypted in the journal, and \(taker) puts them there"
+                    + "encrypted in the journal, and the next run puts them there"
             ]
         case .overtaken:
             throw CredentialError(
@@ -185,10 +184,9 @@ package struct SignInService: Sendable {
             try accounts.repository.keepLogin(
                 result.tokens.grant, policy: policy, token: result.tokens.accessToken, of: account, in: group)
         }
-        let taker = isNew ? "the next sign-in, or credmgr doctor --fix," : "the next run"
         return Outcome(
             account: account, isNew: isNew,
-            warnings: ["\(failure.message); the sign-in is kept, and \(taker) takes it up"])
+            warnings: ["\(failure.message); the sign-in is kept, and the next run takes it up"])
     }
 
     private func newAccount(

@@ -66,14 +66,18 @@ package struct StoreMigration: Sendable {
 
     /// Seals the token sets of a group again whose key was replaced, and forgets that key.
     ///
-    /// - Throws: ``ErrorCode/lockTimeout``; the errors of the stores. What was not sealed again is still opened by the
-    ///   key that was replaced.
+    /// - Throws: ``ErrorCode/lockTimeout``; the errors of the stores, and of a record that cannot be read. What was not
+    ///   sealed again is still opened by the key that was replaced.
     package func renewSeals(of group: KeychainGroup) throws(CredentialError) {
-        for account in try accounts.records.registry(of: group).accounts where account.store == .file {
+        var damage: CredentialError?
+        let registry = try accounts.records.registry(of: group) { damage = damage ?? $1 }
+        for account in registry.accounts where account.store == .file {
             let lock = try accounts.locks.lock(account.id, in: group, seconds: accounts.lockWait)
             defer { lock.release() }
             try accounts.repository.renewSeal(of: account, in: group)
         }
+        // Of a record that cannot be read now, the key may be needed once it is restored.
+        if let damage { throw damage }
         try accounts.stores.vault().forgetReplacedKeys(of: group)
     }
 

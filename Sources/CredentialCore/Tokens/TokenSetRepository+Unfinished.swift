@@ -3,25 +3,30 @@ extension TokenSetRepository {
     /// store. The journal still has them.
     ///
     /// An account whose secrets are in the keyring, or in the journal itself, gets its record; what is of no use to
-    /// anybody goes. Whatever cannot be found out now is left to the next sign-in.
-    package func finishSignIns(in group: KeychainGroup, locks: any AccountLocks) {
+    /// anybody goes. Whatever cannot be found out now is left to the next run.
+    /// - Returns: whether one was finished.
+    @discardableResult
+    package func finishSignIns(in group: KeychainGroup, locks: any AccountLocks) -> Bool {
         guard let journaled = try? journal.accounts(in: group), !journaled.isEmpty,
             let index = try? records.index(of: group, .none)
-        else { return }
+        else { return false }
         let known = Set(index.ids)
+        var isNewsThere = false
         for id in journaled where !known.contains(Self.account(ofLogin: id) ?? id) {
             // Whoever holds the lock is still at it.
             guard let lock = try? locks.tryLock(id, in: group) else { continue }
             defer { lock.release() }
-            try? finishSignIn(id, in: group)
+            if (try? finishSignIn(id, in: group)) == true { isNewsThere = true }
         }
+        return isNewsThere
     }
 
-    private func finishSignIn(_ id: String, in group: KeychainGroup) throws(CredentialError) {
+    /// - Returns: whether the account has its record now.
+    private func finishSignIn(_ id: String, in group: KeychainGroup) throws(CredentialError) -> Bool {
         // The index may have been behind.
-        guard try records.read(id, in: group) == nil else { return }
+        guard try records.read(id, in: group) == nil else { return true }
         // The mark of a pending sign-in is no sealed record, but a byte.
-        guard let kept = try journal.read(id, in: group), kept.count > 1 else { return }
+        guard let kept = try journal.read(id, in: group), kept.count > 1 else { return false }
         let item = SecretItem(group: group, owner: id, kind: .tokenSet)
         if let record = try? AccountRecord(kept, of: id, in: group), let sealed = record.sealed {
             let bytes = try stores.vault().open(sealed, of: id, in: group)
@@ -31,15 +36,20 @@ extension TokenSetRepository {
                 try store.write(bytes, for: item, label: "credmgr: \(record.account.type)")
                 new.sealed = nil
             }
-            if case .done = try records.write(new, expecting: nil) { try journal.remove(id, in: group) }
-            return
+            guard case .done = try records.write(new, expecting: nil) else { return false }
+            try journal.remove(id, in: group)
+            return true
         }
         guard let bytes = try stores.store(.secretService).read(item) else {
-            return try journal.remove(id, in: group)
+            try journal.remove(id, in: group)
+            return false
         }
         var account = try TokenSet(decoding: bytes).account
-        guard account.id == id else { return }
+        guard account.id == id else { return false }
         account.store = .secretService
-        _ = try records.write(AccountRecord(group: group, account: account), expecting: nil)
+        guard case .done = try records.write(AccountRecord(group: group, account: account), expecting: nil) else {
+            return false
+        }
+        return true
     }
 }

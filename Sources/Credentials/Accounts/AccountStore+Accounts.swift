@@ -8,7 +8,16 @@ extension AccountStore {
     /// - Throws: as ``type(named:)``; ``CredentialCore/ErrorCode/inputOutput``.
     public func accounts(ofType name: String) throws(CredentialError) -> [Account] {
         let type = try type(named: name)
-        return try parts.machine.records.registry(of: group(of: type)).accounts(of: try registration(of: type))
+        return try registry(of: group(of: type)).accounts(of: try registration(of: type))
+    }
+
+    /// The accounts of a group that can be read; of what cannot, ``Options/warn`` is told. A sign-in that could not be
+    /// stored at once is among them as soon as it can be.
+    private func registry(of group: KeychainGroup) throws(CredentialError) -> AccountRegistry {
+        _ = parts.accounts.takeUpSignIns(in: group)
+        return try parts.machine.records.registry(of: group) {
+            options.warn("account \($0) of group \(group) is left out: \($1.message)")
+        }
     }
 
     /// All accounts of the group, or of all groups.
@@ -17,7 +26,7 @@ extension AccountStore {
     public func accounts() throws(CredentialError) -> [Account] {
         let groups = if let group = options.group { [group] } else { try parts.machine.records.groups() }
         var accounts: [Account] = []
-        for group in groups { accounts += try parts.machine.records.registry(of: group).accounts }
+        for group in groups { accounts += try registry(of: group).accounts }
         return accounts
     }
 
