@@ -39,6 +39,22 @@ import Testing
         #expect(try home.run(["token"], environment: ["CREDMGR_PASSPHRASE_FILE": eight]).line == token)
     }
 
+    @Test func `A sign-in that there is no room for is not finished, and waits`() throws {
+        let home = try Home(), tenant = try DemoTenant()
+        try tenant.define(at: home)
+        let url = try home.run(["login", "--type", DemoTenant.typeName, "--print-url"]).line
+        let redirect = try tenant.redirect(from: url)
+        // Where the room would be set aside stands something else.
+        let journal = home.path + "/data/credmgr/groups/default/journal"
+        try? FileManager.default.removeItem(atPath: journal)
+        #expect(FileManager.default.createFile(atPath: journal, contents: nil))
+        let refused = try home.run(["login", "--complete", redirect], exits: 5)
+        #expect(refused.standardError.contains("there is no room for a new sign-in, so none was begun"))
+        try FileManager.default.removeItem(atPath: journal)
+        try home.run(["login", "--complete", redirect])
+        try home.run(["token"])
+    }
+
     @Test func `A child of the command that prints the passphrase does not outlive it`() throws {
         let home = try Home(), tenant = try DemoTenant()
         let path = home.path + "/outside/child"

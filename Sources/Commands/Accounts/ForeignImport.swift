@@ -35,10 +35,14 @@ struct ForeignImport: Sendable {
         var request = SignInRequest(
             type: type, flow: .code, policy: policy, scope: type.scope, redirectURI: adapter.defaultRedirectURI)
         request.username = signIn.username
-        let result = try adapter.adopt(signIn.token, request, in: session.services(stores).adapterContext)
-        let outcome = try session.services(stores).signIn.keep(
-            result, of: type, registration: try resolver.registration(of: type), policy: policy,
-            in: resolver.group(of: type), store: store, forceNew: false)
+        let services = session.services(stores)
+        let group = resolver.group(of: type)
+        let result = try services.signIn.withRoom(in: group) { () throws(CredentialError) in
+            try adapter.adopt(signIn.token, request, in: services.adapterContext)
+        }
+        let outcome = try services.signIn.keep(
+            result, of: type, registration: try resolver.registration(of: type), policy: policy, in: group,
+            store: store, forceNew: false)
         for warning in outcome.warnings { session.notices.warning(warning) }
         try session.print("\(outcome.account.id)\t\(ForeignText.shown(outcome.account.shownName))\n")
     }

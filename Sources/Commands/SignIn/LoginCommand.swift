@@ -131,11 +131,11 @@ struct LoginCommand: Command {
             opensBrowser: !arguments[Self.noBrowser])
         defer { driver.end() }
         do throws(CredentialError) {
-            let keeper = session.services(stores).signIn
-            try keeper.reserveRoom(in: plan.group)
-            defer { keeper.releaseRoom(in: plan.group) }
-            let result = try driver.run()
-            let outcome = try plan.keep(result, by: session.services(stores))
+            let services = session.services(stores)
+            let result = try services.signIn.withRoom(in: plan.group) { () throws(CredentialError) in
+                try driver.run()
+            }
+            let outcome = try plan.keep(result, by: services)
             driver.show(title: plan.title(of: outcome))
             try tell(outcome, result, plan, session)
         } catch {
@@ -209,18 +209,34 @@ struct LoginCommand: Command {
     /// - Returns: the outcome in one line.
     private func complete(_ redirected: String, _ session: Session) throws(CredentialError) -> String {
         let stores = session.stores()
-        let signIn = try PendingSignIns(session.context.machine, stores).take(
-            redirected, from: session.options.store)
+        let services = session.services(stores)
+        // Where what waits is kept, too: which group it is for is known when it was taken, and cannot be taken again.
+        let (signIn, step) = try services.signIn.withRoom(in: .standard) { () throws(CredentialError) in
+            let signIn = try PendingSignIns(session.context.machine, stores).take(
+                redirected, from: session.options.store)
+            return (
+                signIn,
+                try told(signIn.plan, session) { () throws(CredentialError) in
+                    try signIn.plan.adapter.resume(
+                        signIn.plan.request, pending: signIn.pending, with: .redirect(redirected),
+                        in: services.adapterContext)
+                }
+            )
+        }
         let plan = signIn.plan
-        do throws(CredentialError) {
-            let step = try plan.adapter.resume(
-                plan.request, pending: signIn.pending, with: .redirect(redirected),
-                in: session.services(stores).adapterContext)
+        return try told(plan, session) { () throws(CredentialError) in
             guard case .done(let result) = step else { throw try goOn(step, with: signIn, session, stores) }
-            let outcome = try plan.keep(result, by: session.services(stores))
+            let outcome = try plan.keep(result, by: services)
             try tell(outcome, result, plan, session)
             return plan.title(of: outcome)
-        } catch {
+        }
+    }
+
+    /// Tells every process of the group what fails here.
+    private func told<Value>(
+        _ plan: SignInPlan, _ session: Session, _ work: () throws(CredentialError) -> Value
+    ) throws(CredentialError) -> Value {
+        do throws(CredentialError) { return try work() } catch {
             plan.tell(error, on: session.context.machine)
             throw named(error, plan)
         }

@@ -90,9 +90,8 @@ package struct SignInService: Sendable {
         set.account = account
 
         if isNew { try choose(&set.account, in: group) }
-        account = set.account
-
         let warnings = try save(&set, isNew: isNew, in: group)
+        account = set.account
         accounts.cache.drop(account.id, in: group)
         accounts.events.append(
             AccountEvent(
@@ -112,6 +111,17 @@ package struct SignInService: Sendable {
                 .storeUnavailable, "there is no room for a new sign-in, so none was begun: \(error.message)",
                 hint: error.hint, details: error.details)
         }
+    }
+
+    /// Obtains a sign-in with room set aside for it: a full disk is noticed before a code or a refresh token is used up.
+    ///
+    /// - Throws: as ``reserveRoom(in:)``; what `obtain` throws.
+    package func withRoom<Value>(
+        in group: KeychainGroup, _ obtain: () throws(CredentialError) -> Value
+    ) throws(CredentialError) -> Value {
+        try reserveRoom(in: group)
+        defer { releaseRoom(in: group) }
+        return try obtain()
     }
 
     /// Gives back what ``reserveRoom(in:)`` has set aside.

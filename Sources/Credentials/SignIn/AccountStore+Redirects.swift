@@ -76,6 +76,9 @@ extension AccountStore {
     public func resume(with url: String) async throws(CredentialError) -> SignInProgress {
         try await blocking { [self] () throws(CredentialError) in
             let accounts = parts.accounts
+            // Before the code is used up, and where what waits is kept, too: its group is known when it was taken.
+            try accounts.signIn.reserveRoom(in: .standard)
+            defer { accounts.signIn.releaseRoom(in: .standard) }
             var signIn = try PendingSignIns(parts.machine, accounts.stores).take(url)
             let waiter = RedirectState.value(in: url).flatMap { state in waiting.withLock { $0[state] } }
             do throws(CredentialError) {
@@ -92,7 +95,9 @@ extension AccountStore {
                             url: address.description, state: state, redirectURI: plan.request.redirectURI))
                 case .interaction:
                     throw CredentialError(.unsupported, "the provider wants more than a page")
-                case .done(let result): progress = .signedIn(try keep(result, plan, accounts).account)
+                case .done(let result):
+                    accounts.signIn.releaseRoom(in: .standard)
+                    progress = .signedIn(try keep(result, plan, accounts).account)
                 }
                 waiter?.settle(.success(progress))
                 return progress

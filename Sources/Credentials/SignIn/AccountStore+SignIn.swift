@@ -106,6 +106,7 @@ extension AccountStore {
             return try await run(plan, at: place, accounts, desk, opening: open, showing: show)
         } catch {
             desk.close()
+            accounts.signIn.releaseRoom(in: plan.group)
             throw error
         }
     }
@@ -116,6 +117,8 @@ extension AccountStore {
     ) async throws(CredentialError) -> Account {
         var (plan, stage) = try await blocking { [self] () throws(CredentialError) -> (SignInPlan, Stage) in
             var plan = plan
+            // Keeping the account gives it back, and so does what ends this early.
+            try accounts.signIn.reserveRoom(in: plan.group)
             if let place {
                 let receiver = try listen(at: place)
                 desk.receiver = receiver
