@@ -20,9 +20,12 @@ import Testing
     ) throws -> (failures: [CredentialError], notices: String) {
         let console = MemoryConsole(), session = try scene.session(console, trace: trace)
         let account = try #require(scene.machine.accounts().first)
-        let failures = AccountRefresh(session, freshness: Freshness(minimumValidity: seconds))
-            .run(account, in: .standard)
-        return (failures, console.notices)
+        let demand = TokenDemand(freshness: Freshness(minimumValidity: seconds))
+        var plan = try RefreshPlan(session, demand)
+        let refresh = AccountRefresh(session, demand)
+        let outcomes = plan.jobs([(.standard, account)]).compactMap { refresh.run($0, waits: true) }
+        #expect(console.notices.isEmpty)
+        return (outcomes.flatMap(\.failures), outcomes.flatMap(\.notes).joined(separator: "\n"))
     }
 
     private func sent(_ scene: CommandScene) -> [[String]] { scene.machine.provider.refreshes.map(\.key.scope) }
@@ -53,6 +56,49 @@ import Testing
         scene.machine.clock.pass(3_000)
         _ = try refresh(scene, within: 1_800)
         #expect(sent(scene) == [["offline", "write"], ["offline", "read"]])
+    }
+
+    @Test func `the list says what is due: no store is opened for the rest`() throws {
+        let scene = Self.signedIn()
+        for person in ["bob", "eve"] { #expect(scene.signIn(person).status == 0) }
+        let trace = PortTrace()
+        #expect(scene.run("refresh", "--all", trace: trace).status == 0)
+        #expect(trace.calls.contains("records.list"))
+        #expect(
+            !trace.calls.contains { $0.hasPrefix("file.") || $0.hasPrefix("secret-service.") }, "\(trace.calls)")
+        #expect(!trace.calls.contains { $0.hasPrefix("locks.") || $0 == "records.read" }, "\(trace.calls)")
+        // What the record does not know is looked up.
+        let id = try #require(scene.machine.accounts().last?.id)
+        scene.machine.change(id) { $0.tokenTimes = nil }
+        let further = PortTrace()
+        #expect(scene.run("refresh", "--all", trace: further).status == 0)
+        #expect(further.calls.count { $0 == "locks.try" } == 1, "\(further.calls)")
+        #expect(sent(scene).isEmpty)
+    }
+
+    @Test(arguments: ["--jobs=1", "--jobs=3", "--jobs=64", "-v"])
+    func `many accounts are refreshed, each once, and told in the order of the list`(_ option: String) throws {
+        let scene = CommandScene(cryptography: LibCryptography())
+        scene.define()
+        let people = (0..<12).map { "person\($0)" }
+        for person in people { #expect(scene.signIn(person).status == 0) }
+        scene.machine.clock.pass(3_000)
+        scene.machine.provider.end("person5")
+        let outcome = scene.run("refresh", "--all", "--min-valid", "3600", option)
+        #expect(outcome.status == 4)
+        #expect(outcome.output.isEmpty)
+        let told = outcome.notices.split(separator: "\n").filter { $0.contains("refreshed ") }
+        let expected = people.filter { $0 != "person5" }
+        #expect(told.count == expected.count)
+        for (line, person) in zip(told, expected) { #expect(line.contains("\(person)@example.com")) }
+        #expect(outcome.notices.contains("person5@example.com"))
+        #expect(scene.machine.provider.refreshes.count == people.count)
+        #expect(scene.machine.provider.reuses == 0)
+        #expect(!scene.machine.hasLocks)
+    }
+
+    @Test(arguments: ["0", "65", "x"]) func `a number of accounts that makes no sense is exit 2`(_ jobs: String) {
+        #expect(Self.signedIn().run("refresh", "--all", "--jobs", jobs).status == 2)
     }
 
     @Test func `what fails is told with the account and its type, and keeps nothing else from being done`() throws {

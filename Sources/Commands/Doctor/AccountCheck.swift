@@ -6,11 +6,11 @@ struct AccountCheck: DoctorCheck {
         // A definition with a fault, and a group that cannot be read, are findings of their own.
         let orphans = OrphanedAccounts(session).all
         let accounts = (try? session.accounts(leftOut: { _ in })) ?? []
+        let orphanIDs = Set(orphans.map(\.account.id))
+        let now = session.context.clock.now
         return orphans.map { orphaned($0.account, in: $0.group, $0.definition) }
-            + accounts.filter { account in !orphans.contains { $0.account.id == account.account.id } }
-            .compactMap { group, account in
-                ended(account, in: group) ?? ending(account, in: group, session.context.clock.now)
-            }
+            + accounts.filter { !orphanIDs.contains($0.account.id) }
+            .compactMap { group, account in ended(account, in: group) ?? ending(account, in: group, now) }
     }
 
     private func ending(_ account: Account, in group: KeychainGroup, _ now: Instant) -> Finding? {

@@ -1,43 +1,72 @@
 import CredentialCore
+import Synchronization
 
 /// Refreshes what is about to expire of an account: per sign-in the token that its type asks for, and every other token
 /// that has not ended yet.
-struct AccountRefresh {
-    private let session: Session
-    private let freshness: Freshness
-    private let service: TokenService
-    private let repository: TokenSetRepository
-    private let services: AccountServices
-
-    init(_ session: Session, freshness: Freshness) {
-        self.session = session
-        self.freshness = freshness
-        let stores = session.stores(mayPrompt: false)
-        services = session.services(stores)
-        service = services.tokens
-        repository = services.repository
+///
+/// Several accounts may be refreshed at once, each on a thread of its own: the stores are opened once for all of them.
+struct AccountRefresh: Sendable {
+    /// What came of an account.
+    struct Outcome: Sendable {
+        /// What the user should know.
+        var warnings: [String] = []
+        /// What was refreshed.
+        var notes: [String] = []
+        /// What failed; one failure does not keep it from the next token.
+        var failures: [CredentialError] = []
     }
 
-    /// Refreshes, tells what was done, and gives back what failed; one failure does not keep it from the next token.
-    func run(_ account: Account, in group: KeychainGroup) -> [CredentialError] {
-        var failures: [CredentialError] = []
-        do throws(CredentialError) { try services.tellEnding(of: account.id, in: group) } catch {
-            failures.append(Self.named(error, account, type: account.type))
+    private let session: Session
+    private let demand: TokenDemand
+    private let service: TokenService
+    private let services: AccountServices
+    private let reading = ReadingTurn()
+
+    /// A store is read by one thread at a time: the first opens it for all, and a passphrase is asked for once.
+    private final class ReadingTurn: Sendable { let turn = Mutex(()) }
+
+    init(_ session: Session, _ demand: TokenDemand) {
+        self.session = session
+        self.demand = demand
+        services = session.services(session.stores(mayPrompt: false))
+        service = services.tokens
+    }
+
+    /// Refreshes.
+    ///
+    /// - Parameter waits: whether a peer that is at work on the account is waited for.
+    /// - Returns: `nil` where nothing was done, as a peer is at work.
+    func run(_ job: RefreshPlan.Job, waits: Bool) -> Outcome? {
+        let account = job.account, group = job.group
+        var outcome = Outcome()
+        if account.endingIsNews(now: session.context.clock.now) {
+            do throws(CredentialError) { try services.tellEnding(of: account.id, in: group) } catch {
+                outcome.failures.append(Self.named(error, account, type: account.type))
+            }
         }
+        guard job.isDue else { return outcome }
         do throws(CredentialError) {
             if case .needsLogin(let reason) = account.status { throw signInRequired(account, group, reason) }
-            guard let set = try repository.read(account, in: group, isLocked: false) else {
+            guard let set = try read(account, in: group) else {
                 throw signInRequired(account, group, "its secrets are gone from the \(account.store.shownName)")
             }
-            for request in try requests(for: account, set, in: group) {
-                do throws(CredentialError) { try refresh(request) } catch {
-                    failures.append(Self.named(error, account, type: request.type.name))
+            for (index, request) in requests(for: account, set, in: group, try job.types.get()).enumerated() {
+                let waits = waits || index > 0
+                do throws(CredentialError) { try refresh(request, waits: waits, &outcome) } catch {
+                    if !waits, error.code == .lockTimeout { return nil }
+                    outcome.failures.append(Self.named(error, account, type: request.type.name))
                 }
             }
         } catch {
-            failures.append(Self.named(error, account, type: account.type))
+            outcome.failures.append(Self.named(error, account, type: account.type))
         }
-        return failures
+        return outcome
+    }
+
+    private func read(_ account: Account, in group: KeychainGroup) throws(CredentialError) -> TokenSet? {
+        try reading.turn.withLock { (_) throws(CredentialError) in
+            try services.repository.read(account, in: group, isLocked: false)
+        }
     }
 
     /// The error with what it is about in front: it may be told among those of many accounts.
@@ -52,51 +81,37 @@ struct AccountRefresh {
         "\(ForeignText.shown(account.shownName)) (\(account.id))"
     }
 
-    private func refresh(_ request: TokenService.Request) throws(CredentialError) {
-        let answer = try service.token(request)
+    private func refresh(
+        _ request: TokenService.Request, waits: Bool, _ outcome: inout Outcome
+    ) throws(CredentialError) {
+        let answer = try service.token(request, waits: waits)
         if let failure = answer.failure { throw failure }
         let name = "\(request.account.id) (\(ForeignText.shown(request.account.shownName)))"
-        for warning in answer.warnings { session.notices.warning("\(name): \(warning)") }
-        if answer.refreshed { session.notices.note("refreshed \(name)") }
+        outcome.warnings += answer.warnings.map { "\(name): \($0)" }
+        if answer.refreshed { outcome.notes.append("refreshed \(name)") }
     }
 
     /// What to ask for.
     private func requests(
-        for account: Account, _ set: TokenSet, in group: KeychainGroup
-    ) throws(CredentialError) -> [TokenService.Request] {
-        let types = try self.types(of: account, in: group)
+        for account: Account, _ set: TokenSet, in group: KeychainGroup, _ types: [RefreshPlan.CheckedType]
+    ) -> [TokenService.Request] {
         let now = session.context.clock.now
-        let demand = TokenDemand(freshness: freshness)
         var requests: [TokenService.Request] = []
         if let own = types.first {
-            let adapter = try session.context.adapters.adapter(of: own)
             for policy in set.grants.keys.sorted() {
-                requests.append(demand.request(of: account, under: own, in: group, by: adapter, policy: policy))
+                requests.append(
+                    demand.request(of: account, under: own.type, in: group, by: own.adapter, policy: policy))
             }
         }
         for token in set.accessTokens
         where token.expiresAt > now && !requests.contains(where: { $0.key == token.key }) {
             // What no type would ask for today is left to end.
-            guard let type = types.first(where: { token.key.isAsked(under: $0) }) else { continue }
+            guard let asking = types.first(where: { token.key.isAsked(under: $0.type) }) else { continue }
             requests.append(
                 demand.request(
-                    of: account, under: type, in: group, by: try session.context.adapters.adapter(of: type),
-                    again: token.key))
+                    of: account, under: asking.type, in: group, by: asking.adapter, again: token.key))
         }
         return requests
-    }
-
-    /// The type the account was signed in under, then the others of its group that see it.
-    private func types(of account: Account, in group: KeychainGroup) throws(CredentialError) -> [AccountType] {
-        let resolver = TargetResolver(session)
-        var types = [try resolver.type(named: account.type)]
-        for entry in try session.catalog.entries() where entry.name != account.type {
-            guard let type = try? resolver.type(named: entry.name), resolver.group(of: type) == group,
-                let registration = try? resolver.registration(of: type), registration == account.registration
-            else { continue }
-            types.append(type)
-        }
-        return types
     }
 
     private func signInRequired(

@@ -1,5 +1,7 @@
 import CommandLine
 import CredentialCore
+import Platform
+import Synchronization
 
 /// `credmgr refresh`: for a timer.
 struct RefreshCommand: Command {
@@ -7,10 +9,11 @@ struct RefreshCommand: Command {
         ["refresh"], "refresh tokens that are about to expire",
         details: """
             Refreshes what would expire within --min-valid, of one account or with --all of every account of \
-            the group, or of all groups when none is named. It goes on after a failure and then ends with the \
-            status of the worst one. Made for a timer: it prints nothing on standard output.
+            the group, or of all groups when none is named. Several accounts are refreshed side by side, each by a \
+            process of its own that finishes whatever becomes of this one. It goes on after a failure and then ends \
+            with the status of the worst one. Made for a timer: it prints nothing on standard output.
             """,
-        options: [all, minValid, SharedOption.type, SharedOption.account],
+        options: [all, minValid, jobs, SharedOption.type, SharedOption.account],
         examples: [.init("keep everything valid for an hour", "credmgr refresh --all --min-valid 3600")],
         exitStatuses: [3, 4, 5, 6, 7])
 
@@ -19,17 +22,58 @@ struct RefreshCommand: Command {
         "min-valid", atLeast: 0,
         "refresh what would be valid for a shorter time than this")
 
+    private static let jobs = Option.integer(
+        "jobs", "N", in: 1...64, "how many accounts to refresh at once (default: \(standardJobs))")
+    private static let standardJobs = 8
+
     let arguments: Arguments
 
     func run(_ session: Session) throws(CredentialError) {
         let seconds = arguments[Self.minValid]
         let freshness = Freshness(minimumValidity: seconds ?? session.configuration.minimumValidity)
-        let refresh = AccountRefresh(session, freshness: freshness)
+        let demand = TokenDemand(freshness: freshness)
         var failures: [CredentialError] = []
-        for (group, account) in try accounts(session, &failures) {
-            failures += refresh.run(account, in: group)
-        }
+        let accounts = try accounts(session, &failures)
+        var plan = try RefreshPlan(session, demand)
+        failures += run(plan.jobs(accounts), of: accounts.count, AccountRefresh(session, demand), session)
         try session.fail(with: failures)
+    }
+
+    /// Does what is to be done, and tells of it in the order of the list.
+    private func run(
+        _ jobs: [RefreshPlan.Job], of count: Int, _ refresh: AccountRefresh, _ session: Session
+    ) -> [CredentialError] {
+        let progress = Progress(jobs.count)
+        let notice =
+            jobs.count > 1
+            ? session.notices.waiting.begin { "\(progress.left) of \(Counted.shown(count, "account"))" }
+            : NoWaitingNotice.standard
+        defer { notice.end() }
+        var failures: [CredentialError] = []
+        SideBySide.run(
+            jobs, atMost: Int(arguments[Self.jobs] ?? Int64(Self.standardJobs)),
+            lane: { $0.account.registration.provider }
+        ) { job, mayPutOff in
+            let outcome = refresh.run(job, waits: !mayPutOff)
+            if outcome != nil { progress.count() }
+            return outcome
+        } take: { outcome in
+            for warning in outcome.warnings { session.notices.warning(warning) }
+            for note in outcome.notes { session.notices.note(note) }
+            failures += outcome.failures
+        }
+        return failures
+    }
+
+    /// How many accounts are not done yet.
+    private final class Progress: Sendable {
+        private let number: Atomic<Int>
+
+        init(_ number: Int) { self.number = Atomic(number) }
+
+        var left: Int { number.load(ordering: .relaxed) }
+
+        func count() { number.subtract(1, ordering: .relaxed) }
     }
 
     private func accounts(

@@ -28,6 +28,7 @@ extension Account {
         json["expires_at"] = expiresAt.map { .integer($0.epochSeconds) }
         json["refresh_expires_at"] = refreshExpiresAt.map { .integer($0.epochSeconds) }
         json["told_ending"] = toldEnding.map { .integer($0.rawValue) }
+        json["tokens"] = tokenTimes.map { .array($0.map(\.json)) }
         json["created_at"] = .integer(createdAt.epochSeconds)
         json["updated_at"] = .integer(updatedAt.epochSeconds)
         return json
@@ -63,6 +64,11 @@ extension Account {
         expiresAt = try reader.optionalInstant("expires_at")
         refreshExpiresAt = try reader.optionalInstant("refresh_expires_at")
         toldEnding = json["told_ending"]?.integer.flatMap(SignInEnding.init(rawValue:))
+        // One that cannot be read is one that is not known.
+        tokenTimes = json["tokens"]?.array.flatMap { values in
+            let times = values.compactMap { TokenTimes(json: $0) }
+            return times.count == values.count ? times : nil
+        }
         updatedAt = try reader.instant("updated_at")
     }
 }

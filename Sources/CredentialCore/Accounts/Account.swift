@@ -40,6 +40,8 @@ public struct Account: Sendable, Hashable {
     public var refreshExpiresAt: Instant?
     /// How near the end of the sign-in is, as far as that was told: see ``SignInEnding``.
     package var toldEnding: SignInEnding?
+    /// From when to when its access tokens are valid; `nil` where that is not known.
+    package var tokenTimes: [TokenTimes]?
     /// When it was signed in first.
     public var createdAt: Instant
     /// When anything of it changed last.

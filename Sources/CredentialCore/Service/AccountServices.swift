@@ -133,7 +133,7 @@ package struct AccountServices: Sendable {
         var news: Account?
         try machine.records.update(id, in: group) { account in
             news = nil
-            guard SignInEnding(of: account.refreshExpiresAt, now: now) != account.toldEnding else { return }
+            guard account.endingIsNews(now: now) else { return }
             if account.noteEnding(now: now) { news = account }
         }
         guard let news, let end = news.refreshExpiresAt else { return }

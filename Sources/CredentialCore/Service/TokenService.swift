@@ -13,9 +13,10 @@ package struct TokenService: Sendable {
 
     /// Gives a token.
     ///
+    /// - Parameter waits: whether a peer that is at work is waited for; else that is ``ErrorCode/lockTimeout`` at once.
     /// - Throws: ``ErrorCode/signInRequired`` when there is no usable grant; ``ErrorCode/temporary`` and
     ///   ``ErrorCode/lockTimeout`` when trying again may help; the errors of the store.
-    package func token(_ request: Request) throws(CredentialError) -> Answer {
+    package func token(_ request: Request, waits: Bool = true) throws(CredentialError) -> Answer {
         let free: (any HeldLock)?
         do throws(CredentialError) {
             free = try accounts.locks.tryLock(request.account.id, in: request.group)
@@ -30,6 +31,10 @@ package struct TokenService: Sendable {
         // A peer is at work. What is still good needs no waiting for it.
         let seen = try read(request)
         if !request.forceRefresh, let answer = request.fresh(in: seen, now: accounts.clock.now) { return answer }
+        guard waits else {
+            throw CredentialError(
+                .lockTimeout, "another process is refreshing \(request.account.id)", hint: "try again")
+        }
         let lock: any HeldLock
         do throws(CredentialError) {
             lock = try accounts.lock(request.account.id, in: request.group)

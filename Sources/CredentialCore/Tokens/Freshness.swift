@@ -25,9 +25,14 @@ package struct Freshness: Sendable, Hashable {
     /// A token that was issued in the future, or ends further off than its lifetime, was seen through a clock that
     /// has since been moved: it is not trusted.
     package func allows(_ token: AccessToken, now: Instant) -> Bool {
-        let lifetime = token.expiresAt.seconds(since: token.issuedAt)
-        guard now >= token.issuedAt.adding(-Self.clockTolerance), lifetime > 0 else { return false }
-        return token.expiresAt.seconds(since: now) >= margin(lifetime: lifetime)
+        allows(from: token.issuedAt, to: token.expiresAt, now: now)
+    }
+
+    /// As ``allows(_:now:)``, for a token of which only the times are known.
+    package func allows(from issuedAt: Instant, to expiresAt: Instant, now: Instant) -> Bool {
+        let lifetime = expiresAt.seconds(since: issuedAt)
+        guard now >= issuedAt.adding(-Self.clockTolerance), lifetime > 0 else { return false }
+        return expiresAt.seconds(since: now) >= margin(lifetime: lifetime)
     }
 
     /// The seconds that a token of `lifetime` must still be valid: at least one, for at its end it is of no use,

@@ -156,6 +156,7 @@ package struct TokenSetRepository: Sendable {
             // A store that cannot be read now will not take a write either; then the journal gets it.
         }
         set.generation += 1
+        set.account.tokenTimes = set.times
         let isNew = set.generation == 1 && record == nil
         var journalFailure: CredentialError?
         if set.account.store == .secretService {

@@ -7,8 +7,12 @@ extension EncryptedFileStore: TokenSetVault {
     package func seal(
         _ tokenSet: [UInt8], of account: String, generation: Int64, in group: KeychainGroup
     ) throws(CredentialError) -> SealedTokenSet {
-        if try current(group) == nil { try update(group) { _ in } }
-        guard let (header, key) = try current(group) else {
+        var opened = try current(group)
+        if opened == nil {
+            try update(group) { _ in }
+            opened = try current(group)
+        }
+        guard let (header, key) = opened else {
             throw CredentialError(.storeUnavailable, "the encrypted file of group \(group) could not be made")
         }
         let salt = random.bytes(Self.saltSize)
@@ -71,6 +75,8 @@ extension EncryptedFileStore: TokenSetVault {
     }
 
     private func dataKey(of sealed: SealedTokenSet, _ group: KeychainGroup) throws(CredentialError) -> DataKey {
+        // A file id has one key for ever: who opens many records reads the file once.
+        if let fileID = Base64URL.decode(sealed.key), let key = keys.remembered(fileID) { return key }
         if let (header, key) = try current(group) {
             if Base64URL.encode(header.fileID) == sealed.key { return key }
             if let bytes = try opened(group)?.items.replacedKey(sealed.key), let key = DataKey(bytes) { return key }

@@ -52,6 +52,9 @@ final class StoreKeys: Sendable {
         return remember(key, header)
     }
 
+    /// The data key of a file that was opened in this process before.
+    func remembered(_ fileID: [UInt8]) -> DataKey? { remembered.withLock { $0[fileID] } }
+
     /// Keeps the key of a file in the cache for `seconds`.
     func hold(_ key: DataKey, of header: StoreHeader, seconds: Int64) {
         sources.unlockedKeys?.write(key.bytes, name: Self.cacheName(header.fileID), seconds: seconds)

@@ -1,0 +1,122 @@
+import CredentialCore
+
+/// What a refresh of many accounts has to do: told from the list of accounts and the definitions of types, each of which
+/// is read once. No secret is read for it.
+struct RefreshPlan {
+    /// What is to be done for an account.
+    struct Job: Sendable {
+        /// The keychain group.
+        let group: KeychainGroup
+        /// The account, as its record has it.
+        let account: Account
+        /// The types that see it, its own first; or why that one cannot be used.
+        let types: Result<[CheckedType], CredentialError>
+        /// Whether a token of it may be due.
+        let isDue: Bool
+    }
+
+    /// A type and its adapter.
+    struct CheckedType: Sendable {
+        let type: AccountType
+        let adapter: any CredentialAdapter
+    }
+
+    private struct View: Hashable {
+        let type: String
+        let registration: Registration
+        let group: KeychainGroup
+    }
+
+    /// A definition, and what its accounts belong to.
+    private struct Definition {
+        let checked: CheckedType
+        let registration: Registration
+        let group: KeychainGroup
+    }
+
+    private let session: Session
+    private let resolver: TargetResolver
+    private let demand: TokenDemand
+    private let definitions: [Definition]
+    private var views: [View: Result<[CheckedType], CredentialError>] = [:]
+    private var marks: [View: [String: Int64]] = [:]
+
+    /// Reads the definitions.
+    ///
+    /// - Throws: ``ErrorCode/inputOutput``.
+    init(_ session: Session, _ demand: TokenDemand) throws(CredentialError) {
+        self.session = session
+        self.demand = demand
+        let resolver = TargetResolver(session)
+        self.resolver = resolver
+        // One with a fault asks for nothing; where it is an account's own, that is told with the account.
+        definitions = try session.catalog.entries().compactMap { entry in
+            guard let checked = try? Self.checked(entry.name, session),
+                let registration = try? resolver.registration(of: checked.type)
+            else { return nil }
+            return Definition(
+                checked: checked, registration: registration, group: resolver.group(of: checked.type))
+        }
+    }
+
+    /// What is to be done for these accounts; those that nothing is to be done for are left out.
+    mutating func jobs(_ accounts: [(group: KeychainGroup, account: Account)]) -> [Job] {
+        let now = session.context.clock.now
+        var jobs: [Job] = []
+        for (group, account) in accounts {
+            let view = View(type: account.type, registration: account.registration, group: group)
+            let types = types(of: view)
+            let isDue = account.status != .active || !isFresh(account, in: view, types, now)
+            if isDue || account.endingIsNews(now: now) {
+                jobs.append(Job(group: group, account: account, types: types, isDue: isDue))
+            }
+        }
+        return jobs
+    }
+
+    /// The type that accounts were signed in under, then the others of its group that see them.
+    private mutating func types(of view: View) -> Result<[CheckedType], CredentialError> {
+        if let known = views[view] { return known }
+        let types: Result<[CheckedType], CredentialError>
+        do throws(CredentialError) {
+            let known = definitions.first { $0.checked.type.name == view.type }
+            let own = if let known { known.checked } else { try Self.checked(view.type, session) }
+            types = .success(
+                [own]
+                    + definitions.filter {
+                        $0.checked.type.name != view.type && $0.group == view.group
+                            && $0.registration == view.registration
+                    }.map(\.checked))
+        } catch {
+            types = .failure(error)
+        }
+        views[view] = types
+        return types
+    }
+
+    /// Whether the list alone says that no token is due.
+    private mutating func isFresh(
+        _ account: Account, in view: View, _ types: Result<[CheckedType], CredentialError>, _ now: Instant
+    ) -> Bool {
+        guard case .success(let types) = types, let own = types.first else { return false }
+        let marks = account.signIns.map { policy in mark(of: account, policy, own, in: view) }
+        return account.isFresh(for: marks, demand.freshness, now: now)
+    }
+
+    /// What stands for the token that a sign-in's type asks for.
+    private mutating func mark(
+        of account: Account, _ policy: String, _ own: CheckedType, in view: View
+    ) -> Int64 {
+        if let known = marks[view]?[policy] { return known }
+        let mark = demand.request(
+            of: account, under: own.type, in: view.group, by: own.adapter, policy: policy
+        ).key.mark
+        marks[view, default: [:]][policy] = mark
+        return mark
+    }
+
+    private static func checked(_ name: String, _ session: Session) throws(CredentialError) -> CheckedType {
+        let type = try TargetResolver(session).type(named: name)
+        return CheckedType(type: type, adapter: try session.context.adapters.adapter(of: type))
+    }
+}

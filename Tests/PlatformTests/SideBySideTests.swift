@@ -1,0 +1,77 @@
+import Foundation
+import Platform
+import Synchronization
+import Testing
+
+@Suite struct SideBySideTests {
+    @Test(arguments: [1, 3, 64])
+    func `what comes of each is taken in their order, however many threads there are`(_ limit: Int) {
+        let underWay = Atomic(0), most = Mutex(0)
+        var taken: [Int] = []
+        SideBySide.run(Array(0..<100), atMost: limit, lane: { _ in "one" }) { number, _ in
+            let count = underWay.add(1, ordering: .relaxed).newValue
+            most.withLock { $0 = max($0, count) }
+            underWay.subtract(1, ordering: .relaxed)
+            return number * 2
+        } take: {
+            taken.append($0)
+        }
+        #expect(taken == (0..<100).map { $0 * 2 })
+        #expect(most.withLock { $0 } <= limit)
+    }
+
+    @Test func `as many as are allowed are under way at once`() {
+        // None ends before all have begun.
+        let begun = DispatchSemaphore(value: 0), gate = DispatchSemaphore(value: 0), count = Atomic(0)
+        var taken = 0
+        SideBySide.run([1, 2, 3, 4], atMost: 4, lane: { _ in "one" }) { _, _ in
+            if count.add(1, ordering: .relaxed).newValue == 4 { for _ in 0..<4 { gate.signal() } }
+            begun.signal()
+            gate.wait()
+            return true
+        } take: { _ in
+            taken += 1
+        }
+        #expect(taken == 4)
+    }
+
+    @Test func `a lane that does not go on keeps the other from nothing`() {
+        // The first of the slow lane waits for the last of the quick one.
+        let gate = DispatchSemaphore(value: 0)
+        let items = ["slow 1", "slow 2", "slow 3", "quick 1", "quick 2"]
+        var taken: [String] = []
+        SideBySide.run(items, atMost: 2, lane: { String($0.prefix { $0 != " " }) }) { item, _ in
+            if item == "slow 1" { gate.wait() }
+            if item == "quick 2" { gate.signal() }
+            return item
+        } take: {
+            taken.append($0)
+        }
+        #expect(taken == items)
+    }
+
+    @Test(arguments: [1, 2])
+    func `what has to wait for somebody comes again, once, when all others have been begun`(_ limit: Int) {
+        let order = Mutex<[String]>([])
+        var taken: [String] = []
+        SideBySide.run(["held", "a", "b", "c"], atMost: limit, lane: { _ in "one" }) { item, mayPutOff in
+            if item == "held", mayPutOff { return nil }
+            order.withLock { $0.append("\(item) \(mayPutOff)") }
+            return item
+        } take: {
+            taken.append($0)
+        }
+        #expect(taken == ["held", "a", "b", "c"])
+        if limit == 1 { #expect(order.withLock { $0 } == ["a true", "b true", "c true", "held false"]) }
+        #expect(order.withLock { $0 }.count == 4)
+    }
+
+    @Test func `without an item nothing is done`() {
+        SideBySide.run([Int](), atMost: 8, lane: { _ in "one" }) { _, _ in
+            Issue.record("there was none")
+            return 0
+        } take: { _ in
+            Issue.record("there was none")
+        }
+    }
+}
