@@ -15,4 +15,11 @@ import Testing
             #expect(shown.unicodeScalars.count <= 9, "\(shown)")
         }
     }
+
+    @Test func `in a page it is neither markup nor the end of an attribute`() {
+        let text = "<a href=\"x\" title='y'>&amp;</a> é\u{1F600}"
+        #expect(
+            ForeignText.markup(text)
+                == "&lt;a href=&quot;x&quot; title=&#39;y&#39;&gt;&amp;amp;&lt;/a&gt; é\u{1F600}")
+    }
 }

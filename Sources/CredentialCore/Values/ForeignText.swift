@@ -23,6 +23,22 @@ public enum ForeignText {
         return result
     }
 
+    /// `text` as markup of a page, for content and quoted attributes.
+    public static func markup(_ text: String) -> String {
+        var markup = ""
+        for scalar in text.unicodeScalars {
+            switch scalar {
+            case "&": markup += "&amp;"
+            case "<": markup += "&lt;"
+            case ">": markup += "&gt;"
+            case "\"": markup += "&quot;"
+            case "'": markup += "&#39;"
+            default: markup.unicodeScalars.append(scalar)
+            }
+        }
+        return markup
+    }
+
     private static func isHidden(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.properties.generalCategory {
         case .control, .format, .surrogate, .privateUse, .unassigned, .lineSeparator, .paragraphSeparator: true

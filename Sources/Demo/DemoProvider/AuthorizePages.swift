@@ -1,3 +1,4 @@
+import CredentialCore
 import LoopbackHTTP
 
 /// The pages of the authorization endpoint.
@@ -8,14 +9,14 @@ enum AuthorizePages {
     ///   - address: where the form goes: the address of the page itself.
     ///   - problem: what was wrong with the last try.
     static func form(_ policy: DemoPolicy, address: String, username: String, problem: String?) -> ServerResponse {
-        let action = HTMLPage.escape(address)
+        let action = ForeignText.markup(address)
         var content = ""
-        if let problem { content += "<p class=\"error\" role=\"alert\">\(HTMLPage.escape(problem))</p>\n" }
+        if let problem { content += "<p class=\"error\" role=\"alert\">\(ForeignText.markup(problem))</p>\n" }
         content += """
             <form method="post" action="\(action)">
             <label for="username">Email address</label>
             <input id="username" name="username" type="email" autocomplete="username" required \
-            value="\(HTMLPage.escape(username))">
+            value="\(ForeignText.markup(username))">
             <label for="password">\(policy.kind == .resetPassword ? "New password" : "Password")</label>
             <input id="password" name="password" type="password" required \
             autocomplete="\(policy.kind == .signIn ? "current-password" : "new-password")">
@@ -43,10 +44,10 @@ enum AuthorizePages {
 
     /// A page that posts the answer to the client (OAuth 2.0 Form Post Response Mode).
     static func post(_ answer: FormFields, to uri: String, nonce: String) -> ServerResponse {
-        var content = "<form id=\"answer\" method=\"post\" action=\"\(HTMLPage.escape(uri))\">\n"
+        var content = "<form id=\"answer\" method=\"post\" action=\"\(ForeignText.markup(uri))\">\n"
         for field in answer.fields {
-            content += "<input type=\"hidden\" name=\"\(HTMLPage.escape(field.name))\" "
-            content += "value=\"\(HTMLPage.escape(field.value))\">\n"
+            content += "<input type=\"hidden\" name=\"\(ForeignText.markup(field.name))\" "
+            content += "value=\"\(ForeignText.markup(field.value))\">\n"
         }
         content += "<button type=\"submit\">Continue</button>\n</form>\n"
         return HTMLPage(

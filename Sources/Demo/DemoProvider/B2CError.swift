@@ -32,7 +32,7 @@ struct B2CError: Error {
     /// The page of an endpoint that cannot redirect.
     func page(correlationID: String, at time: Instant) -> ServerResponse {
         let lines = description(correlationID: correlationID, at: time).split(whereSeparator: \.isNewline)
-        let content = lines.map { "<p>\(HTMLPage.escape(String($0)))</p>" }.joined(separator: "\n")
+        let content = lines.map { "<p>\(ForeignText.markup(String($0)))</p>" }.joined(separator: "\n")
         return HTMLPage(title: "We can't sign you in", content: content).response(status)
     }
 

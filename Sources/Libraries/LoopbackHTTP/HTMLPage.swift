@@ -1,8 +1,10 @@
+import CredentialCore
+
 /// A page of our own: plain, accessible, self-contained, light and dark.
 package struct HTMLPage: Sendable {
     /// What the page is called; also its heading. Plain text, escaped here.
     package var title: String
-    /// The markup below the heading. Whoever makes it escapes what is foreign in it with ``escape(_:)``.
+    /// The markup below the heading. Whoever makes it escapes what is foreign in it by ``ForeignText/markup(_:)``.
     package var content: String
     /// A script of our own, allowed by ``nonce``; none is the rule.
     package var script: String?
@@ -15,22 +17,6 @@ package struct HTMLPage: Sendable {
         self.content = content
         self.script = script
         self.nonce = nonce
-    }
-
-    /// Plain text as markup, for content and quoted attributes.
-    package static func escape(_ text: String) -> String {
-        var output = ""
-        for scalar in text.unicodeScalars {
-            switch scalar {
-            case "&": output += "&amp;"
-            case "<": output += "&lt;"
-            case ">": output += "&gt;"
-            case "\"": output += "&quot;"
-            case "'": output += "&#39;"
-            default: output.unicodeScalars.append(scalar)
-            }
-        }
-        return output
     }
 
     /// The page as a reply.
@@ -58,7 +44,7 @@ package struct HTMLPage: Sendable {
     private var markup: String {
         var scripts = ""
         if let script, let nonce { scripts = "<script nonce=\"\(nonce)\">\(script)</script>\n" }
-        let title = Self.escape(title)
+        let title = ForeignText.markup(title)
         return """
             <!DOCTYPE html>
             <html lang="en">

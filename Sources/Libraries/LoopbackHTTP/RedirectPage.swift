@@ -1,3 +1,5 @@
+import CredentialCore
+
 /// The pages a browser shows at the end of its way. None repeats anything of the request.
 enum RedirectPage {
     /// Takes the provider's answer, the code above all, out of the address bar and the tab's history. A second
@@ -10,7 +12,8 @@ enum RedirectPage {
         let text = outcome?.text ?? "The sign-in has arrived. The terminal says what became of it."
         return HTMLPage(
             title: title,
-            content: "<p>\(HTMLPage.escape(text))</p>\n<p>You can close this page and return to the terminal.</p>",
+            content:
+                "<p>\(ForeignText.markup(text))</p>\n<p>You can close this page and return to the terminal.</p>",
             script: forget, nonce: nonce)
     }
 

@@ -49,8 +49,8 @@ package struct SystemBrowser: Sendable {
     package func show(title: String, text: String) throws(CredentialError) {
         let file = try programs.runtimeFile("outcome-", suffix: ".html")
         let content = """
-            <h1>\(Self.escaped(title))</h1>
-            <p>\(Self.escaped(text))</p>
+            <h1>\(ForeignText.markup(title))</h1>
+            <p>\(ForeignText.markup(text))</p>
             <p>You can close this page.</p>
             """
         try file.write(Array(Self.page(titled: title, content).utf8))
@@ -63,7 +63,7 @@ package struct SystemBrowser: Sendable {
 
     /// A page that goes on to an address at once.
     private static func page(leadingTo address: String) -> String {
-        let address = escaped(address)
+        let address = ForeignText.markup(address)
         return page(
             titled: "credmgr: sign-in", head: "<meta http-equiv=\"refresh\" content=\"0; url=\(address)\">",
             "<p><a href=\"\(address)\">Go on to the sign-in</a></p>")
@@ -77,7 +77,7 @@ package struct SystemBrowser: Sendable {
         <meta charset="utf-8">
         <meta name="referrer" content="no-referrer">
         \(head)
-        <title>\(escaped(title))</title>
+        <title>\(ForeignText.markup(title))</title>
         </head>
         <body>
         \(content)
@@ -85,22 +85,6 @@ package struct SystemBrowser: Sendable {
         </html>
 
         """
-    }
-
-    /// Plain text as markup, for content and quoted attributes.
-    private static func escaped(_ text: String) -> String {
-        var escaped = ""
-        for scalar in text.unicodeScalars {
-            switch scalar {
-            case "&": escaped += "&amp;"
-            case "<": escaped += "&lt;"
-            case ">": escaped += "&gt;"
-            case "\"": escaped += "&quot;"
-            case "'": escaped += "&#39;"
-            default: escaped.unicodeScalars.append(scalar)
-            }
-        }
-        return escaped
     }
 
     // MARK: Words
