@@ -67,7 +67,7 @@ import Testing
     private static let helpFiles = [
         "MCPCommand.swift", "AccountsImportCommand.swift", "LoginCommand.swift", "ForeignFiles.swift",
         "Preset+Outlook.swift", "Preset+Gmail.swift", "Preset+AzureB2C.swift", "ExecCommand.swift",
-        "SetupRecipe.swift",
+        "SetupRecipe+Hosts.swift", "SetupRecipe+Mail.swift",
     ]
 
     // MARK: The list

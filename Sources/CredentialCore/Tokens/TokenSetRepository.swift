@@ -10,8 +10,8 @@ package struct TokenSetRepository: Sendable {
     let journal: any GenerationJournal
     let records: any AccountRecords
     let spent: any SpentTokens
-    private let cryptography: any Cryptography
-    private let random: any RandomSource
+    let cryptography: any Cryptography
+    let random: any RandomSource
 
     /// Makes a repository of the token sets in `stores`.
     init(_ machine: MachinePorts, _ stores: any SecretStores) {
@@ -365,111 +365,6 @@ package struct TokenSetRepository: Sendable {
     private func label(_ account: Account) -> String {
         let name = account.username ?? account.displayName ?? account.id
         return ForeignText.shown("credmgr: \(account.type) \(name)").split(separator: "/").joined(separator: "-")
-    }
-
-    // MARK: Tokens that are used up
-
-    /// Whether the refresh token of a grant is known to be used up.
-    package func isSpent(_ grant: Grant, of account: String, in group: KeychainGroup) -> Bool {
-        guard let token = grant.refreshToken, let digest = digest(token, account, group) else { return false }
-        return spent.contains(digest, of: account, in: group)
-    }
-
-    /// Notes that a provider has replaced a refresh token; the new one is safe.
-    func noteSpent(_ old: Grant, replacedBy new: Grant, of account: String, in group: KeychainGroup) {
-        guard let token = old.refreshToken, let next = new.refreshToken, token != next,
-            let digest = digest(token, account, group)
-        else { return }
-        spent.add(digest, of: account, in: group)
-    }
-
-    private func digest(_ token: Secret, _ account: String, _ group: KeychainGroup) -> [UInt8]? {
-        try? cryptography.sha256(Array("credmgr spent 1\n\(group.name)\n\(account)\n\(token.reveal())".utf8))
-    }
-
-    // MARK: Journal
-
-    private func writeJournal(_ set: TokenSet, _ group: KeychainGroup) throws(CredentialError) {
-        try journal.write(try sealed(set, set.account.id, group), for: set.account.id, in: group)
-    }
-
-    private func sealed(
-        _ set: TokenSet, _ name: String, _ group: KeychainGroup
-    ) throws(CredentialError) -> [UInt8] {
-        let nonce = random.bytes(12)
-        return nonce
-            + (try cryptography.seal(
-                set.encoded(), key: set.journalKey, nonce: nonce, authenticating: header(name, group)))
-    }
-
-    /// Keeps the record of a first sign-in that its store has not taken, sealed with the key of the group's file: there
-    /// is no older token set yet that could open it.
-    func keepSignIn(_ set: TokenSet, _ group: KeychainGroup) throws(CredentialError) {
-        let id = set.account.id
-        let sealed = try stores.vault().seal(set.encoded(), of: id, generation: set.generation, in: group)
-        var record = AccountRecord(group: group, account: set.account, sealed: sealed)
-        record.generation = 1
-        try journal.write(record.bytes, for: id, in: group)
-    }
-
-    /// Keeps what a sign-in of a known account gave where the account's lock could not be had: the next one who has it
-    /// takes it up.
-    ///
-    /// - Throws: the errors of the store, which has the key to it; ``ErrorCode/inputOutput``.
-    func keepLogin(
-        _ grant: Grant, policy: String, token: AccessToken?, of account: Account, in group: KeychainGroup
-    ) throws(CredentialError) {
-        guard var set = try read(account, in: group, isLocked: false) else {
-            throw CredentialError(.storeDamaged, "\(account.id) has no token set")
-        }
-        set.grants = [policy: grant]
-        set.accessTokens = token.map { [$0] } ?? []
-        let name = Self.loginName(account.id)
-        try journal.write(try sealed(set, name, group), for: name, in: group)
-    }
-
-    /// Takes up a sign-in that came when the lock could not be had.
-    private func takeUpLogin(_ set: TokenSet, in group: KeychainGroup) throws(CredentialError) -> TokenSet {
-        let name = Self.loginName(set.account.id)
-        guard let sealed = try journal.read(name, in: group) else { return set }
-        var merged = set
-        if let login = try open(sealed, key: set.journalKey, name, group) {
-            for (policy, grant) in login.grants
-            where grant.obtainedAt >= set.grants[policy]?.obtainedAt ?? grant.obtainedAt {
-                merged.grants[policy] = grant
-                merged.accessTokens.removeAll { $0.key.policy == policy }
-                merged.accessTokens += login.accessTokens
-                merged.account.status = .active
-                merged.account.expiresAt = login.accessTokens.first?.expiresAt
-                merged.account.refreshExpiresAt = grant.refreshExpiresAt
-            }
-            merged.account.policies = merged.grants.keys.filter { !$0.isEmpty }.sorted()
-            guard case .stored = try save(&merged, in: group) else { return merged }
-        }
-        try journal.remove(name, in: group)
-        return merged
-    }
-
-    /// What the journal calls a sign-in of an account that waits for its lock.
-    static func loginName(_ account: String) -> String { "login-" + account }
-
-    /// The account of such a name; `nil` for another.
-    static func account(ofLogin name: String) -> String? {
-        name.hasPrefix("login-") ? String(name.dropFirst(6)) : nil
-    }
-
-    /// Opens a journal record; `nil` when it is not of this token set, or damaged.
-    private func open(
-        _ record: [UInt8], key: [UInt8], _ account: String, _ group: KeychainGroup
-    ) throws(CredentialError) -> TokenSet? {
-        guard record.count > 12 else { return nil }
-        let opened = try cryptography.open(
-            Array(record[12...]), key: key, nonce: Array(record[..<12]), authenticating: header(account, group))
-        return try opened.map { (bytes) throws(CredentialError) in try TokenSet(decoding: bytes) }
-    }
-
-    private func header(_ account: String, _ group: KeychainGroup) -> [UInt8] {
-        Array("credmgr journal 1\n\(group.name)\n\(account)".utf8)
     }
 }
 

@@ -1,0 +1,113 @@
+import CredentialCore
+
+/// The desktop and the session.
+extension SetupRecipe {
+    static let timer = SetupRecipe(
+        name: "timer", summary: "a systemd timer that refreshes what is about to end"
+    ) { (request, programs) throws(CredentialError) in
+        let folder = request.configHome + "/systemd/user/credmgr-refresh"
+        let service = """
+            # \(SetupEdit.mark)
+            [Unit]
+            Description=Refresh what credmgr keeps
+
+            [Service]
+            Type=oneshot
+            ExecStart=\(programs.ownPath) --no-input --quiet refresh --all
+            SuccessExitStatus=4 5 6
+
+            """
+        let timer = """
+            # \(SetupEdit.mark)
+            [Unit]
+            Description=Refresh what credmgr keeps
+
+            [Timer]
+            OnBootSec=5min
+            OnUnitActiveSec=30min
+
+            [Install]
+            WantedBy=timers.target
+
+            """
+        return SetupPlan(
+            edits: [
+                .file(service, path: folder + ".service", isProgram: false),
+                .file(timer, path: folder + ".timer", isProgram: false),
+            ],
+            proof: programs.isProgram("systemctl")
+                ? .init(
+                    program: "systemctl",
+                    words: ["systemctl", "--user", "enable", "--now", "credmgr-refresh.timer"])
+                : nil,
+            notes: ["it runs from your next login on, or now: systemctl --user enable --now credmgr-refresh.timer"])
+    }
+
+    static let tokenSocket = SetupRecipe(
+        name: "token-socket", summary: "a socket that a unit's LoadCredential= has a token from"
+    ) { (request, programs) throws(CredentialError) in
+        let type = try request.neededType()
+        let unit = "credmgr-token-\(type)", folder = request.configHome + "/systemd/user/"
+        let socket = """
+            # \(SetupEdit.mark)
+            [Unit]
+            Description=Tokens of credmgr for \(type)
+
+            [Socket]
+            ListenStream=%t/\(unit).sock
+            SocketMode=0600
+            Accept=yes
+
+            [Install]
+            WantedBy=sockets.target
+
+            """
+        let service = """
+            # \(SetupEdit.mark)
+            [Unit]
+            Description=A token of credmgr for \(type)
+            CollectMode=inactive-or-failed
+
+            [Service]
+            ExecStart=\(programs.ownPath) --no-input --quiet token \(request.selection.joined(separator: " "))
+            StandardInput=null
+            StandardOutput=socket
+            StandardError=journal
+            UMask=0077
+            NoNewPrivileges=yes
+
+            """
+        return SetupPlan(
+            edits: [
+                .file(socket, path: folder + unit + ".socket", isProgram: false),
+                .file(service, path: folder + unit + "@.service", isProgram: false),
+            ],
+            proof: programs.isProgram("systemctl")
+                ? .init(program: "systemctl", words: ["systemctl", "--user", "enable", "--now", unit + ".socket"])
+                : nil,
+            notes: ["in the unit: LoadCredential=token:/run/user/UID/\(unit).sock, with your number as UID"])
+    }
+
+    static let redirectHandler = SetupRecipe(
+        name: "redirect-handler", summary: "opens redirects to a private scheme"
+    ) { (request, _) throws(CredentialError) in
+        let scheme = try request.needed("scheme", "that of the redirect URI, such as com.example.app")
+        let path = request.dataHome + "/applications/credmgr-redirect-\(scheme).desktop"
+        let text = """
+            # \(SetupEdit.mark)
+            [Desktop Entry]
+            Type=Application
+            Name=credmgr
+            Exec="\(request.command)" login --complete %u
+            NoDisplay=true
+            Terminal=false
+            MimeType=x-scheme-handler/\(scheme);
+
+            """
+        return SetupPlan(
+            edits: [.file(text, path: path, isProgram: false)],
+            proof: .init(
+                program: "xdg-mime",
+                words: ["xdg-mime", "default", "credmgr-redirect-\(scheme).desktop", "x-scheme-handler/\(scheme)"]))
+    }
+}
