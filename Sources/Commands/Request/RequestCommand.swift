@@ -44,40 +44,50 @@ struct RequestCommand: Command {
     func run(_ session: Session) throws(CredentialError) {
         let message = try RequestMessage(arguments, session)
         let (target, address) = try place(session)
-        var query = TokenQuery(arguments, configuration: session.configuration)
-        let access = TokenAccess(session)
-        var answer = try access.token(query, target)
-        for warning in answer.warnings { session.notices.warning(warning) }
-
-        let prover = try access.prover(of: answer, target)
-        var reply = try send(message, to: address, answer, prover, target, session)
-        try refuseStepUp(reply.response, from: address, answer.token, target, session)
-        if reply.response.status == 401, Self.asksForNewToken(reply.response) {
+        var call = call(of: target, session)
+        call.whenRefused = { response throws(CredentialError) in
             // No refresh makes a token of the one authorization server good where the API takes those of another.
-            if let moved = try ResourceTypes(session).moved(target.type, address, reply.response) { throw moved }
-            session.notices.detail("the service refused the token; refreshing it once")
-            query.forceRefresh = true
-            answer = try access.token(query, target)
-            reply = try send(message, to: address, answer, prover, target, session)
-            try refuseStepUp(reply.response, from: address, answer.token, target, session)
+            if let moved = try ResourceTypes(session).moved(target.type, address, response) { throw moved }
         }
-        try reply.output.finish()
-        if reply.response.status >= 400 {
+        call.hintOfRedirect = { method, next in
+            "if that one may have the token, ask it itself: "
+                + ShellQuote.line(
+                    [
+                        "credmgr", "request", method, ForeignText.shown(next.description), "--account",
+                        target.account.id, "--group", target.group.name,
+                    ])
+        }
+        func newOutput() -> RequestOutput {
+            RequestOutput(session, path: arguments[Self.output], showsHead: arguments[Self.include])
+        }
+        var output = newOutput()
+        let response = try call.send(message.request(to: address, of: target.type, session)) {
+            output = newOutput()
+            return output.observer()
+        }
+        try output.finish()
+        if response.status >= 400 {
             throw CredentialError(
-                .httpStatus,
-                "\(address.origin)\(address.path) answered \(reply.response.status) to \(message.method)")
+                .httpStatus, "\(address.origin)\(address.path) answered \(response.status) to \(message.method)")
         }
     }
 
-    /// Ends a request whose refusal takes another sign-in to mend.
-    private func refuseStepUp(
-        _ response: HTTPResponse, from address: WebAddress, _ token: AccessToken, _ target: Target,
-        _ session: Session
-    ) throws(CredentialError) {
-        guard let advice = StepUpAdvice(response, from: address) else { return }
-        throw advice.error(
-            of: target.account, in: target.group, under: target.type, token: token,
-            grant: try TokenAccess(session).grant(of: token, target), now: session.context.clock.now)
+    /// A call with the target's token.
+    private func call(of target: Target, _ session: Session) -> ResourceCall {
+        let access = TokenAccess(session)
+        let asked = TokenQuery(arguments, configuration: session.configuration)
+        return ResourceCall(
+            of: target.account, in: target.group, under: target.type,
+            context: session.services(session.stores()).adapterContext
+        ) { isRefused throws(CredentialError) in
+            var query = asked
+            if isRefused { query.forceRefresh = true }
+            let answer = try access.token(query, target)
+            if !isRefused { for warning in answer.warnings { session.notices.warning(warning) } }
+            return ResourceCall.Access(token: answer.token) { () throws(CredentialError) in
+                try access.grant(of: answer.token, target)
+            }
+        }
     }
 
     /// Whose token goes where.
@@ -116,58 +126,5 @@ struct RequestCommand: Command {
                 hint: "allowed is what rules of config.json name, and api_base and api_origins of the type: "
                     + "credmgr types show \(ShellQuote.word(target.type.name))")
         }
-    }
-
-    private static func asksForNewToken(_ response: HTTPResponse) -> Bool {
-        AuthenticationChallenge.parse(response.values(of: "www-authenticate")).contains(where: \.asksForFreshToken)
-    }
-
-    private struct Reply {
-        let response: HTTPResponse
-        let output: RequestOutput
-    }
-
-    /// Sends the request, and goes along redirects within its origin.
-    private func send(
-        _ message: RequestMessage, to address: WebAddress,
-        _ answer: TokenService.Answer, _ prover: DPoPProver?, _ target: Target, _ session: Session
-    ) throws(CredentialError) -> Reply {
-        let resource = ResourceRequest(token: answer.token.token, type: answer.token.tokenType, prover: prover)
-        let context = session.services(session.stores()).adapterContext
-        var message = message
-        var address = address
-        for _ in 0..<10 {
-            func newOutput() -> RequestOutput {
-                RequestOutput(session, path: arguments[Self.output], showsHead: arguments[Self.include])
-            }
-            var output = newOutput()
-            let response = try resource.send(
-                try message.request(to: address, of: target.type, session), in: context
-            ) {
-                output = newOutput()
-                return output.observer()
-            }
-            guard [301, 302, 303, 307, 308].contains(response.status),
-                let location = response.value(of: "location")
-            else {
-                return Reply(response: response, output: output)
-            }
-            guard let next = address.resolving(location), next.isWeb else {
-                throw CredentialError(.malformedReply, "\(address.origin) redirects to something that is no URL")
-            }
-            guard next.origin == address.origin else {
-                throw CredentialError(
-                    .denied, "\(address.origin) redirects to \(next.origin), and no token goes along",
-                    hint: "if that one may have the token, ask it itself: "
-                        + ShellQuote.line(
-                            [
-                                "credmgr", "request", message.method, ForeignText.shown(next.description),
-                                "--account", target.account.id, "--group", target.group.name,
-                            ]))
-            }
-            message = message.redirected(status: response.status)
-            address = next
-        }
-        throw CredentialError(.denied, "more than 10 redirects from \(address.origin)")
     }
 }

@@ -5,7 +5,7 @@ import StrictJSON
 
 /// What `request` sends: method, body and header fields as the options give them.
 struct RequestMessage: Sendable {
-    var method: String
+    let method: String
     private var body: HTTPBody
     private var contentType: String?
     private let headers: [(name: String, value: String)]
@@ -60,17 +60,6 @@ struct RequestMessage: Sendable {
         // A token may be bound to the certificate (RFC 8705 §3).
         request.clientCertificate = type.clientCertificate
         return request
-    }
-
-    /// The message for the next address: 303, and 301 and 302 after a POST, ask for a GET (RFC 9110 §15.4).
-    func redirected(status: Int) -> RequestMessage {
-        var message = self
-        if status == 303 && method != "HEAD" || (status == 301 || status == 302) && method == "POST" {
-            message.method = "GET"
-            message.body = .none
-            message.contentType = nil
-        }
-        return message
     }
 
     private static func parts(

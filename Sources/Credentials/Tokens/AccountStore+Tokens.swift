@@ -57,7 +57,7 @@ extension AccountStore {
         return try await give()
     }
 
-    /// A token and the grant that it is of.
+    /// A token, and how to get the grant that it is of.
     func access(
         to account: Account, ofType name: String?, _ demand: TokenDemand
     ) throws(CredentialError) -> ResourceCall.Access {
@@ -79,8 +79,8 @@ extension AccountStore {
             for warning in answer.warnings { options.warn(warning) }
             token = answer.token
         }
-        guard token.tokenType != "Bearer" else { return ResourceCall.Access(token: token, grant: nil) }
-        let set = try accounts.repository.read(known, in: group, isLocked: false)
-        return ResourceCall.Access(token: token, grant: set?.grants[token.key.policy])
+        return ResourceCall.Access(token: token) { () throws(CredentialError) in
+            try accounts.repository.read(known, in: group, isLocked: false)?.grants[token.key.policy]
+        }
     }
 }

@@ -7,15 +7,22 @@ package struct ResourceCall {
     package struct Access {
         /// The token.
         package let token: AccessToken
-        /// The grant it was issued for; `nil` where that is not known.
-        package let grant: Grant?
+        /// Gives the grant it was issued for, `nil` where there is none any more; asked for only when it is needed, for
+        /// it is in the store.
+        package let grant: () throws(CredentialError) -> Grant?
 
         /// Puts them together.
-        package init(token: AccessToken, grant: Grant?) {
+        package init(token: AccessToken, grant: @escaping () throws(CredentialError) -> Grant?) {
             self.token = token
             self.grant = grant
         }
     }
+
+    /// Called with the reply of a resource that refuses the token, before a new one is asked for; what it throws is the
+    /// end of the call.
+    package var whenRefused: (HTTPResponse) throws(CredentialError) -> Void = { _ throws(CredentialError) in }
+    /// The hint for whoever is redirected to another origin.
+    package var hintOfRedirect: (_ method: String, _ address: WebAddress) -> String? = { _, _ in nil }
 
     private let account: Account
     private let group: KeychainGroup
@@ -53,6 +60,7 @@ package struct ResourceCall {
         try refuseStepUp(response, from: request.address, access)
         let challenges = AuthenticationChallenge.parse(response.values(of: "www-authenticate"))
         guard response.status == 401, challenges.contains(where: \.asksForFreshToken) else { return response }
+        try whenRefused(response)
         context.note("the service refused the token; refreshing it once")
         access = try self.access(true)
         response = try follow(request, access, observer)
@@ -70,7 +78,7 @@ package struct ResourceCall {
     private func follow(
         _ request: HTTPRequest, _ access: Access, _ observer: () -> TransferObserver
     ) throws(CredentialError) -> HTTPResponse {
-        let resource = resource(access)
+        let resource = try resource(access)
         var request = bare(request)
         for _ in 0..<Self.redirects {
             let response = try resource.send(request, in: context, observing: observer)
@@ -82,7 +90,9 @@ package struct ResourceCall {
                 throw CredentialError(.malformedReply, "\(origin) redirects to something that is no URL")
             }
             guard next.origin == origin else {
-                throw CredentialError(.denied, "\(origin) redirects to \(next.origin), and no token goes along")
+                throw CredentialError(
+                    .denied, "\(origin) redirects to \(next.origin), and no token goes along",
+                    hint: hintOfRedirect(request.method, next))
             }
             request.address = next
             // 303, and 301 and 302 after a POST, ask for a GET (RFC 9110 §15.4).
@@ -95,10 +105,12 @@ package struct ResourceCall {
         throw CredentialError(.denied, "more than \(Self.redirects) redirects from \(request.address.origin)")
     }
 
-    private func resource(_ access: Access) -> ResourceRequest {
+    private func resource(_ access: Access) throws(CredentialError) -> ResourceRequest {
         let token = access.token
-        let prover =
-            token.tokenType == "Bearer" ? nil : access.grant.flatMap { DPoPProver.kept(in: $0.adapterState) }
+        var prover: DPoPProver?
+        if token.tokenType != "Bearer" {
+            prover = try access.grant().flatMap { DPoPProver.kept(in: $0.adapterState) }
+        }
         return ResourceRequest(token: token.token, type: token.tokenType, prover: prover)
     }
 
@@ -119,6 +131,7 @@ package struct ResourceCall {
     ) throws(CredentialError) {
         guard let advice = StepUpAdvice(response, from: address) else { return }
         throw advice.error(
-            of: account, in: group, under: type, token: access.token, grant: access.grant, now: context.clock.now)
+            of: account, in: group, under: type, token: access.token, grant: try access.grant(),
+            now: context.clock.now)
     }
 }
