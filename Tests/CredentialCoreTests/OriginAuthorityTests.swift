@@ -127,6 +127,11 @@ import Testing
     @Test(arguments: [
         (#"{"host": "a.example/b", "type": "A"}"#, "'rules[0].host' is not a host name"),
         (#"{"host": "a.example:99999", "type": "A"}"#, "'rules[0].host' is not a host name"),
+        (#"{"host": "*", "type": "A"}"#, "'rules[0].host' is not a host name"),
+        (#"{"host": "*.example", "type": "A"}"#, "'rules[0].host' is not a host name"),
+        (#"{"host": ".example", "type": "A"}"#, "'rules[0].host' is not a host name"),
+        (#"{"host": "a..example", "type": "A"}"#, "'rules[0].host' is not a host name"),
+        (#"{"host": "-a.example", "type": "A"}"#, "'rules[0].host' is not a host name"),
         (#"{"host": "a.example", "path": "../x", "type": "A"}"#, "'rules[0].path' is not a path"),
         (#"{"host": "a.example", "path": "/", "type": "A"}"#, "'rules[0].path' is not a path"),
         (#"{"directory": "~", "path": "/x", "type": "A"}"#, "'rules[0].path' needs a 'host'"),

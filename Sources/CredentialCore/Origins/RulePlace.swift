@@ -12,13 +12,28 @@ public struct RulePlace: Sendable, Hashable, CustomStringConvertible {
     /// - Returns: `nil` for what is neither a host name nor an address, or for a path that is none.
     package init?(_ text: String, path: String? = nil) {
         guard !text.contains(where: { "/?#@\\".contains($0) }), let address = WebAddress("https://\(text)"),
-            address.port != 0
+            address.port != 0, Self.isHost(address.host)
         else { return nil }
         host = address.host
         port = address.port
         let parts = path.map(Self.parts) ?? []
         if path != nil, parts.isEmpty || !parts.allSatisfy(Self.isPlain) { return nil }
         self.path = parts.isEmpty ? nil : parts.joined(separator: "/")
+    }
+
+    /// Whether a host is one that a server can have: a rule for `*.example.com` would look like one for many, and be
+    /// one for none.
+    private static func isHost(_ host: String) -> Bool {
+        if host.contains(":") { return true }
+        var labels = host.split(separator: ".", omittingEmptySubsequences: false)
+        if labels.count > 1, labels.last?.isEmpty == true { labels.removeLast() }
+        return labels.allSatisfy { label in
+            !label.isEmpty && label.first != "-"
+                && label.utf8.allSatisfy { byte in
+                    byte == UInt8(ascii: "-") || byte == UInt8(ascii: "_") || (0x30...0x39).contains(byte)
+                        || (0x61...0x7A).contains(byte)
+                }
+        }
     }
 
     /// How a place and a destination stand to each other.
