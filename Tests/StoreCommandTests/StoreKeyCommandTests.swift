@@ -37,6 +37,56 @@ private let hasKeyring: Bool = {
         #expect(try scene.holders(scene.file) == [id])
     }
 
+    @Test func `sign-ins that wait are in group default, and hints of a short passphrase lead on`() throws {
+        let scene = try Scene()
+        try scene.define(clientID: "c", group: "work")
+        let type =
+            #"{"authorization_endpoint": "https://id.example/a", "token_endpoint": "https://id.example/t", "#
+            + #""client_id": "c", "keychain_group": "work"}"#
+        try Data(type.utf8).write(
+            to: URL(fileURLWithPath: scene.folder.path + "/config/credmgr/types/Tasks.json"))
+        let path = scene.folder.path + "/passphrase"
+        _ = FileManager.default.createFile(
+            atPath: path, contents: Data("short\n".utf8), attributes: [.posixPermissions: 0o600])
+        let variables = ["CREDMGR_PASSPHRASE_FILE": path]
+        let login = ["login", "--type", "Tasks", "--print-url"]
+        let refused = try scene.run(login, variables)
+        #expect(refused.exitStatus == 2)
+        let hint = "credmgr store rekey --group default --weak-passphrase"
+        #expect(refused.standardError.contains("hint: \(hint)\n"))
+        // The hint asks for a passphrase at the terminal, or is given a file.
+        let pasted = hint.split(separator: " ").dropFirst().map(String.init) + ["--passphrase-file", path]
+        let rekeyed = try scene.run(pasted, variables)
+        #expect(rekeyed.exitStatus == 0)
+        #expect(!rekeyed.standardError.contains("wait for their second half"))
+        #expect(try scene.run(login, variables).exitStatus == 0)
+        // Another group's new passphrase does not open it, and that is said.
+        let long = try scene.run(
+            ["store", "rekey", "--group", "work", "--passphrase-file", "-"], variables, input: "correct horse\n")
+        #expect(long.exitStatus == 0)
+        #expect(
+            long.standardError.contains(
+                "note: sign-ins that wait for their second half are kept in group default, whose file stays as it is"
+            ))
+        // One passphrase that is configured opens one of the two now, and the other is named.
+        let locked = try scene.run(login, variables)
+        #expect(locked.exitStatus == 5)
+        #expect(locked.standardError.contains("/groups/work/store.v1"))
+        // Without --group it is the file of each group.
+        let both = try scene.run(
+            ["store", "rekey", "--group", "work", "--key-file"],
+            [
+                "CREDMGR_PASSPHRASE_COMMAND": "echo correct horse"
+            ])
+        #expect(both.exitStatus == 0, "\(both.standardError)")
+        let all = try scene.run(["store", "rekey", "--key-file"], variables)
+        #expect(all.exitStatus == 0, "\(all.standardError)")
+        for group in ["default", "work"] {
+            #expect(all.standardError.contains("the encrypted file of group \(group) is opened by its key file"))
+        }
+        #expect(try scene.run(login).exitStatus == 0)
+    }
+
     @Test func `the passphrase that systemd hands to a service opens the file`() throws {
         let scene = try Scene()
         try scene.signIn([id], in: scene.file)

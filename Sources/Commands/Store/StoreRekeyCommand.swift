@@ -9,6 +9,9 @@ struct StoreRekeyCommand: Command {
             Encrypts the file anew under a new key that only the new passphrase opens, or, with --key-file, only the \
             key file. What opened it before opens old copies of the file and nothing else.
 
+            Without --group it is the file of each group. The one of group default also keeps the sign-ins that wait \
+            for their second half (login --print-url), whatever their group is.
+
             A passphrase has at least 8 characters, or --weak-passphrase says that you know what you do. Where there is no \
             file yet, one is made.
             """,
@@ -46,6 +49,11 @@ struct StoreRekeyCommand: Command {
                         + "CREDMGR_PASSPHRASE_FILE"
                 }
             session.notices.note(opener)
+        }
+        if !chosen.contains(.standard) {
+            session.notices.note(
+                "sign-ins that wait for their second half are kept in group \(KeychainGroup.standard), whose file stays as "
+                    + "it is")
         }
     }
 
