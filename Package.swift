@@ -201,6 +201,9 @@ let testTargets: [Target] = [
             "Platform",
             "TestSupport",
         ]),
+    tests(
+        "LocalMachineTests",
+        ["LocalMachine", "Platform", "PluginHost", "CredentialCore", "credmgr", "TestSupport"]),
     tests("CryptoSupportTests", ["CryptoSupport", "CredentialCore", "StrictJSON", "TestSupport"]),
     tests(
         "EncryptedFileStoreTests",
