@@ -32,10 +32,14 @@ import Testing
         _ steps: [String], needs: JSONObject = JSONObject(), in home: PluginHome, trusting: [String] = []
     ) throws -> [String] {
         let program = """
-            import ctypes, errno, os, socket
+            import ctypes, errno, os, signal, socket
             libc = ctypes.CDLL(None, use_errno=True)
             def call(number, *arguments):
                 if libc.syscall(number, *[ctypes.c_long(a) if isinstance(a, int) else a for a in arguments]) < 0:
+                    raise OSError(ctypes.get_errno(), "call")
+            def call_of(step):
+                ctypes.set_errno(0)
+                if step() < 0:
                     raise OSError(ctypes.get_errno(), "call")
             def attempt(step):
                 try:
@@ -133,15 +137,25 @@ import Testing
         let numbers = [
             "keyctl": 250, "add_key": 248, "request_key": 249, "ptrace": 101, "process_vm_readv": 310,
             "process_vm_writev": 311, "bpf": 321, "unshare": 272, "open_by_handle_at": 304,
+            "kcmp": 312, "shmget": 29, "shmat": 30, "semget": 64, "msgget": 68, "mq_open": 240,
+            "perf_event_open": 298, "userfaultfd": 323, "kexec_load": 246, "kexec_file_load": 320,
+            "init_module": 175, "finit_module": 313, "delete_module": 176, "setns": 308, "mount": 165,
+            "umount2": 166, "pivot_root": 155, "chroot": 161,
         ]
         #else
         let numbers = [
             "keyctl": 219, "add_key": 217, "request_key": 218, "ptrace": 117, "process_vm_readv": 270,
             "process_vm_writev": 271, "bpf": 280, "unshare": 97, "open_by_handle_at": 265,
+            "kcmp": 272, "shmget": 194, "shmat": 196, "semget": 190, "msgget": 186, "mq_open": 180,
+            "perf_event_open": 241, "userfaultfd": 282, "kexec_load": 104, "kexec_file_load": 294,
+            "init_module": 105, "finit_module": 273, "delete_module": 106, "setns": 268, "mount": 40,
+            "umount2": 39, "pivot_root": 41, "chroot": 51,
         ]
         #endif
         let everywhere = [
             "io_uring_setup": 425, "io_uring_enter": 426, "io_uring_register": 427, "pidfd_getfd": 438,
+            "process_madvise": 440, "open_tree": 428, "move_mount": 429, "fsopen": 430, "fsconfig": 431,
+            "fsmount": 432, "fspick": 433, "mount_setattr": 442,
         ]
         let all = numbers.merging(everywhere) { $1 }.map(\.value).sorted()
         let tried = try tries(
@@ -149,6 +163,25 @@ import Testing
         #expect(tried.dropLast(2) == Array(repeating: "EPERM", count: all.count)[...], "\(tried)")
         // clone3, and what is newer than the filter.
         #expect(tried.suffix(2) == ["ENOSYS", "ENOSYS"])
+    }
+
+    @Test(.enabled(if: hasWalls)) func `it makes no namespace, and sets no limits of others`() throws {
+        #if arch(x86_64)
+        let clone = 56, prlimit = 302
+        #else
+        let clone = 220, prlimit = 261
+        #endif
+        // CLONE_NEWUSER, NEWNET, NEWPID, NEWNS, NEWIPC, NEWUTS and NEWCGROUP, with SIGCHLD. A child that there
+        // should not be ends at once.
+        let flags = [0x1000_0000, 0x4000_0000, 0x2000_0000, 0x2_0000, 0x800_0000, 0x400_0000, 0x200_0000]
+        let clones = flags.map { "libc.syscall(\(clone), \($0 | 17), 0, 0, 0, 0) or os._exit(0)" }
+        // Without flags it is a fork, which a plugin may.
+        let fork = "libc.syscall(\(clone), 17, 0, 0, 0, 0) or os._exit(0)"
+        let tried = try tries(
+            (clones + [fork]).map { "call_of(lambda: \($0))" }
+                + ["call(\(prlimit), \(getpid()), 7, 0, 0)", "call(\(prlimit), 0, 7, 0, 0)"],
+            in: PluginHome())
+        #expect(tried == Array(repeating: "EPERM", count: 7) + ["ok", "EPERM", "ok"], "\(tried)")
     }
 
     #if arch(x86_64)
@@ -197,6 +230,46 @@ import Testing
             print(ctypes.CDLL(None).prctl(39, 0, 0, 0, 0))'
             """, in: home)
         #expect(said == ["kept", "1"])
+        // Whichever call sends it: the signal that is none only asks whether another would be sent.
+        let victim = getpid()
+        #expect(
+            try tries(
+                [
+                    "os.kill(\(victim), 0)", "os.killpg(\(getpgrp()), 0)",
+                    "signal.pidfd_send_signal(os.pidfd_open(\(victim)), 0)", "os.kill(os.getpid(), 0)",
+                ], in: PluginHome()) == ["EPERM", "EPERM", "EPERM", "ok"])
+    }
+
+    @Test(.enabled(if: hasWalls)) func `it opens no memory, no variables and no descriptors of others`() throws {
+        let home = try PluginHome(), other = "/proc/\(getpid())"
+        let files = ["mem", "environ", "maps", "fd/0", "root/etc/passwd", "cwd"].map {
+            "os.open('\(other)/\($0)', 0)"
+        }
+        let tried = try tries(files + ["os.listdir('\(other)/fd')", "os.open('/proc/self/mem', 0)"], in: home)
+        #expect(tried == Array(repeating: "EACCES", count: 8), "\(tried)")
+        // Not even where its manifest names the folder, as one for its own process's sake may.
+        let needs = JSONObject(["read": ["/proc"]])
+        let named = try tries(files + ["os.open('/proc/self/environ', 0)"], needs: needs, in: home)
+        #expect(named == Array(repeating: "EACCES", count: files.count) + ["ok"], "\(named)")
+        let open = try tries(["os.open('\(other)/environ', 0)"], in: home, trusting: ["canned"])
+        #expect(open == ["ok"], "without walls it does: it is the walls that keep it away")
+    }
+
+    @Test(.enabled(if: hasWalls)) func `it has no terminal to type on, and no device but the harmless ones`() throws
+    {
+        let home = try PluginHome()
+        // The terminal of the caller, a new one, and what other programs put into shared memory.
+        let closed = ["/dev/tty", "/dev/ptmx", "/dev/pts", "/dev/shm", "/dev/mem", "/dev/kmsg"]
+        let open = ["/dev/null", "/dev/zero", "/dev/urandom"]
+        let tried = try tries(
+            closed.map { "os.open('\($0)', os.O_RDONLY)" } + open.map { "os.open('\($0)', os.O_RDONLY)" }
+                + ["os.open('/dev/shm/credmgr-test', os.O_CREAT | os.O_WRONLY)"], in: home)
+        #expect(tried.prefix(6).allSatisfy { ["EACCES", "ENOENT"].contains($0) }, "\(tried)")
+        #expect(tried.first == "EACCES")
+        #expect(tried.dropFirst(6) == ["ok", "ok", "ok", "EACCES"], "\(tried)")
+        // It is in a session of its own, which has no terminal.
+        let session = try tries(["print(os.getsid(0))"], in: home)
+        #expect(session.first.flatMap { Int32($0) }.map { $0 != getsid(0) } == true, "\(session)")
     }
 
     @Test func `its temporary folder is its own, and goes with it`() throws {
