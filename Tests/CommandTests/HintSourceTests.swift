@@ -79,7 +79,7 @@ import Testing
         ("credmgr aws --help", "Without types and accounts"),
         ("credmgr doctor", "DoctorTests: what it does is to look"),
         ("credmgr doctor --fix", "Doctor without a terminal repairs by its hint"),
-        ("credmgr doctor --online", "DoctorTests: it asks the network and changes nothing"),
+        ("credmgr doctor --online", "What doctor has not looked at, it looks at"),
         ("credmgr exec --help", "A slip on the command line"),
         ("credmgr login --resource … --type …", "DiscoveryScenarioTests"),
         ("credmgr login --type …", "Types without an account, under a group of one's own too"),
@@ -88,11 +88,11 @@ import Testing
         ("credmgr providers", "Without types and accounts"),
         ("credmgr providers test …", "PluginTests"),
         ("credmgr store migrate --to …", "MigrationTests"),
-        ("credmgr store migrate --to … --group …", "SignInNoticeTests"),
+        ("credmgr store migrate --to … --group …", "An account that stays in its store"),
         ("credmgr store rekey", "A file that a passphrase locks"),
         (
             "credmgr store rekey --group … --weak-passphrase",
-            "A passphrase of fewer than eight characters takes a word of its own"
+            "A passphrase that is too short takes a word of its own"
         ),
         ("credmgr store unlock", "A file that a passphrase locks"),
         ("credmgr token --introspect", "OAuthServerTests: an introspection"),
@@ -102,7 +102,7 @@ import Testing
         ("credmgr types set --help", "A slip on the command line"),
         ("credmgr types set … --client-secret-file -", "A client's secret that the store has not"),
         ("credmgr types set … --private-key-file -", "as --client-secret-file"),
-        ("credmgr types set … keychain_group=…", "Small print: SmallPrintTests"),
+        ("credmgr types set … keychain_group=…", "Two types that do not share a sign-in"),
         ("credmgr types set … …", "AzureB2CErrorTableTests, A client's secret that the store has not"),
         ("credmgr types show …", "A client that has no secret is not told to check one"),
     ]

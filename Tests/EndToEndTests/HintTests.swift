@@ -176,6 +176,35 @@ import Testing
         try home.run(["login", "--type", "Machine"])
     }
 
+    @Test(.enabled(if: PrivateKeyring.isInstalled)) func `An account that stays in its store`() throws {
+        let keyring = try PrivateKeyring(), tenant = try DemoTenant()
+        defer { keyring.stop() }
+        let home = try Home(["DBUS_SESSION_BUS_ADDRESS": keyring.busAddress])
+        try tenant.definePolicies(at: home, ["redirect_uri": "http://localhost"])
+        let browser = try Browser(in: home).environment, login = ["login", "--type", "Tasks", "--store"]
+        try home.run(login + ["file"], environment: browser)
+        let said = try home.run(login + ["secret-service"], environment: browser).standardError
+        let line = try command(in: said)
+        #expect(line.hasPrefix("credmgr store migrate --to secret-service --group "))
+        try paste(line, environment: home.environment)
+        let stores = try home.json(["accounts", "--json"]).array?.map { $0.object?["store"]?.string }
+        #expect(stores == ["secret-service"])
+    }
+
+    @Test func `Two types that do not share a sign-in`() throws {
+        let tenant = try DemoTenant()
+        defer { tenant.provider.stop() }
+        try tenant.define(at: home)
+        let settings = try home.write(
+            """
+            { authority = "\(tenant.base)/\(DemoTenant.tenant)/"; clientId = "\(DemoTenant.clientID)";
+              emailSignInPolicyId = b2c_1_sign_in; }
+            """, to: "adal.plist")
+        try paste(try command(in: home.run(["types", "import", settings, "--name", "Other"]).standardError))
+        try tenant.signIn(at: home)
+        try home.run(["token", "--type", "Other"])
+    }
+
     @Test func `A client that has no secret is not told to check one`() throws {
         let provider = try ScriptedProvider { $0.token = .json(401, ["error": "invalid_client"]) }
         try home.run(["types", "add", "Work", "--issuer", provider.base, "--client-id", "c", "--scope", "api"])
@@ -313,7 +342,30 @@ import Testing
         try home.run(["doctor"])
     }
 
+    @Test func `What doctor has not looked at, it looks at`() throws {
+        let tenant = try tenant()
+        defer { tenant.provider.stop() }
+        let checks = try home.json(["doctor", "--json"]).object?["checks"]?.array
+        let remedies = checks?.compactMap { $0.object?["remedy"]?.string } ?? []
+        let line = try #require(remedies.first { $0.hasPrefix("credmgr doctor --online") }, "\(remedies)")
+        #expect(try paste(line).standardOutput.contains("endpoints"))
+    }
+
     // MARK: Locks
+
+    @Test func `A passphrase that is too short takes a word of its own`() throws {
+        let tenant = try tenant()
+        let short = try home.write("short\n", to: "outside/short")
+        let environment = ["CREDMGR_PASSPHRASE_FILE": short], login = ["login", "--type", "Tasks", "--print-url"]
+        let said = try home.run(login, environment: environment, exits: 2).standardError
+        let line = "PATH=\((Home.program as NSString).deletingLastPathComponent):$PATH; \(try command(in: said))"
+        let session = try home.onTerminal(
+            ["-c", line], [(": ", "short\n"), (": ", "short\n")], program: "/bin/sh")
+        #expect(session.status == 0, "\(session.text)")
+        #expect(!session.text.contains("short\r\n"))
+        let url = try home.run(login, environment: environment).line
+        try home.run(["login", "--complete", try tenant.redirect(from: url)], environment: environment)
+    }
 
     @Test func `A file that a passphrase locks`() throws {
         let tenant = try tenant()
