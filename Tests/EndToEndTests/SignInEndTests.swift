@@ -38,9 +38,10 @@ import Testing
         let day: Int64 = 86_400
         let provider = try signIn(lasting: 30 * day)
         #expect(events() == 0)
-        for (number, step) in [(seconds: 20 * day, events: 0), (6 * day, 1), (5 * day, 1), (day / 2 + 1_800, 2)]
-            .enumerated()
-        {
+        let steps: [(seconds: Int64, events: Int)] = [
+            (20 * day, 0), (6 * day, 1), (5 * day, 1), (day / 2 + 1_800, 2),
+        ]
+        for (number, step) in steps.enumerated() {
             provider.change { $0.token = Self.reply(lasting: step.seconds, number + 2) }
             // Whoever refreshes learns of the end; the next look at the account tells of it.
             try home.run(["token", "--force-refresh"])

@@ -369,13 +369,14 @@ package struct TokenSetRepository: Sendable {
 }
 
 extension Account {
-    /// Takes over what only the record knows, into the facts that stand in a token set: where that is, and what the
-    /// user chose.
+    /// Takes over what only the record knows, into the facts that stand in a token set: where that is, what the
+    /// user chose, and what has been told.
     mutating func adoptRecord(_ record: Account) {
         store = record.store
         leftover = record.leftover
         label = record.label
         chosenAt = record.chosenAt
+        toldEnding = record.toldEnding
     }
 
     /// Takes over what others may change while the account's lock is held: the user's own choices.
