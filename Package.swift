@@ -76,7 +76,7 @@ let sources: [Target] =
     // Adapters of the machine
     + boundary("Platform", header: "CLinux", ["CredentialCore"])
     + [
-        source("LocalFiles", ["Platform", "CredentialCore", "StrictJSON"], in: "Stores"),
+        source("LocalFiles", ["SharedGroups", "Platform", "CredentialCore", "StrictJSON"], in: "Stores"),
         source("EncryptedFileStore", ["Platform", "LocalFiles", "CredentialCore", "StrictJSON"], in: "Stores"),
         source("EtcdCluster", ["SharedGroups", "Platform", "CredentialCore"], in: "Stores"),
         source("SealedCache", ["Sodium", "Platform", "CredentialCore"], in: "Stores"),
@@ -99,7 +99,7 @@ let sources: [Target] =
             "LocalMachine",
             [
                 "CredentialCore", "GenericOAuth2Adapter", "AzureB2CAdapter", "Platform", "LocalFiles",
-                "SecretServiceStore", "EncryptedFileStore", "SealedCache", "CurlTransport", "CryptoSupport",
+                "SharedGroups", "EtcdCluster", "SecretServiceStore", "EncryptedFileStore", "SealedCache", "CurlTransport", "CryptoSupport",
                 "LoopbackHTTP", "PluginHost",
             ]),
 

@@ -8,6 +8,7 @@ package import StrictJSON
 /// resource, reasons as `AADB2C` numbers, and neither device flow nor revocation.
 package struct AzureB2CAdapter: CredentialAdapter {
     package let name = "azure-b2c"
+    package let sendsThroughContext = true
     package let summary = "Azure AD B2C, by tenant and policies"
     /// B2C registers native clients as `http://localhost` and refuses the address.
     package let defaultRedirectURI = "http://localhost"

@@ -8,6 +8,7 @@ package import StrictJSON
 /// provider that gives them for `offline_access` only says so itself.
 package struct GenericOAuth2Adapter: CredentialAdapter {
     package let name = "oauth2"
+    package let sendsThroughContext = true
     package let summary = "any OAuth 2.0 or OpenID Connect provider, by issuer or by endpoints"
     /// The address itself, which RFC 8252 §8.3 prefers to the name.
     package let defaultRedirectURI = "http://127.0.0.1"

@@ -16,6 +16,12 @@ enum CommandList {
                 LabelCommand.self, WhichCommand.self, GroupsCommand.self, WatchCommand.self,
             ]),
         Section(
+            "Groups of several hosts",
+            [
+                GroupsShareCommand.self, GroupsJoinCommand.self, GroupsAdmitCommand.self, GroupsHostsCommand.self,
+                GroupsExpelCommand.self, GroupsLeaveCommand.self,
+            ]),
+        Section(
             "Account types",
             [
                 TypesCommand.self, TypesShowCommand.self, TypesAddCommand.self, TypesSetCommand.self,

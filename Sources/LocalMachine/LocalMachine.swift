@@ -2,11 +2,13 @@ import AzureB2CAdapter
 package import CredentialCore
 package import CryptoSupport
 import CurlTransport
+import EtcdCluster
 import GenericOAuth2Adapter
 package import LocalFiles
 package import Platform
 package import PluginHost
 import SealedCache
+import SharedGroups
 
 /// This machine, put together once for the command and the library. Making it opens nothing.
 package struct LocalMachine: Sendable {
@@ -86,14 +88,14 @@ package struct LocalMachine: Sendable {
     package var ports: MachinePorts {
         let folders = folders
         let providers = providers
+        let transport = CurlTransport(
+            userAgent: userAgent, certificateFile: environment["CURL_CA_BUNDLE"] ?? environment["SSL_CERT_FILE"])
+        let sharing = sharing(by: transport)
         return MachinePorts(
             environment: environment, dataHome: directories.dataFolder, typeFolders: directories.typeFolders,
             configurationFile: directories.configurationFile, clock: clock, random: random,
             cryptography: cryptography,
-            transport: CurlTransport(
-                userAgent: userAgent,
-                certificateFile: environment["CURL_CA_BUNDLE"] ?? environment["SSL_CERT_FILE"]),
-            records: AccountRecordFiles(folders, clock: clock),
+            transport: transport, records: SharedAccountRecords(sharing),
             spent: SpentTokenFiles(stateHome: directories.stateHome), locks: AccountLockFiles(folders),
             journal: JournalFiles(folders), events: EventLogFile(folders), tokenCache: cache,
             fileStates: SystemFileStates(),
@@ -102,7 +104,44 @@ package struct LocalMachine: Sendable {
             readSettings: SettingsPlist.definition,
             adapters: AdapterRegistry(linked) { (name) throws(CredentialError) in
                 try providers.adapter(named: name)
-            }, programs: programs)
+            }, programs: programs, sharing: sharing)
+    }
+
+    /// The groups that are shared with other hosts, through etcd.
+    private func sharing(by transport: CurlTransport) -> ClusterSharing {
+        let folders = folders
+        return ClusterSharing(
+            ClusterSharing.Parts(
+                files: SharedGroupFiles(folders), local: AccountRecordFiles(folders, clock: clock),
+                events: EventLogFile(folders), clock: clock, bootClock: LocalBootClock(), random: random,
+                cryptography: cryptography, stores: { LocalStores(self, AccountPolicy()) },
+                connect: { backend throws(CredentialError) in try EtcdCluster(backend, transport) },
+                pause: { SystemTime.pause(milliseconds: $0) }))
+    }
+}
+
+private struct LocalBootClock: BootClock {
+    var milliseconds: Int64 { SystemTime.sinceBoot }
+}
+
+extension EtcdCluster {
+    /// The cluster that a group is shared through.
+    ///
+    /// - Throws: ``ErrorCode/usage`` for an address that is none.
+    fileprivate convenience init(_ backend: GroupBackend, _ transport: CurlTransport) throws(CredentialError) {
+        var endpoints: [(name: String, channel: any RemoteProcedures)] = []
+        for endpoint in backend.endpoints {
+            guard let address = WebAddress(endpoint) else {
+                throw CredentialError(
+                    .usage, "'\(ForeignText.shown(endpoint))' is no address", hint: "as --etcd https://HOST:2379")
+            }
+            let channel = ProcedureChannel(
+                ProcedureChannel.Endpoint(
+                    address: address, authorities: backend.authorities, certificate: backend.certificate),
+                transport: transport)
+            endpoints.append((endpoint, channel))
+        }
+        self.init(endpoints)
     }
 }
 

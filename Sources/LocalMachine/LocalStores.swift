@@ -37,6 +37,8 @@ struct LocalStores: SecretStores {
         switch kind {
         case .secretService: secretService
         case .file: file
+        case .etcd:
+            throw CredentialError(.internalFault, "the cluster of a shared group holds accounts, not secrets of this machine")
         }
     }
 

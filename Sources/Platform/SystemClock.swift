@@ -14,6 +14,33 @@ package struct SystemClock: WallClock {
     }
 }
 
+/// The clock that also counts while the machine sleeps, and waiting by it.
+package enum SystemTime {
+    /// Milliseconds since the machine was started.
+    package static var sinceBoot: Int64 {
+        var time = timespec()
+        _ = unsafe clock_gettime(CLOCK_BOOTTIME, &time)
+        return Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000
+    }
+
+    /// Waits for so many milliseconds.
+    package static func pause(milliseconds: Int64) {
+        var wanted = timespec(tv_sec: Int(milliseconds / 1_000), tv_nsec: Int(milliseconds % 1_000) * 1_000_000)
+        var left = timespec()
+        while unsafe nanosleep(&wanted, &left) != 0, errno == EINTR { wanted = left }
+    }
+}
+
+/// What this machine is called.
+package enum SystemName {
+    /// Its host name; empty where it has none.
+    package static var host: String {
+        var name = [CChar](repeating: 0, count: 256)
+        guard unsafe gethostname(&name, name.count - 1) == 0 else { return "" }
+        return String(decoding: name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+}
+
 /// Time that passes, whatever happens to the clock on the wall.
 package struct Stopwatch: Sendable {
     private let start: Int64

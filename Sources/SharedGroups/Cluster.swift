@@ -11,6 +11,9 @@ package protocol Cluster: Sendable {
     /// All records whose keys begin with `prefix`, by key.
     func list(_ prefix: String) throws(CredentialError) -> [ClusterRecord]
 
+    /// As ``list(_:)``, without what the records hold.
+    func listKeys(_ prefix: String) throws(CredentialError) -> [ClusterRecord]
+
     /// Applies a transaction whole, or nothing of it where a condition does not hold.
     ///
     /// - Returns: whether it was applied.
@@ -22,8 +25,37 @@ package protocol Cluster: Sendable {
     /// Keeps a lease alive until the hold is released or the process ends.
     func hold(_ lease: ClusterLease) -> any HeldLease
 
+    /// How each node is, asked one by one.
+    func health() -> [ClusterNode]
+
     /// Ends a lease, and with it the records that were put with it.
     func revoke(_ lease: ClusterLease) throws(CredentialError)
+}
+
+/// A node of a cluster, as it answered.
+package struct ClusterNode: Sendable {
+    /// Where it is.
+    package let name: String
+    /// How long it took to answer.
+    package let milliseconds: Int64
+    /// What is wrong with it.
+    package let error: CredentialError?
+
+    package init(name: String, milliseconds: Int64, error: CredentialError?) {
+        self.name = name
+        self.milliseconds = milliseconds
+        self.error = error
+    }
+}
+
+extension Cluster {
+    /// Nothing is known of nodes.
+    package func health() -> [ClusterNode] { [] }
+
+    /// Lists all of it.
+    package func listKeys(_ prefix: String) throws(CredentialError) -> [ClusterRecord] {
+        try list(prefix).map { ClusterRecord(key: $0.key, value: [], revision: $0.revision) }
+    }
 }
 
 /// A lease that is kept alive.

@@ -106,6 +106,44 @@ package struct KeyWrap: Sendable {
         return key
     }
 
+    /// Wraps a data key by a passphrase:
+    ///
+    /// ```
+    /// 02  SALT (16)  NONCE (12)  SEALED KEY AND TAG (48)
+    /// ```
+    package func wrap(_ key: [UInt8], by passphrase: Secret, epoch: Int64) throws(CredentialError) -> [UInt8] {
+        let salt = random.bytes(Self.saltSize)
+        let nonce = random.bytes(Self.nonceSize)
+        let sealed = try cryptography.seal(
+            key, key: try stretched(passphrase, salt), nonce: nonce, authenticating: context("", epoch))
+        return [Self.passphraseVersion] + salt + nonce + sealed
+    }
+
+    /// Opens what ``wrap(_:by:epoch:)`` made.
+    ///
+    /// - Throws: ``ErrorCode/denied`` for another passphrase.
+    package func unwrap(
+        _ wrapped: [UInt8], by passphrase: Secret, epoch: Int64
+    ) throws(CredentialError) -> [UInt8] {
+        let head = 1 + Self.saltSize
+        guard wrapped.count > head + Self.nonceSize, wrapped[0] == Self.passphraseVersion,
+            let key = try cryptography.open(
+                Array(wrapped[(head + Self.nonceSize)...]), key: try stretched(passphrase, Array(wrapped[1..<head])),
+                nonce: Array(wrapped[head..<head + Self.nonceSize]), authenticating: context("", epoch)),
+            key.count == 32
+        else { throw CredentialError(.denied, "this is not the passphrase of the group") }
+        return key
+    }
+
+    /// scrypt with 128 MiB, as the encrypted file has it.
+    private func stretched(_ passphrase: Secret, _ salt: [UInt8]) throws(CredentialError) -> [UInt8] {
+        try cryptography.scrypt(
+            Array(passphrase.reveal().utf8), salt: salt, cost: 1 << 17, blockSize: 8, parallelism: 1, length: 32)
+    }
+
+    private static let passphraseVersion: UInt8 = 2
+    private static let saltSize = 16
+
     private func wrappingKey(
         _ secret: [UInt8], _ ephemeral: [UInt8], _ host: [UInt8]
     ) throws(CredentialError) -> [UInt8] {

@@ -41,28 +41,40 @@ package struct GroupMembership: Sendable {
         }
     }
 
-    private var groupKey: String { path + "group" }
-    private var epochKey: String { path + "epoch" }
-    private func hostKey(_ name: String) -> String { path + "hosts/" + name }
-    private func dataKey(_ epoch: Int64, _ name: String) -> String { path + "keys/\(epoch)/\(name)" }
+    var groupKey: String { path + "group" }
+    var epochKey: String { path + "epoch" }
+    /// No host can be called this.
+    private static let passphraseName = "-passphrase"
+    func hostKey(_ name: String) -> String { path + "hosts/" + name }
+    func dataKey(_ epoch: Int64, _ name: String) -> String { path + "keys/\(epoch)/\(name)" }
 
     /// Begins a group: its id, its first data key, and this host as the first that has it.
     ///
+    /// - Parameters:
+    ///   - settings: what its hosts agree on.
+    ///   - passphrase: one that opens the data key, too.
     /// - Throws: ``ErrorCode/usage`` when there is a group under this path already.
-    package func share(_ name: String, _ key: HostKey) throws(CredentialError) {
+    package func share(
+        _ name: String, _ key: HostKey, settings: GroupSettings = GroupSettings(), passphrase: Secret? = nil
+    ) throws(CredentialError) {
         let host = GroupHost(name: name, publicKey: key.publicKey, isAdmitted: true, joinedAt: clock.now)
         let id = random.bytes(Self.idSize)
         var transaction = ClusterTransaction()
         transaction.conditions = [groupKey: 0, epochKey: 0]
-        var object = JSONObject()
+        var object = settings.json
         object["version"] = 1
         object["id"] = .string(Base64URL.encode(id))
+        let secret = random.bytes(Self.keySize)
         transaction.changes = [
             .put(groupKey, JSONValue.object(object).bytes()),
             .put(epochKey, Array("1".utf8)),
             .put(hostKey(name), host.encoded),
-            .put(dataKey(1, name), try wrap(id).wrap(random.bytes(Self.keySize), for: host, epoch: 1)),
+            .put(dataKey(1, name), try wrap(id).wrap(secret, for: host, epoch: 1)),
         ]
+        if let passphrase {
+            transaction.changes.append(
+                .put(dataKey(1, Self.passphraseName), try wrap(id).wrap(secret, by: passphrase, epoch: 1)))
+        }
         if try cluster.commit(transaction) { return }
         throw CredentialError(
             .usage, "there is a shared group at \(path) already")
@@ -82,7 +94,78 @@ package struct GroupMembership: Sendable {
         let standing = try GroupHost(record)
         if standing.publicKey == key.publicKey { return standing }
         throw CredentialError(
-            .usage, "another host of the group is called \(name)")
+            .usage, "another host of the group is called \(name)", hint: "choose another with --name")
+    }
+
+    /// Lets this host in by the group's passphrase.
+    ///
+    /// - Throws: as ``join(_:_:)``; ``ErrorCode/denied`` for another passphrase, ``ErrorCode/unsupported`` where the group has
+    ///   none.
+    package func join(_ name: String, _ key: HostKey, passphrase: Secret) throws(CredentialError) -> GroupHost {
+        for _ in 0..<Self.attempts {
+            var host = try join(name, key)
+            if host.isAdmitted { return host }
+            let id = try groupID()
+            let found = try cluster.read([hostKey(name), epochKey])
+            guard let record = found[0], let epochRecord = found[1] else { continue }
+            let epoch = try Self.epoch(epochRecord)
+            guard let wrapped = try cluster.read([dataKey(epoch, Self.passphraseName)])[0] else {
+                throw CredentialError(
+                    .unsupported, "the group has no passphrase, or none any more since a host was expelled",
+                    hint: "join without one, and have a host of the group admit this one")
+            }
+            let secret = try wrap(id).unwrap(wrapped.value, by: passphrase, epoch: epoch)
+            host.isAdmitted = true
+            var transaction = ClusterTransaction()
+            transaction.expect(record, at: hostKey(name))
+            transaction.expect(epochRecord, at: epochKey)
+            transaction.changes = [
+                .put(hostKey(name), host.encoded),
+                .put(dataKey(epoch, name), try wrap(id).wrap(secret, for: host, epoch: epoch)),
+            ]
+            if try cluster.commit(transaction) { return host }
+        }
+        throw busy
+    }
+
+    /// Takes this host out; nobody else's key changes. The last host takes all of the group away.
+    ///
+    /// - Returns: whether it was the last.
+    /// - Throws: the errors of the cluster.
+    package func leave(_ name: String) throws(CredentialError) -> Bool {
+        for _ in 0..<Self.attempts {
+            let all = try cluster.list(path + "hosts/")
+            let others = all.filter { $0.key != hostKey(name) }
+            let gone = try cluster.listKeys(path + "keys/").filter { $0.key.hasSuffix("/\(name)") }
+            var transaction = ClusterTransaction()
+            for record in all { transaction.expect(record, at: record.key) }
+            transaction.changes = [.remove(hostKey(name))] + gone.map { .remove($0.key) }
+            var isLast = true
+            for other in others where try GroupHost(other).isAdmitted { isLast = false }
+            guard try cluster.commit(transaction) else { continue }
+            if isLast { try clear() }
+            return isLast
+        }
+        throw busy
+    }
+
+    /// Whether no other host has the group's key.
+    package func isLast(_ name: String) throws(CredentialError) -> Bool {
+        try hosts().allSatisfy { !$0.isAdmitted || $0.name == name }
+    }
+
+    /// Removes every record of the group, its id last.
+    private func clear() throws(CredentialError) {
+        let keys = try cluster.listKeys(path).map(\.key)
+        let first = keys.filter { $0 != groupKey && $0 != epochKey }
+        for start in stride(from: 0, to: first.count, by: 100) {
+            var transaction = ClusterTransaction()
+            transaction.changes = first[start..<min(start + 100, first.count)].map { .remove($0) }
+            _ = try cluster.commit(transaction)
+        }
+        var transaction = ClusterTransaction()
+        transaction.changes = [.remove(groupKey), .remove(epochKey)]
+        _ = try cluster.commit(transaction)
     }
 
     /// The hosts of the group, by name.
@@ -154,7 +237,9 @@ package struct GroupMembership: Sendable {
                 transaction.changes.append(
                     .put(dataKey(epoch + 1, host.name), try wrap(id).wrap(key, for: host, epoch: epoch + 1)))
             }
-            for old in try cluster.list(path + "keys/") where old.key.hasSuffix("/\(name)") {
+            // The passphrase is known to whoever is expelled, and the new key is not wrapped by it.
+            for old in try cluster.list(path + "keys/")
+            where old.key.hasSuffix("/\(name)") || old.key.hasSuffix("/\(Self.passphraseName)") {
                 transaction.changes.append(.remove(old.key))
             }
             if try cluster.commit(transaction) { return }
@@ -165,15 +250,24 @@ package struct GroupMembership: Sendable {
     /// The group's random id.
     ///
     /// - Throws: ``ErrorCode/configuration`` when there is no group; ``ErrorCode/storeDamaged``.
-    package func groupID() throws(CredentialError) -> [UInt8] {
+    package func groupID() throws(CredentialError) -> [UInt8] { try facts().id }
+
+    /// The group's id, and what its hosts agree on.
+    ///
+    /// - Throws: as ``groupID()``.
+    package func facts() throws(CredentialError) -> (id: [UInt8], settings: GroupSettings) {
         guard let record = try cluster.read([groupKey])[0] else {
             throw CredentialError(
                 .configuration, "there is no shared group at \(path)")
         }
+        return try facts(in: record)
+    }
+
+    func facts(in record: ClusterRecord) throws(CredentialError) -> (id: [UInt8], settings: GroupSettings) {
         guard let object = try? JSONValue.parse(record.value, limits: .ownFile).object, object["version"] == 1,
             let id = object["id"]?.string.flatMap(Base64URL.decode), id.count == Self.idSize
         else { throw CredentialError(.storeDamaged, "\(groupKey) of the cluster is no group of this version") }
-        return id
+        return (id, GroupSettings(object))
     }
 
     /// The data keys that this host was given, read as they are asked for.
@@ -193,9 +287,9 @@ package struct GroupMembership: Sendable {
         )
     }
 
-    private func wrap(_ id: [UInt8]) -> KeyWrap { KeyWrap(groupID: id, cryptography: cryptography, random: random) }
+    func wrap(_ id: [UInt8]) -> KeyWrap { KeyWrap(groupID: id, cryptography: cryptography, random: random) }
 
-    private static func epoch(_ record: ClusterRecord) throws(CredentialError) -> Int64 {
+    static func epoch(_ record: ClusterRecord) throws(CredentialError) -> Int64 {
         guard let epoch = Int64(String(decoding: record.value, as: UTF8.self)), epoch > 0 else {
             throw CredentialError(.storeDamaged, "\(record.key) of the cluster is no number")
         }
@@ -216,5 +310,27 @@ private struct ClusterKeys: GroupKeys {
 
     func key(ofEpoch epoch: Int64) throws(CredentialError) -> [UInt8] {
         try membership.open(epoch, groupID, (name, key))
+    }
+}
+
+/// What the hosts of a group agree on; it stands in clear beside the group's id.
+package struct GroupSettings: Sendable, Hashable {
+    /// How long an access token is kept before the cluster is asked again, in seconds.
+    package var cacheSeconds = GroupBackend.standardCacheSeconds
+    /// After how many seconds a refresh is repeated that nobody knows the end of; `nil` for never.
+    package var takeOverSeconds: Int64?
+
+    package init() {}
+
+    init(_ object: JSONObject) {
+        cacheSeconds = object["cache_ttl"]?.integer.map { max(0, $0) } ?? GroupBackend.standardCacheSeconds
+        takeOverSeconds = object["take_over"]?.integer.map { max(0, $0) }
+    }
+
+    var json: JSONObject {
+        var object = JSONObject()
+        object["cache_ttl"] = .integer(cacheSeconds)
+        object["take_over"] = takeOverSeconds.map(JSONValue.integer)
+        return object
     }
 }

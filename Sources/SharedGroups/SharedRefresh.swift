@@ -74,6 +74,10 @@ package struct SharedRefresh: Sendable {
         package var policy: String
         /// What to do about another host's intent.
         package var takeOver: TakeOver
+        /// What a person can do about an intent that nobody knows the end of.
+        package var hint: String?
+        /// Waits for another host that is at it; `false` when that has taken long enough.
+        package var waits: @Sendable () -> Bool = { false }
         /// Whether what is there will do, so that nothing has to be refreshed.
         package var isFresh: @Sendable (TokenSet) -> Bool
         /// Asks the provider. It is called with the account's set as it stood when the intent was recorded.
@@ -99,7 +103,16 @@ package struct SharedRefresh: Sendable {
     ///   cannot be reached; ``ErrorCode/storeLocked`` when this host is not admitted; ``ErrorCode/storeDamaged``.
     package func refresh(_ job: Job) throws(CredentialError) -> Outcome {
         try replay(job)
-        let state = try withdrawUnsent(try read(job), job)
+        // Who was overtaken on the way to the intent waits for the other, as if it had come later.
+        while true {
+            if let outcome = try attempt(job) { return outcome }
+            guard job.waits() else { throw busy(nil) }
+        }
+    }
+
+    /// Refreshes, or gives `nil` where another host has changed the account before anything was recorded.
+    private func attempt(_ job: Job) throws(CredentialError) -> Outcome? {
+        let state = try withdrawUnsent(try awaited(job), job)
         guard let set = state.tokenSet else { throw signedOut(job) }
         if job.isFresh(set) { return Outcome(tokenSet: set) }
         guard let grant = set.grants[job.policy], grant.isRefreshable else {
@@ -112,7 +125,11 @@ package struct SharedRefresh: Sendable {
         let began = bootClock.milliseconds
         let lease = try cluster.grantLease(seconds: Self.leaseSeconds)
         do throws(CredentialError) {
-            try record(Intent(nonce: nonce, host: host, token: token, time: clock.now), lease, state, job)
+            let intent = Intent(nonce: nonce, host: host, token: token, time: clock.now)
+            guard try record(intent, lease, state, job) else {
+                try? cluster.revoke(lease)
+                return nil
+            }
             try check(nonce, began, job)
             try notes.note(IntentNote(nonce: nonce, maySend: true), of: job.keys.id)
             // To write that down may have taken long.
@@ -125,15 +142,32 @@ package struct SharedRefresh: Sendable {
         }
         let held = cluster.hold(lease)
         defer { held.release() }
-        return try settle(job.send(set), nonce, token, set, job)
+        let answer = job.send(set)
+        if case .unknown = answer {
+            // Nobody is at it any more; whoever waits for that may know.
+            held.release()
+            try? cluster.revoke(lease)
+        }
+        return try settle(answer, nonce, token, set, job)
+    }
+
+    /// The account as it is once no other host is at it any more.
+    private func awaited(_ job: Job) throws(CredentialError) -> State {
+        while true {
+            let state = try read(job)
+            guard state.intent != nil, state.records.live != nil, let set = state.tokenSet, !job.isFresh(set), job.waits()
+            else { return state }
+        }
     }
 
     // MARK: The intent
 
     /// Writes the nonce down and puts the intent, if the account still is as it was read.
+    ///
+    /// - Returns: whether it may be there.
     private func record(
         _ intent: Intent, _ lease: ClusterLease, _ state: State, _ job: Job
-    ) throws(CredentialError) {
+    ) throws(CredentialError) -> Bool {
         try notes.note(IntentNote(nonce: intent.nonce, maySend: false), of: job.keys.id)
         var transaction = ClusterTransaction()
         transaction.expect(state.records.set, at: job.keys.set)
@@ -151,16 +185,23 @@ package struct SharedRefresh: Sendable {
         do throws(CredentialError) { wasApplied = try cluster.commit(transaction) } catch {
             guard error.code == .temporary else { throw error }
         }
-        if !wasApplied { throw busy(nil) }
+        return wasApplied
     }
 
     /// Whether an intent that is there may be replaced.
     ///
     /// - Throws: ``ErrorCode/temporary`` where it may not.
     private func mayTakeOver(_ standing: Intent, _ state: State, _ job: Job) throws(CredentialError) {
-        guard state.records.live == nil, case .after(let seconds) = job.takeOver,
+        guard state.records.live == nil else { throw busy(standing) }
+        // A sign-in has replaced the token that it was about: nothing that is still under way can answer the new one.
+        if let set = state.tokenSet {
+            var isReplaced = true
+            for grant in set.grants.values where try digest(of: grant) == standing.token { isReplaced = false }
+            if isReplaced { return }
+        }
+        guard case .after(let seconds) = job.takeOver,
             clock.now.epochSeconds - standing.time.epochSeconds >= seconds
-        else { throw busy(standing) }
+        else { throw busy(standing).withHint(job.hint ?? "credmgr doctor") }
     }
 
     /// Reads the intent again: it must still be one's own.
@@ -311,7 +352,12 @@ package struct SharedRefresh: Sendable {
                     transaction.changes.append(.remove(job.keys.alternate))
                 } else {
                     set.grants[job.policy]?.lostReason = reason.message
+                    set.accessTokens.removeAll { $0.key.policy == job.policy && $0.expiresAt <= clock.now }
+                    if !set.grants.values.contains(where: \.isRefreshable) {
+                        set.account.status = .needsLogin(reason: reason.message)
+                    }
                 }
+                set.account.updatedAt = clock.now
                 set.generation += 1
                 transaction.expect(state.records.set, at: job.keys.set)
                 transaction.changes.append(try put(set, at: job.keys.set, state))
@@ -436,6 +482,9 @@ extension TokenSet {
             accessTokens.append(token)
         }
         account.status = answer.tokenSet.account.status
+        account.expiresAt = answer.tokenSet.account.expiresAt
+        account.scope = answer.tokenSet.account.scope
+        account.refreshExpiresAt = answer.tokenSet.account.refreshExpiresAt
         account.updatedAt = answer.tokenSet.account.updatedAt
         generation += 1
     }

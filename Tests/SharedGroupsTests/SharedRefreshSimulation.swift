@@ -55,10 +55,11 @@ final class SharedRefreshRun: @unchecked Sendable {
             (0..<hosts).map { host in
                 { do { _ = try self.refresh(host, takeOver: .never) } catch { self.errors.append("\(error)") } }
             }, between: {})
-        if world.records[world.keys.intent] != nil {
+        if let record = world.records[world.keys.intent] {
             // Only a host that may have sent leaves one; a person who knows then says so.
             stuck = true
-            if !world.notes.values.contains(where: \.maySend) {
+            let intent = try? Intent(decoding: world.seal(0).open(record))
+            if !world.mayHaveSent.contains(where: { $0 == intent?.nonce }) {
                 world.problems.append("an intent stands though no host may have sent: \(errors)")
             }
             world.schedule.run([{ _ = try? self.refresh(0, takeOver: .after(0)) }], between: {})

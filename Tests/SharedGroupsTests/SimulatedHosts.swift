@@ -44,6 +44,8 @@ final class SimulatedHosts: @unchecked Sendable {
     // The hosts' folders.
     var notes: [Int: IntentNote] = [:]
     var journals: [Int: [UInt8]] = [:]
+    /// The intents under which a host has ever been about to send.
+    var mayHaveSent: Set<IntentNonce> = []
 
     // Clocks.
     var milliseconds: Int64 = 1_000_000
@@ -238,6 +240,7 @@ final class Life: Cluster, HostNotes, BootClock, WallClock, @unchecked Sendable 
     func note(_ note: IntentNote, of account: String) throws(CredentialError) {
         try step()
         world.notes[host] = note
+        if note.maySend { world.mayHaveSent.insert(note.nonce) }
         try step()
     }
 

@@ -30,6 +30,21 @@ public final class EtcdNodes: Sendable {
         (facts.folder + "/\(user).pem", facts.folder + "/\(user).key")
     }
 
+    /// Puts a record as the cluster's administrator.
+    ///
+    /// - Throws: ``ServerFailure``.
+    public func put(_ key: String, _ value: String) throws {
+        let root = certificate(of: "root")
+        let outcome = try ChildProcess(
+            "etcdctl",
+            [
+                "--endpoints", endpoints.joined(separator: ","), "--cacert", authorities, "--cert", root.certificate,
+                "--key", root.key, "put", key, value,
+            ], environment: ["PATH": "/usr/bin:/bin", "ETCDCTL_API": "3"]
+        ).run()
+        guard outcome.exitStatus == 0 else { throw ServerFailure(description: "etcdctl: \(outcome.standardError)") }
+    }
+
     /// Stops a node as if its machine stood still, or lets it go on.
     public func pause(_ node: Int, _ isPaused: Bool = true) { kill(facts.pids[node], isPaused ? SIGSTOP : SIGCONT) }
 

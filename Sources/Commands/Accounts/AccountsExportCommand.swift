@@ -60,6 +60,11 @@ struct AccountsExportCommand: Command {
         let repository = session.services(stores).repository
         var archive = AccountArchive()
         for (group, account) in try chosen(session) {
+            if account.store == .etcd {
+                session.notices.warning(
+                    "\(ForeignText.shown(account.shownName)) (\(account.id)) is of the shared group \(group), which goes on "
+                        + "using its refresh token: let the other machine into the group instead")
+            }
             guard let set = try repository.read(account, in: group, isLocked: false),
                 set.grants.values.contains(where: { $0.lostReason == nil })
             else {

@@ -27,8 +27,9 @@ struct WatchCommand: Command {
         let feed = try session.context.events.follow(session.options.group)
         let place = session.options.group.map { "group \($0)" } ?? "all groups"
         session.notices.note("watching \(place); Ctrl-C ends it")
+        var hosts = OtherHosts(session)
         while true {
-            guard let event = try feed.next(timeout: nil) else { continue }
+            guard let event = try feed.next(timeout: try hosts.look()) else { continue }
             try session.print(arguments.wantsJSON ? JSONValue.object(event.json).text() + "\n" : Self.line(event))
         }
     }

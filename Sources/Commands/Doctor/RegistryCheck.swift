@@ -104,6 +104,8 @@ struct RegistryCheck: DoctorCheck {
         _ check: String, _ account: Account, _ inventory: RegistryRebuild.Inventory, _ group: KeychainGroup,
         _ session: Session, _ services: AccountServices
     ) -> Finding? {
+        // Its cluster is a finding of its own.
+        if account.store == .etcd { return nil }
         let records = session.context.records
         let copies = inventory.copies[account.id] ?? [:]
         if copies[account.store] == nil {

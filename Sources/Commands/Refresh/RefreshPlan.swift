@@ -98,7 +98,7 @@ struct RefreshPlan {
     private mutating func isFresh(
         _ account: Account, in view: View, _ types: Result<[CheckedType], CredentialError>, _ now: Instant
     ) -> Bool {
-        guard case .success(let types) = types, let own = types.first else { return false }
+        guard !demand.forceRefresh, case .success(let types) = types, let own = types.first else { return false }
         let marks = account.signIns.map { policy in mark(of: account, policy, own, in: view) }
         return account.isFresh(for: marks, demand.freshness, now: now)
     }

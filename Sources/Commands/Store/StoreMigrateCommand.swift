@@ -32,7 +32,7 @@ struct StoreMigrateCommand: Command {
         let migration = session.services(stores).migration
         var damage: CredentialError?
         for group in groups {
-            for account in try session.context.records.registry(of: group, damaged: { damage = $1 }).accounts {
+            for account in try Self.accounts(of: group, session, damaged: { damage = $1 }) {
                 let outcome: StoreMigration.Outcome
                 do throws(CredentialError) {
                     outcome = try migration.move(account, to: target, in: group)
@@ -50,13 +50,26 @@ struct StoreMigrateCommand: Command {
         if let damage { throw damage }
     }
 
+    /// The accounts of a group that stores of this machine have; those of a shared group stay in its cluster.
+    private static func accounts(
+        of group: KeychainGroup, _ session: Session, damaged: (String, CredentialError) -> Void
+    ) throws(CredentialError) -> [Account] {
+        if try session.context.machine.sharing.isShared(group) {
+            session.notices.note("the group \(group) is shared: its accounts stay in the cluster")
+            return []
+        }
+        return try session.context.records.registry(of: group, damaged: damaged).accounts
+    }
+
     /// Says what would be moved; reads everything that would have to be read.
     private func rehearse(
         _ target: StoreKind, _ groups: [KeychainGroup], _ stores: any SecretStores, _ session: Session
     ) throws(CredentialError) {
         let repository = session.services(stores).repository
+        var damage: CredentialError?
         for group in groups {
-            for account in try session.context.records.registry(of: group).accounts where account.store != target {
+            for account in try Self.accounts(of: group, session, damaged: { damage = $1 })
+            where account.store != target {
                 let isThere = try repository.read(account, in: group, isLocked: false) != nil
                 try session.print("\(isThere ? "would move" : "has no secrets")\t\(line(account))\n")
             }
@@ -65,6 +78,7 @@ struct StoreMigrateCommand: Command {
             }
         }
         tellPending(target, stores, session)
+        if let damage { throw damage }
     }
 
     private func tell(

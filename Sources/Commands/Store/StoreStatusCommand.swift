@@ -24,13 +24,14 @@ struct StoreStatusCommand: Command {
         let stores = session.stores(mayPrompt: false)
         var rows: [Row] = []
         var registries: [(group: KeychainGroup, registry: AccountRegistry)] = []
-        for group in try session.groups() {
+        for group in try session.groups() where try session.context.machine.sharing.backend(of: group) == nil {
             let registry = try session.context.records.registry(of: group) {
                 session.notices.warning("account \($0) of group \(group) is left out: \($1.message)")
             }
             registries.append((group, registry))
         }
         for kind in StoreKind.allCases { rows.append(row(kind, registries, stores)) }
+        if let row = try sharedRow(session) { rows.append(row) }
         if arguments.wantsJSON { return try session.print(.array(rows.map(json))) }
         for row in rows {
             let reason = row.reason.map { " (\($0))" } ?? ""
@@ -42,6 +43,34 @@ struct StoreStatusCommand: Command {
             }
             try session.print(lines.map { $0 + "\n" }.joined())
         }
+    }
+
+    /// What is known of the clusters of shared groups; `nil` where no group is shared.
+    private func sharedRow(_ session: Session) throws(CredentialError) -> Row? {
+        var row = Row(kind: .etcd, accounts: 0)
+        var isAnyShared = false
+        for group in try session.groups() {
+            guard let backend = try session.context.machine.sharing.backend(of: group) else { continue }
+            isAnyShared = true
+            row.protections.append((group, Self.protection(of: backend)))
+            do throws(CredentialError) {
+                row.accounts += try session.context.records.registry(of: group).accounts.count
+                try session.context.machine.sharing.check(group)
+            } catch {
+                row.state = error.code == .storeLocked ? "locked" : "unavailable"
+                row.reason = error.message
+            }
+        }
+        return isAnyShared ? row : nil
+    }
+
+    private static func protection(of backend: GroupBackend) -> StoreProtection {
+        StoreProtection(
+            summary:
+                "in the cluster at \(backend.endpoints.joined(separator: ", ")), under a key that its hosts have, "
+                + "this one's in the \(backend.keyStore.shownName)",
+            protectsAgainst: "whoever has the disks of the cluster's nodes, or their administrator's rights",
+            doesNotProtectAgainst: "the other hosts of the group, and what protects this host's key")
     }
 
     private func row(

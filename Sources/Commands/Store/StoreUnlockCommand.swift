@@ -29,6 +29,7 @@ struct StoreUnlockCommand: Command {
                 hasAny = true
                 let wasLockable = try unlock(group, in: stores.store(kind), seconds: seconds ?? Self.usualSeconds)
                 switch (kind, wasLockable) {
+                case (.etcd, _): break
                 case (.secretService, _):
                     isSecretServiceOpen = true
                     session.notices.note("the keyring is unlocked")
@@ -73,7 +74,9 @@ struct StoreUnlockCommand: Command {
         if let kind = session.options.store { return kind == .file && !hasFile ? [] : [kind] }
         // Accounts that cannot be read do not say which stores they are in.
         let registry = try? session.context.records.registry(of: group)
-        let used = registry.map { Set($0.accounts.map(\.store)) } ?? Set(StoreKind.allCases)
+        var used = registry.map { Set($0.accounts.map(\.store)) } ?? Set(StoreKind.allCases)
+        // Of a shared group this host's own key is there.
+        if let backend = try session.context.machine.sharing.backend(of: group) { used.insert(backend.keyStore) }
         return StoreKind.allCases.filter { $0 == .file ? hasFile : used.contains($0) }
     }
 }

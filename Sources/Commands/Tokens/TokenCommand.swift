@@ -15,7 +15,7 @@ struct TokenCommand: Command {
         options: [
             SharedOption.type, SharedOption.account, SharedOption.policy, SharedOption.scope, SharedOption.resource,
             SharedOption.audience, SharedOption.minValid, SharedOption.forceRefresh, SharedOption.idToken,
-            introspect, format, output, keep,
+            introspect, format, output, keep, takeOver,
         ],
         examples: [
             .init(
@@ -33,12 +33,15 @@ struct TokenCommand: Command {
     static let format = Option.choice("format", "FORMAT", of: TokenFormat.self, "how to print it")
     private static let output = Option.value(
         "output", .file, "write it to a file that only you can read, replaced as a whole")
+    private static let takeOver = Option.flag(
+        "take-over", "in a shared group: refresh although another host began to, and nobody knows how that ended")
     private static let keep = Option.flag("keep", "with --output: refresh the file until stopped")
 
     let arguments: Arguments
 
     func run(_ session: Session) throws(CredentialError) {
-        let query = TokenQuery(arguments, configuration: session.configuration)
+        var query = TokenQuery(arguments, configuration: session.configuration)
+        query.takesOver = arguments[Self.takeOver]
         let target = try TargetResolver(session).target(query.target)
         if arguments[Self.keep] || arguments[Self.output] != nil { return try write(query, target, session) }
         if arguments[Self.introspect] { return try introspect(query, target, session) }

@@ -12,6 +12,7 @@ struct TokenQuery: Sendable {
     var freshness: Freshness
     var forceRefresh: Bool
     var wantsIDToken: Bool
+    var takesOver = false
 
     /// A query without options.
     init() {
@@ -37,9 +38,11 @@ struct TokenQuery: Sendable {
 
     /// What the token is wanted for.
     var demand: TokenDemand {
-        TokenDemand(
+        var demand = TokenDemand(
             policy: policy, scope: scope, resource: resource, audience: audience, freshness: freshness,
             forceRefresh: forceRefresh)
+        demand.takesOver = takesOver
+        return demand
     }
 
     /// The words of this that decide which token is meant.

@@ -8,7 +8,7 @@ extension AccountType {
             "private_key", "identity_token", "identity_provider", "tls_client_certificate", "tls_client_key",
             "registration_client_uri", "scope", "additional_scope",
             "redirect_uri", "response_mode", "require_pushed_authorization_requests", "dpop_bound_access_tokens",
-            "resource", "audience", "token_exchange", "flow", "extra_parameters", "headers", "bearer",
+            "resource", "audience", "token_exchange", "refresh_reuse", "flow", "extra_parameters", "headers", "bearer",
             "keychain_group", "api_base",
             "api_origins", "tenant", "authority", "policies", "default_policy", "password_reset_policy",
             "adapter_settings",
@@ -122,6 +122,7 @@ extension AccountType {
         pushesAuthorizationRequests = try reader.flag("require_pushed_authorization_requests") ?? false
         bindsAccessTokens = try reader.flag("dpop_bound_access_tokens") ?? false
         exchangesTokens = try reader.flag("token_exchange") ?? false
+        refreshReuse = try reader.choice("refresh_reuse", of: RefreshReuse.self)
         flow = try reader.choice("flow", of: SignInFlow.self)
         bearer = try reader.choice("bearer", of: BearerKind.self) ?? .accessToken
         let extra = try reader.object("extra_parameters", known: ["authorize", "token"])
@@ -179,6 +180,7 @@ extension AccountType {
         put("resource", resource)
         put("audience", audience)
         if exchangesTokens { json["token_exchange"] = true }
+        put("refresh_reuse", refreshReuse?.rawValue)
         put("flow", flow?.rawValue)
         var extra = JSONObject()
         extra["authorize"] = Self.object(authorizeParameters)

@@ -51,6 +51,8 @@ public struct AccountType: Sendable, Hashable {
     public var bindsAccessTokens: Bool
     /// Whether a token for another resource or audience is had by token exchange (RFC 8693) and not by a refresh.
     public var exchangesTokens: Bool
+    /// What the provider makes of a refresh token that comes a second time; `nil` where that is not known.
+    public var refreshReuse: RefreshReuse?
     /// The flow that `login` uses; `nil` for the adapter's default.
     public var flow: SignInFlow?
     /// Extra parameters of the authorization request.
@@ -124,6 +126,14 @@ public struct AccountType: Sendable, Hashable {
         case userInfo = "userinfo_endpoint"
         /// RFC 7591.
         case registration = "registration_endpoint"
+    }
+
+    /// What a provider makes of a refresh token that comes a second time.
+    public enum RefreshReuse: String, Sendable, CaseIterable {
+        /// It answers it, at least for some time after the first.
+        case tolerated
+        /// It ends the sign-in.
+        case revokes
     }
 
     /// How the provider answers at the redirect URI (OAuth 2.0 Multiple Response Types §2.1, Form Post Response Mode).

@@ -14,6 +14,10 @@ public protocol CredentialAdapter: Sendable {
     /// The redirect URI of types that name none: a loopback one, its port chosen at sign-in (RFC 8252 §7.3).
     var defaultRedirectURI: String { get }
 
+    /// Whether all its requests go through ``AdapterContext/transport``; else nobody knows after an error whether a refresh
+    /// token has left this machine.
+    var sendsThroughContext: Bool { get }
+
     /// Checks the definition of a type without any network call.
     ///
     /// - Throws: ``ErrorCode/configuration``, naming the key.
@@ -108,6 +112,9 @@ public protocol CredentialAdapter: Sendable {
 }
 
 extension CredentialAdapter {
+    /// Not known.
+    public var sendsThroughContext: Bool { false }
+
     /// Refuses.
     public func adopt(
         _ token: ForeignToken, _ request: SignInRequest, in context: AdapterContext

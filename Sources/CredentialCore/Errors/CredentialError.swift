@@ -12,6 +12,8 @@ public struct CredentialError: Error, Sendable, Equatable, CustomStringConvertib
     public var details: [String]
     /// What a new sign-in has to ask for, where a protected resource refused a token that no refresh mends.
     public var stepUp: StepUp?
+    /// Whether a request failed before anything of it had left this machine.
+    package var isBeforeRequest = false
 
     /// Makes an error.
     public init(_ code: ErrorCode, _ message: String, hint: String? = nil, details: [String] = []) {

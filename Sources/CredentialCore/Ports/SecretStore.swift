@@ -26,6 +26,8 @@ public struct SecretItem: Sendable, Hashable {
         case registrationToken = "registration-token"
         /// A sign-in between `login --print-url` and `login --complete`.
         case pendingSignIn = "pending-sign-in"
+        /// This host's own key in a group that several hosts share.
+        case hostKey = "host-key"
     }
 }
 

@@ -39,7 +39,7 @@ package struct AccountServices: Sendable {
     package static func cache(of machine: MachinePorts, _ configuration: ProductConfiguration) -> TokenCache {
         TokenCache(
             isCaching(machine, configuration) ? machine.tokenCache : NoTokenCache(), files: machine.fileStates,
-            dataFolder: machine.dataHome)
+            dataFolder: machine.dataHome, limit: { [sharing = machine.sharing] in sharing.cacheSeconds(of: $0) })
     }
 
     /// Whether access tokens may be kept in memory: `CREDMGR_CACHE`, else `config.json`.
@@ -82,9 +82,12 @@ package struct AccountServices: Sendable {
     }
 
     /// What adapters may use.
-    package var adapterContext: AdapterContext {
+    package var adapterContext: AdapterContext { adapterContext(over: machine.transport) }
+
+    /// The same with another transport.
+    func adapterContext(over transport: any HTTPTransport) -> AdapterContext {
         AdapterContext(
-            transport: machine.transport, clock: machine.clock, random: machine.random,
+            transport: transport, clock: machine.clock, random: machine.random,
             cryptography: machine.cryptography,
             clientSecrets: ClientSecretResolver(stores: stores, secrets: machine.secrets, vouch: policy.vouch),
             metadataCache: machine.metadataCache, timeout: policy.timeout,
@@ -121,6 +124,9 @@ package struct AccountServices: Sendable {
 
     /// Moves sign-ins between the stores.
     package var migration: StoreMigration { StoreMigration(accounts: self) }
+
+    /// Shares groups with other hosts.
+    package var groupMove: GroupMove { GroupMove(accounts: self) }
 
     /// Takes accounts up from the stores.
     package var rebuild: RegistryRebuild { RegistryRebuild(stores: stores, records: machine.records) }

@@ -37,7 +37,8 @@ package struct LocalRefresher: TokenRefresher {
                 "it was signed in at \(ForeignText.shown(account.registration.provider)), and its account type names "
                     + "another provider or client by now")
         }
-        guard !accounts.repository.isSpent(grant, of: account.id, in: request.group) else {
+        // What stands in a cluster may wait for the answer that this host has journaled: that is looked at first.
+        guard account.store == .etcd || !accounts.repository.isSpent(grant, of: account.id, in: request.group) else {
             let failure = request.signInRequired(
                 "its refresh token is used up: the store is older than what this machine has seen")
             if let answer = request.stillValid(in: set, now: accounts.clock.now, because: failure) { return answer }
@@ -71,23 +72,30 @@ package struct LocalRefresher: TokenRefresher {
         if let subject = request.subject {
             job.subjectKey = subject.key
             if subjectToken(in: set, request) == nil {
-                warnings += try operation.refresh(
+                warnings += try perform(
                     RefreshJob(
                         group: request.group, type: request.type, key: subject.key, scope: subject.scope,
-                        tokenSet: set)
+                        tokenSet: set), request
                 ).warnings
                 job.tokenSet = try read(request)
             }
         }
-        let outcome = try operation.refresh(job)
+        let outcome = try perform(job, request)
         guard outcome.token.expiresAt > accounts.clock.now else {
             throw CredentialError(
                 .malformedReply, "the token that the provider gave has ended already",
                 hint: "to see whether the clock is right: credmgr doctor --online")
         }
         return TokenService.Answer(
-            token: outcome.token, idToken: outcome.idToken, refreshed: true,
+            token: outcome.token, idToken: outcome.idToken, refreshed: outcome.refreshed,
             warnings: warnings + outcome.warnings + request.shortLife(of: outcome.token, now: accounts.clock.now))
+    }
+
+    private func perform(
+        _ job: RefreshJob, _ request: TokenService.Request
+    ) throws(CredentialError) -> RefreshOutcome {
+        guard request.account.store == .etcd else { return try operation.refresh(job) }
+        return try operation.refreshShared(job, takesOver: request.takesOver)
     }
 
     private func subjectToken(in set: TokenSet, _ request: TokenService.Request) -> AccessToken? {

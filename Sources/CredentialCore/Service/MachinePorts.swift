@@ -45,6 +45,8 @@ package struct MachinePorts: Sendable {
     package var adapters: AdapterRegistry
     /// Other programs.
     package var programs: any ProgramRunner
+    /// The groups that are shared with other hosts.
+    package var sharing: any GroupSharing
 
     /// Makes the bundle.
     package init(
@@ -55,7 +57,7 @@ package struct MachinePorts: Sendable {
         fileStates: any FileStates,
         metadataCache: any MetadataCache, stores: @escaping @Sendable (AccountPolicy) -> any SecretStores,
         typeFiles: any TypeFiles, readSettings: @escaping AccountTypeCatalog.SettingsReader,
-        adapters: AdapterRegistry, programs: any ProgramRunner
+        adapters: AdapterRegistry, programs: any ProgramRunner, sharing: any GroupSharing = NothingShared()
     ) {
         self.environment = environment
         self.dataHome = dataHome
@@ -78,6 +80,7 @@ package struct MachinePorts: Sendable {
         self.readSettings = readSettings
         self.adapters = adapters
         self.programs = programs
+        self.sharing = sharing
     }
 
     /// The definitions of account types.

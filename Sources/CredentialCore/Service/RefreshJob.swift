@@ -33,6 +33,8 @@ struct RefreshOutcome: Sendable {
     var idToken: Secret?
     /// What the user should know.
     var warnings: [String]
+    /// Whether it was refreshed here; else another host had.
+    var refreshed = true
 
     /// Makes an outcome.
     init(token: AccessToken, idToken: Secret?, warnings: [String] = []) {

@@ -73,7 +73,7 @@ package struct RefreshOperation: Sendable {
     }
 
     /// `set` with what was issued.
-    private func refreshed(
+    func refreshed(
         _ set: TokenSet, by issued: IssuedTokens, _ job: RefreshJob, _ now: Instant
     ) -> TokenSet {
         var set = set
@@ -118,7 +118,7 @@ package struct RefreshOperation: Sendable {
         throw error
     }
 
-    private func append(_ kind: AccountEvent.Kind, _ job: RefreshJob, _ now: Instant, reason: String? = nil) {
+    func append(_ kind: AccountEvent.Kind, _ job: RefreshJob, _ now: Instant, reason: String? = nil) {
         accounts.events.append(
             AccountEvent(
                 kind: kind, time: now, group: job.group, type: job.type.name, account: job.tokenSet.account.id,

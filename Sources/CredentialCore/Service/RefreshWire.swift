@@ -22,6 +22,7 @@ package enum RefreshWire {
         object["min_valid"] = request.freshness.minimumValidity.map(JSONValue.integer)
         object["min_valid_demanded"] = .bool(request.freshness.isDemanded)
         object["force_refresh"] = .bool(request.forceRefresh)
+        object["take_over"] = .bool(request.takesOver)
         return JSONValue.object(object).bytes()
     }
 
@@ -45,6 +46,7 @@ package enum RefreshWire {
                 isDemanded: object["min_valid_demanded"]?.bool ?? false),
             forceRefresh: forceRefresh)
         request.loginScope = strings(object["login_scope"]) ?? []
+        request.takesOver = object["take_over"]?.bool ?? false
         if let key = object["subject_key"]?.object.flatMap(TokenRequestKey.init(json:)),
             let scope = strings(object["subject_scope"])
         {

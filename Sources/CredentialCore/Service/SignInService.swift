@@ -28,6 +28,8 @@ package struct SignInService: Sendable {
         in group: KeychainGroup, store: StoreKind, forceNew: Bool, for person: ExpectedPerson? = nil
     ) throws(CredentialError) -> Outcome {
         releaseRoom(in: group)
+        // What the group shares is kept where the group is.
+        let store = try accounts.machine.sharing.isShared(group) ? .etcd : store
         try person?.check(result.identity, of: type, in: group)
         accounts.repository.finishSignIns(in: group, locks: accounts.locks)
         var known = forceNew ? nil : try self.known(result, registration, group, person)
@@ -104,6 +106,7 @@ package struct SignInService: Sendable {
     ///
     /// - Throws: ``ErrorCode/storeUnavailable``.
     package func reserveRoom(in group: KeychainGroup) throws(CredentialError) {
+        try accounts.machine.sharing.check(group)
         do {
             try accounts.machine.journal.reserve(Self.room, for: Self.lockOfNewcomers, in: group)
         } catch {

@@ -20,6 +20,8 @@ extension TokenService {
         package var freshness: Freshness
         /// Whether a token from before this request will not do.
         package var forceRefresh: Bool
+        /// Whether a refresh that another host has begun, and nobody knows how it ended, is put aside: a person says so.
+        package var takesOver = false
 
         /// Makes a request.
         package init(

@@ -56,6 +56,7 @@ package struct TokenService: Sendable {
             return answer
         }
         do throws(CredentialError) {
+            if let failure = accounts.machine.sharing.recentFailure(of: request.group) { throw failure }
             return try refresher.refresh(request, holding: lock)
         } catch {
             guard error.isTransient, let set = try? read(request),

@@ -9,9 +9,16 @@ package struct TokenCache: Sendable {
     private let cache: any AccessTokenCache
     private let files: any FileStates
     private let answers: AnswerFiles
+    private let limit: @Sendable (KeychainGroup) -> Int64?
 
     /// Makes a cache for the accounts of a data folder, `$XDG_DATA_HOME/credmgr`.
-    package init(_ cache: any AccessTokenCache, files: any FileStates, dataFolder: String) {
+    ///
+    /// - Parameter limit: how long a token of a group is kept at most, in seconds; another host may sign its account out.
+    package init(
+        _ cache: any AccessTokenCache, files: any FileStates, dataFolder: String,
+        limit: @escaping @Sendable (KeychainGroup) -> Int64? = { _ in nil }
+    ) {
+        self.limit = limit
         self.cache = cache
         self.files = files
         answers = AnswerFiles(dataFolder: dataFolder)
@@ -51,7 +58,8 @@ package struct TokenCache: Sendable {
     /// Keeps a token until it ends. The caller holds the account's lock, and the record is written already.
     package func keep(_ token: AccessToken, of account: String, in group: KeychainGroup, now: Instant) {
         let ties = FileTies(answers.record(of: account, in: group.name), files)
-        let seconds = token.expiresAt.seconds(since: now)
+        let left = token.expiresAt.seconds(since: now)
+        let seconds = limit(group).map { min($0, left) } ?? left
         guard seconds > 0, ties.areThere else { return }
         var writer = EntryWriter()
         ties.write(to: &writer)

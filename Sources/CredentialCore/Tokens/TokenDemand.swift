@@ -15,6 +15,8 @@ package struct TokenDemand: Sendable {
     package var freshness: Freshness
     /// Whether a token from before this demand will not do.
     package var forceRefresh: Bool
+    /// Whether a refresh of another host, which nobody knows the end of, is put aside.
+    package var takesOver = false
 
     /// Makes a demand.
     package init(
@@ -73,6 +75,7 @@ package struct TokenDemand: Sendable {
         var request = TokenService.Request(
             group: group, account: account, type: type, key: key, scope: scope, freshness: freshness,
             forceRefresh: forceRefresh)
+        request.takesOver = takesOver
         if type.exchangesTokens, key.resource != type.resource || key.audience != type.audience {
             let own = adapter.effectiveScope(type.scope, of: type)
             request.subject = (TokenRequestKey(under: type, policy: key.policy, scope: own), own)

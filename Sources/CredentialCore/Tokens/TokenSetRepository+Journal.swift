@@ -38,7 +38,8 @@ extension TokenSetRepository {
     /// is no older token set yet that could open it.
     func keepSignIn(_ set: TokenSet, _ group: KeychainGroup) throws(CredentialError) {
         let id = set.account.id
-        let sealed = try stores.vault().seal(set.encoded(), of: id, generation: set.generation, in: group)
+        let sealed = try vault(set.account.store).seal(
+            set.encoded(), of: id, generation: set.generation, in: group)
         var record = AccountRecord(group: group, account: set.account, sealed: sealed)
         record.generation = 1
         try journal.write(record.bytes, for: id, in: group)

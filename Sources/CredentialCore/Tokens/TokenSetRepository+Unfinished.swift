@@ -29,7 +29,7 @@ extension TokenSetRepository {
         guard let kept = try journal.read(id, in: group), kept.count > 1 else { return false }
         let item = SecretItem(group: group, owner: id, kind: .tokenSet)
         if let record = try? AccountRecord(kept, of: id, in: group), let sealed = record.sealed {
-            let bytes = try stores.vault().open(sealed, of: id, in: group)
+            let bytes = try vault(record.account.store).open(sealed, of: id, in: group)
             var new = AccountRecord(group: group, account: record.account, sealed: sealed)
             if record.account.store == .secretService {
                 let store = try stores.store(.secretService)

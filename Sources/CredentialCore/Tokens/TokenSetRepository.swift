@@ -12,6 +12,7 @@ package struct TokenSetRepository: Sendable {
     let spent: any SpentTokens
     let cryptography: any Cryptography
     let random: any RandomSource
+    let sharing: any GroupSharing
 
     /// Makes a repository of the token sets in `stores`.
     init(_ machine: MachinePorts, _ stores: any SecretStores) {
@@ -19,6 +20,7 @@ package struct TokenSetRepository: Sendable {
         journal = machine.journal
         records = machine.records
         spent = machine.spent
+        sharing = machine.sharing
         cryptography = machine.cryptography
         random = machine.random
     }
@@ -87,9 +89,9 @@ package struct TokenSetRepository: Sendable {
         let id = record.account.id, group = record.group
         let bytes: [UInt8]
         switch record.account.store {
-        case .file:
+        case .file, .etcd:
             guard let sealed = record.sealed else { return nil }
-            bytes = try stores.vault().open(sealed, of: id, in: group)
+            bytes = try vault(record.account.store).open(sealed, of: id, in: group)
         case .secretService:
             guard let item = try stores.store(.secretService).read(item(id, group)) else { return nil }
             bytes = item
@@ -100,6 +102,11 @@ package struct TokenSetRepository: Sendable {
         }
         set.account.adoptRecord(record.account)
         return set
+    }
+
+    /// What seals the token sets that stand in records of a store.
+    func vault(_ store: StoreKind) throws(CredentialError) -> any TokenSetVault {
+        store == .etcd ? sharing.vault : try stores.vault()
     }
 
     /// As ``read(_:in:isLocked:)`` under the lock, for those who replace or remove what is there: a damaged item counts
@@ -172,9 +179,9 @@ package struct TokenSetRepository: Sendable {
             }
         } catch {
             do throws(CredentialError) {
-                if isNew, set.account.store == .file {
+                if isNew, set.account.store.isInRecord {
                     try keepSignIn(set, group)
-                } else if set.account.store == .file {
+                } else if set.account.store.isInRecord {
                     try writeJournal(set, group)
                 }
             } catch { journalFailure = error }
@@ -200,8 +207,8 @@ package struct TokenSetRepository: Sendable {
                 let listed = record.account
                 record.account = set.account
                 if record.generation > 0 { record.account.adoptNames(listed) }
-                if set.account.store == .file {
-                    record.sealed = try stores.vault().seal(
+                if set.account.store.isInRecord {
+                    record.sealed = try vault(set.account.store).seal(
                         set.encoded(), of: id, generation: set.generation, in: group)
                 }
                 switch try records.write(record, expecting: record.generation > 0 ? record.generation : nil) {
@@ -228,7 +235,7 @@ package struct TokenSetRepository: Sendable {
     /// The generation that the store of a record has; 0 for a damaged one, which is replaced. A record says it without
     /// being opened.
     private func storedGeneration(_ record: AccountRecord) throws(CredentialError) -> Int64 {
-        if record.account.store == .file { return record.sealed?.generation ?? 0 }
+        if record.account.store.isInRecord { return record.sealed?.generation ?? 0 }
         do throws(CredentialError) { return try stored(record)?.generation ?? 0 } catch {
             if error.code == .storeDamaged { return 0 }
             throw error

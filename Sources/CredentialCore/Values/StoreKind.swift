@@ -4,16 +4,25 @@ public enum StoreKind: String, Sendable, CaseIterable {
     case secretService = "secret-service"
     /// The encrypted file of the keychain group.
     case file
+    /// The cluster of a group that several hosts share. Nobody chooses it for an account: the group is there, or is not.
+    case etcd
+
+    /// Those of this machine, among which people choose.
+    public static let allCases: [StoreKind] = [.secretService, .file]
 
     /// The store's name in sentences.
     package var shownName: String {
         switch self {
         case .secretService: "Secret Service"
         case .file: "encrypted file"
+        case .etcd: "cluster"
         }
     }
 
-    /// The store that this one is not.
+    /// Whether token sets stand sealed in the accounts' records themselves.
+    package var isInRecord: Bool { self != .secretService }
+
+    /// The store of this machine that this one is not.
     package var other: StoreKind { self == .file ? .secretService : .file }
 }
 
@@ -26,7 +35,7 @@ extension StoreKind {
     ) throws(CredentialError) -> StoreKind? {
         guard let word, !word.isEmpty else { return standard }
         if word == "auto" { return nil }
-        guard let kind = StoreKind(rawValue: word) else {
+        guard let kind = allCases.first(where: { $0.rawValue == word }) else {
             throw CredentialError(
                 .usage, "'\(ForeignText.shown(word, limit: 40))' is not a store",
                 hint: "use auto, secret-service or file")

@@ -157,7 +157,9 @@ package final class CurlTransport: HTTPTransport {
         }
         if let error = exchange.failure { throw error }
         if let failure {
-            throw failure.error(host: host, request: request, certificateFile: certificateFile)
+            var error = failure.error(host: host, request: request, certificateFile: certificateFile)
+            error.isBeforeRequest = failure.isBeforeRequest
+            throw error
         }
         exchange.reportEnd()
         return try exchange.reply()

@@ -30,6 +30,12 @@ package final class EtcdCluster: Cluster {
         return EtcdMessages.records(in: try call(EtcdMessages.range, request, again: true))
     }
 
+    package func listKeys(_ prefix: String) throws(CredentialError) -> [ClusterRecord] {
+        let request = EtcdMessages.rangeRequest(
+            prefix, end: EtcdMessages.end(ofPrefix: prefix), keysOnly: true)
+        return EtcdMessages.records(in: try call(EtcdMessages.range, request, again: true))
+    }
+
     package func commit(_ transaction: ClusterTransaction) throws(CredentialError) -> Bool {
         let request = EtcdMessages.transactionRequest(transaction)
         return EtcdMessages.answers(in: try call(EtcdMessages.transaction, request, again: false)).succeeded
@@ -60,6 +66,25 @@ package final class EtcdCluster: Cluster {
         _ = try call(EtcdMessages.revoke, EtcdMessages.leaseRequest(lease), again: true)
     }
 
+    package func health() -> [ClusterNode] {
+        endpoints.map { name, channel in
+            let watch = Stopwatch()
+            var failure: CredentialError?
+            do throws(CredentialError) {
+                let single = EtcdCluster([(name, channel)])
+                _ = try single.call(EtcdMessages.status, [], again: true)
+                // A member that has raised an alarm takes no writes (NOSPACE), or is damaged (CORRUPT).
+                let alarms = EtcdMessages.alarms(in: try single.call(EtcdMessages.alarm, [], again: true))
+                if !alarms.isEmpty {
+                    throw CredentialError(
+                        .storeUnavailable, "\(name) tells of an alarm: \(alarms.joined(separator: ", "))",
+                        hint: "etcdctl alarm list")
+                }
+            } catch { failure = error }
+            return ClusterNode(name: name, milliseconds: watch.elapsed, error: failure)
+        }
+    }
+
     // MARK: Endpoints
 
     private func call(_ method: String, _ message: [UInt8], again: Bool) throws(CredentialError) -> [UInt8] {
@@ -70,7 +95,7 @@ package final class EtcdCluster: Cluster {
             } catch {
                 switch error {
                 case .unreached(let error):
-                    if error.code != .temporary { throw error }
+                    if error.code != .temporary { throw Self.named(error) }
                     failures.append("\(name): \(error.message)")
                 case .broken(let error):
                     failures.append("\(name): \(error.message)")
@@ -84,6 +109,17 @@ package final class EtcdCluster: Cluster {
             }
         }
         throw Self.unanswered(failures)
+    }
+
+    /// An error of the connection, with what helps where it is one to a cluster.
+    private static func named(_ error: CredentialError) -> CredentialError {
+        var error = error
+        switch error.code {
+        case .denied: error.hint = "--ca of groups share and groups join names the authority of the cluster's nodes"
+        case .configuration: error.hint = "--ca, --cert and --key of groups share and groups join name PEM files"
+        default: break
+        }
+        return error
     }
 
     private static var malformed: CredentialError {

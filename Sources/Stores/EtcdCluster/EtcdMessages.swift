@@ -19,10 +19,11 @@ enum EtcdMessages {
         return bytes
     }
 
-    static func rangeRequest(_ key: String, end: [UInt8] = []) -> [UInt8] {
+    static func rangeRequest(_ key: String, end: [UInt8] = [], keysOnly: Bool = false) -> [UInt8] {
         var writer = MessageWriter()
         writer.data(1, Array(key.utf8))
         writer.data(2, end)
+        writer.number(8, keysOnly ? 1 : 0)
         return writer.bytes
     }
 
@@ -124,6 +125,17 @@ enum EtcdMessages {
             if field == 3 { lease.seconds = value.number }
         }
         return lease
+    }
+
+    /// What alarms members have raised (`AlarmResponse`).
+    static func alarms(in answer: [UInt8]) -> [String] {
+        var alarms: [String] = []
+        for (field, value) in MessageReader(answer) where field == 2 {
+            for (field, value) in MessageReader(value.data) where field == 2 && value.number != 0 {
+                alarms.append(value.number == 1 ? "NOSPACE" : value.number == 2 ? "CORRUPT" : "number \(value.number)")
+            }
+        }
+        return alarms
     }
 
     /// What a message of a watch says.

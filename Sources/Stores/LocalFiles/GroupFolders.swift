@@ -13,6 +13,8 @@ package struct GroupFolders: Sendable {
         case locks
         /// Token sets of generations in flight, sealed.
         case journal
+        /// How a group is shared with other hosts, and what this one has written down of that.
+        case shared
     }
 
     /// The value of `$XDG_DATA_HOME`.

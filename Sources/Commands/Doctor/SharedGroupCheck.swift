@@ -1,0 +1,22 @@
+import CredentialCore
+
+/// Groups that are shared with other hosts: the cluster, this host's place in the group, unfinished refreshes.
+struct SharedGroupCheck: DoctorCheck {
+    func findings(_ session: Session, isOnline: Bool) -> [Finding] {
+        let sharing = session.context.machine.sharing
+        var findings: [Finding] = []
+        for group in (try? session.groups()) ?? [] {
+            do throws(CredentialError) {
+                guard try sharing.isShared(group) else { continue }
+            } catch {
+                findings.append(Finding("shared group \(group)", error))
+                continue
+            }
+            findings += sharing.membership.findings(of: group).map { found in
+                let check = "\(found.check) of group \(group)"
+                return if let error = found.error { Finding(check, error) } else { Finding(check, .ok, found.text) }
+            }
+        }
+        return findings
+    }
+}

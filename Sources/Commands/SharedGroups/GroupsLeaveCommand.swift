@@ -1,0 +1,28 @@
+import CommandLine
+import CredentialCore
+
+/// `credmgr groups leave`: this host leaves a shared group.
+struct GroupsLeaveCommand: Command {
+    static let spec = CommandSpec(
+        ["groups", "leave"], "take this host out of a shared group",
+        details: """
+            Takes this host out of the group and forgets the group's accounts here. With --keep they stay, with their \
+            labels and the access tokens that are still valid, but without the refresh tokens that the group goes on using: \
+            they have to sign in again. Only the last host keeps those, too, and the cluster is left empty.
+            """,
+        parameters: [ClusterOption.group], options: [keep], exitStatuses: [5, 6, 7])
+
+    private static let keep = Option.flag("keep", "keep the accounts here")
+
+    let arguments: Arguments
+
+    func run(_ session: Session) throws(CredentialError) {
+        let group = try KeychainGroup(arguments[ClusterOption.group])
+        let stores = session.stores()
+        let store = arguments[Self.keep] ? try StoreChoice(session, stores).kind : nil
+        let (kept, wasLast) = try session.services(stores).groupMove.leave(group, keepingIn: store)
+        session.notices.note(
+            "this host has left the group \(group)" + (wasLast ? ", which is shared no more" : "")
+                + (kept > 0 ? "; \(Counted.shown(kept, "account")) kept here" : ""))
+    }
+}

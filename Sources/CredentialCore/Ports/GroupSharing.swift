@@ -1,0 +1,260 @@
+/// The groups that are shared with other hosts through a cluster. Every other group knows nothing of it.
+package protocol GroupSharing: Sendable {
+    /// How a group is shared; `nil` for one of this machine alone.
+    ///
+    /// - Throws: ``ErrorCode/storeDamaged``, ``ErrorCode/inputOutput``.
+    func backend(of group: KeychainGroup) throws(CredentialError) -> GroupBackend?
+
+    /// What seals token sets for the clusters.
+    var vault: any TokenSetVault { get }
+
+    /// Asks the cluster of a group, whether this host may use it now.
+    ///
+    /// - Throws: ``ErrorCode/temporary`` where it cannot be reached; ``ErrorCode/storeLocked`` where this host is not admitted,
+    ///   or no more; ``ErrorCode/storeUnavailable``, ``ErrorCode/storeDamaged``, ``ErrorCode/denied``.
+    func check(_ group: KeychainGroup) throws(CredentialError)
+
+    /// The error of this process's last try, if that was moments ago: who was refused then need not wait again.
+    func recentFailure(of group: KeychainGroup) -> CredentialError?
+
+    /// Refreshes a sign-in exactly once among all hosts. The caller holds the account's lock on this one.
+    ///
+    /// - Throws: ``ErrorCode/signInRequired``; ``ErrorCode/temporary`` while nobody may refresh, or the cluster cannot be
+    ///   reached; as ``check(_:)``.
+    func refresh(_ job: SharedRefreshJob, in group: KeychainGroup) throws(CredentialError) -> SharedRefreshOutcome
+
+    /// Takes over what the other hosts have changed.
+    ///
+    /// - Returns: whether the cluster was asked; else it was moments ago.
+    /// - Throws: as ``check(_:)``.
+    @discardableResult
+    func catchUp(_ group: KeychainGroup, unlessWithin seconds: Int64) throws(CredentialError) -> Bool
+
+    /// Who belongs to the groups.
+    var membership: any GroupHosting { get }
+}
+
+extension GroupSharing {
+    /// How long an access token of a group is kept at most before the cluster is asked again; `nil` for as long as it lives.
+    package func cacheSeconds(of group: KeychainGroup) -> Int64? {
+        // A file that cannot be read is told of by who needs the group itself.
+        (try? backend(of: group)).flatMap { $0?.cacheSeconds }
+    }
+
+    /// Whether a group is shared.
+    ///
+    /// - Throws: as ``backend(of:)``.
+    package func isShared(_ group: KeychainGroup) throws(CredentialError) -> Bool { try backend(of: group) != nil }
+}
+
+/// `share`, `join`, `admit`, `expel`, `hosts` and `leave`: who belongs to a shared group.
+package protocol GroupHosting: Sendable {
+    /// Begins a shared group with these accounts; from the return on the cluster has them.
+    ///
+    /// - Parameters:
+    ///   - passphrase: one that lets further hosts in without anybody's word.
+    /// - Returns: this host.
+    func share(
+        _ group: KeychainGroup, _ backend: GroupBackend, _ sets: [TokenSet], passphrase: Secret?
+    ) throws(CredentialError) -> SharedHost
+
+    /// Asks to be let in; with the group's passphrase this host is let in at once.
+    func join(
+        _ group: KeychainGroup, _ backend: GroupBackend, passphrase: Secret?
+    ) throws(CredentialError) -> SharedHost
+
+    /// The hosts, by name.
+    func hosts(of group: KeychainGroup) throws(CredentialError) -> [SharedHost]
+
+    /// Gives a host that has asked the group's key.
+    func admit(_ host: String, fingerprint: String, to group: KeychainGroup) throws(CredentialError)
+
+    /// Takes a host out: a new key, and every account sealed anew under it.
+    ///
+    /// - Returns: the accounts that could not be sealed anew, and why.
+    func expel(_ host: String, from group: KeychainGroup) throws(CredentialError) -> [(id: String, error: CredentialError)]
+
+    /// Leaves the group; the last host takes the group itself away.
+    ///
+    /// - Parameters:
+    ///   - agree: is given the token sets, and whether this is the last host, before anything is changed.
+    ///   - take: is given the same once the group is one of this machine alone, and before the cluster forgets anything.
+    func leave(
+        _ group: KeychainGroup, _ agree: ([TokenSet], Bool) throws(CredentialError) -> Void,
+        take: ([TokenSet], Bool) throws(CredentialError) -> Void
+    ) throws(CredentialError)
+
+    /// What is wrong or worth knowing of a group's cluster, for `doctor`.
+    func findings(of group: KeychainGroup) -> [GroupFinding]
+}
+
+/// How a group is shared, as this host knows it.
+package struct GroupBackend: Sendable, Hashable {
+    /// Where the cluster is reached, as `https://HOST:PORT`.
+    package var endpoints: [String]
+    /// The file of the certificate authorities that the nodes' certificates lead to.
+    package var authorities: String?
+    /// The certificate that this host shows, whose common name is its user in the cluster.
+    package var certificate: ClientCertificate?
+    /// What the keys begin with.
+    package var prefix: String
+    /// What this host is called.
+    package var host: String
+    /// How long an access token is kept before the cluster is asked again, in seconds.
+    package var cacheSeconds: Int64
+    /// After how many seconds a refresh is repeated that nobody knows the end of; `nil` for never.
+    package var takeOverSeconds: Int64?
+    /// The store of this machine that has this host's own key.
+    package var keyStore: StoreKind
+    /// The public half of that key; empty until there is one.
+    package var publicKey: [UInt8]
+    /// The group's random id; empty until the cluster has told it.
+    package var groupID: [UInt8]
+
+    /// How long access tokens are kept where nobody says.
+    package static let standardCacheSeconds: Int64 = 60
+    /// What keys begin with where nobody says.
+    package static let standardPrefix = "/credmgr"
+
+    package init(
+        endpoints: [String], authorities: String?, certificate: ClientCertificate?, prefix: String, host: String,
+        keyStore: StoreKind
+    ) {
+        self.endpoints = endpoints
+        self.authorities = authorities
+        self.certificate = certificate
+        self.prefix = prefix
+        self.host = host
+        cacheSeconds = Self.standardCacheSeconds
+        self.keyStore = keyStore
+        publicKey = []
+        groupID = []
+    }
+}
+
+/// A host of a shared group.
+package struct SharedHost: Sendable, Hashable {
+    /// What it is called.
+    package var name: String
+    /// What people compare.
+    package var fingerprint: String
+    /// Whether it has the group's key.
+    package var isAdmitted: Bool
+    /// When it asked.
+    package var joinedAt: Instant
+
+    package init(name: String, fingerprint: String, isAdmitted: Bool, joinedAt: Instant) {
+        self.name = name
+        self.fingerprint = fingerprint
+        self.isAdmitted = isAdmitted
+        self.joinedAt = joinedAt
+    }
+}
+
+/// Something that was looked at.
+package struct GroupFinding: Sendable {
+    /// What, as a word.
+    package var check: String
+    /// What was found.
+    package var text: String
+    /// What is wrong; `nil` where nothing is.
+    package var error: CredentialError?
+
+    package init(check: String, text: String, error: CredentialError? = nil) {
+        self.check = check
+        self.text = text
+        self.error = error
+    }
+}
+
+/// One refresh in a shared group.
+package struct SharedRefreshJob: Sendable {
+    /// The account.
+    package var account: String
+    /// Whose grant is used.
+    package var policy: String
+    /// Whether the type's provider tolerates a refresh token that comes again.
+    package var toleratesReuse: Bool
+    /// Whether a person says that nobody else is at it any more.
+    package var takesOver: Bool
+    /// How long another host at work is waited for, in seconds.
+    package var patience: Int
+    /// The command that puts aside what nobody knows the end of.
+    package var hint: String
+    /// Whether what is there will do.
+    package var isFresh: @Sendable (TokenSet) -> Bool
+    /// Asks the provider, with the account's token set as it stood then.
+    package var send: @Sendable (TokenSet) -> SharedRefreshAnswer
+}
+
+/// What a provider made of a refresh.
+package enum SharedRefreshAnswer: Sendable {
+    /// The token set with what was issued.
+    case issued(TokenSet)
+    /// The sign-in is gone.
+    case refused(CredentialError)
+    /// The refresh token has certainly not been used up.
+    case unsent(CredentialError)
+    /// Nobody knows whether it has.
+    case unknown(CredentialError)
+}
+
+/// How a refresh in a shared group ended.
+package struct SharedRefreshOutcome: Sendable {
+    /// The account's token set as it is now.
+    package var tokenSet: TokenSet
+    /// Whether this call has refreshed; else another host had.
+    package var refreshed: Bool
+    /// What the user should know.
+    package var warnings: [String]
+
+    package init(tokenSet: TokenSet, refreshed: Bool, warnings: [String]) {
+        self.tokenSet = tokenSet
+        self.refreshed = refreshed
+        self.warnings = warnings
+    }
+}
+
+/// A machine without shared groups.
+package struct NothingShared: GroupSharing, GroupHosting, TokenSetVault {
+    package init() {}
+
+    private static var error: CredentialError { CredentialError(.unsupported, "no group is shared here") }
+
+    package var vault: any TokenSetVault { self }
+    package var membership: any GroupHosting { self }
+    package func backend(of group: KeychainGroup) throws(CredentialError) -> GroupBackend? { nil }
+    package func check(_ group: KeychainGroup) throws(CredentialError) {}
+    package func recentFailure(of group: KeychainGroup) -> CredentialError? { nil }
+    package func catchUp(_ group: KeychainGroup, unlessWithin seconds: Int64) throws(CredentialError) -> Bool { false }
+    package func refresh(
+        _ job: SharedRefreshJob, in group: KeychainGroup
+    ) throws(CredentialError) -> SharedRefreshOutcome { throw Self.error }
+    package func share(
+        _ group: KeychainGroup, _ backend: GroupBackend, _ sets: [TokenSet], passphrase: Secret?
+    ) throws(CredentialError) -> SharedHost { throw Self.error }
+    package func join(
+        _ group: KeychainGroup, _ backend: GroupBackend, passphrase: Secret?
+    ) throws(CredentialError) -> SharedHost { throw Self.error }
+    package func hosts(of group: KeychainGroup) throws(CredentialError) -> [SharedHost] { throw Self.error }
+    package func admit(
+        _ host: String, fingerprint: String, to group: KeychainGroup
+    ) throws(CredentialError) { throw Self.error }
+    package func expel(
+        _ host: String, from group: KeychainGroup
+    ) throws(CredentialError) -> [(id: String, error: CredentialError)] { throw Self.error }
+    package func leave(
+        _ group: KeychainGroup, _ agree: ([TokenSet], Bool) throws(CredentialError) -> Void,
+        take: ([TokenSet], Bool) throws(CredentialError) -> Void
+    ) throws(CredentialError) { throw Self.error }
+    package func findings(of group: KeychainGroup) -> [GroupFinding] { [] }
+
+    package func seal(
+        _ tokenSet: [UInt8], of account: String, generation: Int64, in group: KeychainGroup
+    ) throws(CredentialError) -> SealedTokenSet { throw Self.error }
+    package func open(
+        _ sealed: SealedTokenSet, of account: String, in group: KeychainGroup
+    ) throws(CredentialError) -> [UInt8] { throw Self.error }
+    package func isOutdated(_ sealed: SealedTokenSet, in group: KeychainGroup) throws(CredentialError) -> Bool { false }
+    package func forgetReplacedKeys(of group: KeychainGroup) throws(CredentialError) {}
+}

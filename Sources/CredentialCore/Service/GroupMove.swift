@@ -1,0 +1,119 @@
+/// Moves the accounts of a group of this machine into a cluster, and what is left of them back.
+package struct GroupMove: Sendable {
+    /// What it works on.
+    let accounts: AccountServices
+
+    /// Shares a group: every account is put into the cluster, and what this machine had of it is forgotten.
+    ///
+    /// No account can be refreshed meanwhile. At whatever moment this ends, the group is either of this machine alone, and
+    /// its accounts are here, or shared, and they are there.
+    ///
+    /// - Returns: this host, and how many accounts it was.
+    /// - Throws: ``ErrorCode/usage`` for one that is shared already; ``ErrorCode/lockTimeout``; the errors of the stores and the
+    ///   cluster.
+    package func share(
+        _ group: KeychainGroup, by backend: GroupBackend, passphrase: Secret?
+    ) throws(CredentialError) -> (host: SharedHost, accounts: Int) {
+        try checkLocal(group)
+        var locks: [any HeldLock] = []
+        defer { for lock in locks { lock.release() } }
+        var sets: [TokenSet] = []
+        for account in try accounts.records.registry(of: group).accounts {
+            locks.append(try accounts.lock(account.id, in: group))
+            if let set = try accounts.repository.read(account, in: group, isLocked: true) { sets.append(set) }
+        }
+        let host = try accounts.machine.sharing.membership.share(group, backend, sets, passphrase: passphrase)
+        for set in sets {
+            accounts.cache.drop(set.account.id, in: group)
+            if set.account.store == .secretService || set.account.leftover == .secretService {
+                try accounts.stores.store(.secretService).remove(
+                    SecretItem(group: group, owner: set.account.id, kind: .tokenSet))
+            }
+            try accounts.machine.journal.remove(set.account.id, in: group)
+        }
+        try accounts.machine.sharing.catchUp(group, unlessWithin: 0)
+        return (host, sets.count)
+    }
+
+    /// Asks to be let into a shared group.
+    ///
+    /// - Throws: ``ErrorCode/usage`` where this machine has accounts of its own in a group of that name.
+    package func join(
+        _ group: KeychainGroup, by backend: GroupBackend, passphrase: Secret?
+    ) throws(CredentialError) -> SharedHost {
+        try checkLocal(group)
+        let own = try accounts.records.index(of: group, .ids).count
+        guard own == 0 else {
+            throw CredentialError(
+                .usage, "the group \(group) has \(Counted.shown(own, "account")) of this machine, which would be hidden",
+                hint: "credmgr accounts --group \(group)")
+        }
+        let host = try accounts.machine.sharing.membership.join(group, backend, passphrase: passphrase)
+        if host.isAdmitted { try accounts.machine.sharing.catchUp(group, unlessWithin: 0) }
+        return host
+    }
+
+    private func checkLocal(_ group: KeychainGroup) throws(CredentialError) {
+        guard let standing = try accounts.machine.sharing.backend(of: group) else { return }
+        throw CredentialError(
+            .usage,
+            "the group \(group) is shared already, through \(standing.endpoints.joined(separator: ", ")) as \(standing.host)",
+            hint: "credmgr groups hosts \(group)")
+    }
+
+    /// Leaves a shared group.
+    ///
+    /// - Parameter keep: the store of this machine that takes the accounts; `nil` to take none. What the group goes on using
+    ///   stays with it: those accounts have to sign in again once their access tokens have ended.
+    /// - Returns: how many accounts are kept, and whether this was the last host.
+    /// - Throws: ``ErrorCode/usage`` for the last host where sign-ins would be gone with it.
+    package func leave(
+        _ group: KeychainGroup, keepingIn store: StoreKind?
+    ) throws(CredentialError) -> (kept: Int, wasLast: Bool) {
+        var kept = 0
+        var wasLast = false
+        try accounts.machine.sharing.membership.leave(group) { (sets, isLast) throws(CredentialError) in
+            guard store != nil || !isLast || sets.isEmpty else {
+                throw CredentialError(
+                    .usage,
+                    "this is the last host of the group \(group): its \(Counted.shown(sets.count, "sign-in")) would be gone",
+                    hint: "credmgr groups leave \(group) --keep")
+            }
+            wasLast = isLast
+        } take: { (sets, isLast) throws(CredentialError) in
+            for id in try accounts.records.index(of: group, .ids).ids {
+                accounts.cache.drop(id, in: group)
+                while let copy = try accounts.records.read(id, in: group) {
+                    if case .done = try accounts.records.remove(id, in: group, expecting: copy.generation) { break }
+                }
+            }
+            guard let store else { return }
+            for set in sets {
+                var set = isLast ? set : withoutGrants(set)
+                set.generation = 0
+                set.account.store = store
+                switch try accounts.repository.save(&set, in: group) {
+                case .stored, .unlisted, .journaled: kept += 1
+                case .overtaken:
+                    throw CredentialError(.temporary, "another process has changed \(set.account.id) meanwhile", hint: "try again")
+                }
+            }
+        }
+        return (kept, wasLast)
+    }
+
+    /// A token set without what the group goes on using.
+    private func withoutGrants(_ set: TokenSet) -> TokenSet {
+        let reason = "this host has left the shared group, which goes on using the sign-in"
+        var set = set
+        for policy in set.grants.keys where set.grants[policy]?.refreshToken != nil {
+            set.grants[policy]?.refreshToken = nil
+            set.grants[policy]?.lostReason = reason
+        }
+        let now = accounts.clock.now
+        set.accessTokens.removeAll { $0.expiresAt <= now }
+        if !set.grants.values.contains(where: \.isRefreshable) { set.account.status = .needsLogin(reason: reason) }
+        set.account.updatedAt = now
+        return set
+    }
+}

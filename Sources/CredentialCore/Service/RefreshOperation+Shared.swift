@@ -1,0 +1,115 @@
+import Synchronization
+
+// A refresh in a group that several hosts share: the cluster is told before the provider is asked.
+extension RefreshOperation {
+    /// Refreshes and persists, exactly once among all hosts.
+    ///
+    /// - Throws: as ``GroupSharing/refresh(_:in:)``.
+    func refreshShared(_ job: RefreshJob, takesOver: Bool) throws(CredentialError) -> RefreshOutcome {
+        let adapter = try accounts.machine.adapters.adapter(of: job.type)
+        let id = job.tokenSet.account.id
+        let seen = job.tokenSet.accessToken(for: job.key)
+        let told = Mutex(Told())
+        let shared = SharedRefreshJob(
+            account: id, policy: job.key.policy, toleratesReuse: job.type.refreshReuse == .tolerated,
+            takesOver: takesOver, patience: min(accounts.lockWait, Self.patience),
+            hint: "once no host can be at it any more: "
+                + ShellQuote.line(
+                    ["credmgr", "token", "--type", job.type.name, "--account", id, "--group", job.group.name, "--take-over"]),
+            // What another host has had meanwhile is as new as a refresh of our own.
+            isFresh: { [clock = accounts.clock] set in
+                guard let token = set.accessToken(for: job.key), token != seen else { return false }
+                return Freshness().allows(token, now: clock.now)
+            },
+            send: { set in
+                guard let grant = set.grants[job.key.policy] else {
+                    return .unsent(CredentialError(.internalFault, "a refresh without a grant"))
+                }
+                if accounts.repository.isSpent(grant, of: id, in: job.group) {
+                    return .unsent(
+                        CredentialError(
+                            .signInRequired,
+                            "the refresh token of \(id) is used up: the cluster is older than what this machine has seen"))
+                }
+                var request = RefreshRequest(
+                    type: job.type, key: job.key, scope: job.scope, grant: grant, subject: set.account.subject)
+                request.subjectToken = job.subjectKey.flatMap { set.accessToken(for: $0) }
+                let watch = SendWatch(accounts.machine.transport)
+                do throws(CredentialError) {
+                    let issued = try adapter.refresh(request, in: accounts.adapterContext(over: watch))
+                    told.withLock { $0.issued = (issued, grant) }
+                    return .issued(refreshed(set, by: issued, job, accounts.clock.now))
+                } catch {
+                    if error.code == .signInRequired {
+                        told.withLock { $0.wasRefused = true }
+                        return .refused(error)
+                    }
+                    let isKnown = adapter.sendsThroughContext && !watch.mayHaveSent
+                    return grant.refreshToken == nil || isKnown ? .unsent(error) : .unknown(error)
+                }
+            })
+        let now = accounts.clock.now
+        let outcome: SharedRefreshOutcome
+        do throws(CredentialError) {
+            outcome = try accounts.machine.sharing.refresh(shared, in: job.group)
+        } catch {
+            if told.withLock({ $0.wasRefused }) { append(.tokenLost, job, now, reason: error.message) }
+            throw error
+        }
+        guard outcome.refreshed, let (issued, old) = told.withLock({ $0.issued }) else {
+            guard let token = outcome.tokenSet.accessToken(for: job.key) else {
+                throw CredentialError(.temporary, "another host has changed \(id) meanwhile", hint: "try again")
+            }
+            accounts.cache.keep(token, of: id, in: job.group, now: now)
+            var given = RefreshOutcome(
+                token: token, idToken: outcome.tokenSet.grants[job.key.policy]?.idToken, warnings: outcome.warnings)
+            given.refreshed = false
+            return given
+        }
+        guard let token = issued.accessToken else {
+            throw CredentialError(.malformedReply, "the provider's reply to the refresh holds no token")
+        }
+        accounts.repository.noteSpent(old, replacedBy: issued.grant, of: id, in: job.group)
+        var warnings = outcome.warnings
+        do throws(CredentialError) { try accounts.tellEnding(of: id, in: job.group) } catch {
+            warnings.append("the end of the sign-in was not noted: \(error.message)")
+        }
+        accounts.cache.keep(token, of: id, in: job.group, now: accounts.clock.now)
+        append(.tokenRefreshed, job, now)
+        return RefreshOutcome(token: token, idToken: issued.grant.idToken, warnings: warnings)
+    }
+
+    /// How long another host at work is waited for, in seconds: longer than a request may take.
+    private static let patience = 12
+
+    /// What became known while the provider was asked.
+    private struct Told {
+        var issued: (IssuedTokens, Grant)?
+        var wasRefused = false
+    }
+}
+
+/// Notes whether a request may have reached the provider without an answer that says that it did nothing.
+private final class SendWatch: HTTPTransport {
+    private let base: any HTTPTransport
+    private let sent = Mutex(false)
+
+    init(_ base: any HTTPTransport) { self.base = base }
+
+    var mayHaveSent: Bool { sent.withLock { $0 } }
+
+    func send(_ request: HTTPRequest, observer: TransferObserver) throws(CredentialError) -> HTTPResponse {
+        guard request.method != "GET" else { return try base.send(request, observer: observer) }
+        do throws(CredentialError) {
+            let response = try base.send(request, observer: observer)
+            // 4xx and 503 are refusals; any other failure may have come after the token was used up.
+            if !(400..<500).contains(response.status), response.status != 503 { sent.withLock { $0 = true } }
+            return response
+        } catch {
+            if !error.isBeforeRequest { sent.withLock { $0 = true } }
+            throw error
+        }
+    }
+
+    func prepare() { base.prepare() }
+}

@@ -1,0 +1,227 @@
+package import CredentialCore
+
+extension ClusterSharing: GroupHosting {
+    package func share(
+        _ group: KeychainGroup, _ backend: GroupBackend, _ sets: [TokenSet], passphrase: Secret?
+    ) throws(CredentialError) -> SharedHost {
+        let key = try GroupLink.makeKey(group, backend.keyStore, parts)
+        var backend = backend
+        backend.publicKey = key.publicKey
+        let cluster = try parts.connect(backend)
+        let first = GroupLink(group, backend, cluster, parts).membership
+        var settings = GroupSettings()
+        settings.cacheSeconds = backend.cacheSeconds
+        settings.takeOverSeconds = backend.takeOverSeconds
+        do throws(CredentialError) {
+            try first.share(backend.host, key, settings: settings, passphrase: passphrase)
+        } catch {
+            // An earlier run of this host may have ended right after it had begun the group.
+            guard error.code == .usage || error.code == .temporary,
+                let hosts = try? first.hosts(), hosts.map(\.name) == [backend.host], hosts[0].publicKey == key.publicKey
+            else { throw error }
+        }
+        backend.groupID = try first.groupID()
+        let link = GroupLink(group, backend, cluster, parts)
+        // Nobody else belongs to the group yet, and what this machine has is what counts.
+        for set in sets {
+            var set = set
+            set.account.store = .etcd
+            set.account.leftover = nil
+            let (standing, epoch) = try link.standing([set.account.id])
+            let record = link.keys(set.account.id).set
+            var transaction = ClusterTransaction()
+            transaction.expect(standing[0], at: record)
+            transaction.changes = [
+                .put(
+                    record,
+                    try link.seal.seal(set.encoded(), at: record, epoch: try GroupMembership.epoch(epoch)))
+            ]
+            guard try cluster.commit(transaction) else {
+                throw CredentialError(.temporary, "somebody else writes below \(link.path) of the cluster", hint: "try again")
+            }
+        }
+        try parts.files.write(backend.fileContent, to: GroupBackend.fileName, of: group)
+        return try host(GroupHost(name: backend.host, publicKey: key.publicKey, isAdmitted: true, joinedAt: parts.clock.now))
+    }
+
+    package func join(
+        _ group: KeychainGroup, _ backend: GroupBackend, passphrase: Secret?
+    ) throws(CredentialError) -> SharedHost {
+        let key = try GroupLink.makeKey(group, backend.keyStore, parts)
+        var backend = backend
+        backend.publicKey = key.publicKey
+        let membership = GroupLink(group, backend, try parts.connect(backend), parts).membership
+        let (id, settings) = try membership.facts()
+        let host =
+            if let passphrase {
+                try membership.join(backend.host, key, passphrase: passphrase)
+            } else {
+                try membership.join(backend.host, key)
+            }
+        backend.groupID = id
+        backend.cacheSeconds = settings.cacheSeconds
+        backend.takeOverSeconds = settings.takeOverSeconds
+        try parts.files.write(backend.fileContent, to: GroupBackend.fileName, of: group)
+        return try self.host(host)
+    }
+
+    package func hosts(of group: KeychainGroup) throws(CredentialError) -> [SharedHost] {
+        try sharedLink(group).membership.hosts().map { (host) throws(CredentialError) in try self.host(host) }
+    }
+
+    package func admit(
+        _ host: String, fingerprint: String, to group: KeychainGroup
+    ) throws(CredentialError) {
+        let link = try sharedLink(group)
+        _ = try link.standing([])
+        try link.membership.admit(host, fingerprint: fingerprint, by: (link.backend.host, try link.hostKey()))
+    }
+
+    package func expel(
+        _ host: String, from group: KeychainGroup
+    ) throws(CredentialError) -> [(id: String, error: CredentialError)] {
+        let link = try sharedLink(group)
+        _ = try link.standing([])
+        guard host != link.backend.host else {
+            throw CredentialError(
+                .usage, "this host is \(host) itself", hint: "credmgr groups leave \(group)")
+        }
+        try link.membership.expel(host, by: (link.backend.host, try link.hostKey()))
+        return try sealAnew(link)
+    }
+
+    /// Seals every account under the newest key. What is being refreshed is left to who refreshes it: that is written under
+    /// the newest key, too.
+    private func sealAnew(_ link: GroupLink) throws(CredentialError) -> [(id: String, error: CredentialError)] {
+        let prefix = link.path + "a/"
+        var failures: [(id: String, error: CredentialError)] = []
+        for listed in try link.cluster.listKeys(prefix) where listed.key.hasSuffix("/set") {
+            let id = String(listed.key.dropFirst(prefix.count).dropLast("/set".count))
+            do throws(CredentialError) { try sealAnew(id, link) } catch { failures.append((id, error)) }
+        }
+        return failures
+    }
+
+    private func sealAnew(_ id: String, _ link: GroupLink) throws(CredentialError) {
+        let keys = link.keys(id)
+        for _ in 0..<8 {
+            let (standing, epoch) = try link.standing([id])
+            guard let record = standing[0] else { return }
+            let (alternate, intent) = try { () throws(CredentialError) in
+                let found = try link.cluster.read([keys.alternate, keys.intent])
+                return (found[0], found[1])
+            }()
+            guard intent == nil else {
+                throw CredentialError(
+                    .temporary, "a refresh of \(id) has begun and nobody knows yet how it ended",
+                    hint: "try again")
+            }
+            let number = try GroupMembership.epoch(epoch)
+            var transaction = ClusterTransaction()
+            transaction.expect(record, at: keys.set)
+            transaction.expect(alternate, at: keys.alternate)
+            transaction.expect(nil, at: keys.intent)
+            transaction.expect(epoch, at: keys.epoch)
+            transaction.changes = [
+                .put(keys.set, try link.seal.seal(try link.seal.open(record), at: keys.set, epoch: number))
+            ]
+            if let alternate {
+                transaction.changes.append(
+                    .put(
+                        keys.alternate,
+                        try link.seal.seal(try link.seal.open(alternate), at: keys.alternate, epoch: number)))
+            }
+            if try link.cluster.commit(transaction) { return try takeOne(id, link, tells: false) }
+        }
+        throw CredentialError(.temporary, "other hosts have been changing \(id) all the time", hint: "try again")
+    }
+
+    package func leave(
+        _ group: KeychainGroup, _ agree: ([TokenSet], Bool) throws(CredentialError) -> Void,
+        take: ([TokenSet], Bool) throws(CredentialError) -> Void
+    ) throws(CredentialError) {
+        let link = try sharedLink(group)
+        var belongs = true
+        do throws(CredentialError) { _ = try link.standing([]) } catch {
+            // Who was expelled, never admitted, or finds another cluster has nothing to take along, and nothing to undo.
+            guard error.code == .storeLocked || error.code == .storeUnavailable else { throw error }
+            belongs = false
+        }
+        var sets: [TokenSet] = []
+        var isLast = false
+        if belongs {
+            isLast = try link.membership.isLast(link.backend.host)
+            for record in try link.cluster.list(link.path + "a/") where record.key.hasSuffix("/set") {
+                sets.append(try TokenSet(decoding: try link.seal.open(record)))
+            }
+        }
+        try agree(sets, isLast)
+        // From here on the group is one of this machine alone.
+        try parts.files.remove(GroupBackend.fileName, of: group)
+        try take(sets, isLast)
+        // A request to join that nobody has answered is withdrawn, too.
+        if !belongs { belongs = try isListed(link) }
+        if belongs { _ = try link.membership.leave(link.backend.host) }
+        for name in try parts.files.names(of: group) { try parts.files.remove(name, of: group) }
+        try GroupLink.forgetKey(group, link.backend.keyStore, parts)
+    }
+
+    private func isListed(_ link: GroupLink) throws(CredentialError) -> Bool {
+        do throws(CredentialError) {
+            let hosts = try link.membership.hosts()
+            return hosts.contains { $0.name == link.backend.host && $0.publicKey == link.backend.publicKey }
+        } catch {
+            // A cluster that lets this host read nothing has nothing of it to take away.
+            guard error.code == .storeUnavailable || error.code == .storeDamaged else { throw error }
+            return false
+        }
+    }
+
+    package func findings(of group: KeychainGroup) -> [GroupFinding] {
+        do throws(CredentialError) {
+            let link = try sharedLink(group)
+            var findings = link.cluster.health().map { node in
+                GroupFinding(
+                    check: "endpoint \(node.name)", text: "answers within \(node.milliseconds) ms", error: node.error)
+            }
+            do throws(CredentialError) {
+                _ = try link.standing([])
+                _ = try link.hostKey()
+                findings.append(GroupFinding(check: "host \(link.backend.host)", text: "it belongs to the group"))
+                findings += try unfinished(link)
+            } catch {
+                findings.append(GroupFinding(check: "cluster", text: "", error: error))
+            }
+            return findings
+        } catch {
+            return [GroupFinding(check: "cluster", text: "", error: error)]
+        }
+    }
+
+    /// The refreshes that nobody is at any more, and nobody knows the end of.
+    private func unfinished(_ link: GroupLink) throws(CredentialError) -> [GroupFinding] {
+        let prefix = link.path + "a/"
+        let keys = Set(try link.cluster.listKeys(prefix).map(\.key))
+        var findings: [GroupFinding] = []
+        for key in keys.sorted() where key.hasSuffix("/intent") {
+            let id = String(key.dropFirst(prefix.count).dropLast("/intent".count))
+            guard !keys.contains(prefix + id + "/live"), let record = try link.cluster.read([key])[0] else { continue }
+            let intent = try Intent(decoding: try link.seal.open(record))
+            findings.append(
+                GroupFinding(
+                    check: "refresh of \(id)", text: "",
+                    error: CredentialError(
+                        .temporary,
+                        "the host \(ForeignText.shown(intent.host)) began to refresh it at \(intent.time.rfc3339), and nobody "
+                            + "knows how that ended",
+                        hint: "when that host cannot be at it any more: credmgr token --account \(id) --take-over")))
+        }
+        return findings
+    }
+
+    private func host(_ host: GroupHost) throws(CredentialError) -> SharedHost {
+        SharedHost(
+            name: host.name, fingerprint: try host.fingerprint(parts.cryptography), isAdmitted: host.isAdmitted,
+            joinedAt: host.joinedAt)
+    }
+}

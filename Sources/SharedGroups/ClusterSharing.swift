@@ -1,0 +1,289 @@
+package import CredentialCore
+import Synchronization
+
+/// The groups that this host shares with others, each through its cluster.
+package final class ClusterSharing: GroupSharing {
+    /// What it works with.
+    package struct Parts: Sendable {
+        package var files: any GroupFiles
+        package var local: any AccountRecords
+        package var events: any EventLog
+        package var clock: any WallClock
+        package var bootClock: any BootClock
+        package var random: any RandomSource
+        package var cryptography: any Cryptography & KeyAgreement
+        /// The stores of this machine, where nobody is asked anything.
+        package var stores: @Sendable () -> any SecretStores
+        /// Makes the way to a cluster; opens nothing.
+        package var connect: @Sendable (GroupBackend) throws(CredentialError) -> any Cluster
+        /// Waits for so many milliseconds.
+        package var pause: @Sendable (Int64) -> Void
+
+        package init(
+            files: any GroupFiles, local: any AccountRecords, events: any EventLog, clock: any WallClock,
+            bootClock: any BootClock, random: any RandomSource, cryptography: any Cryptography & KeyAgreement,
+            stores: @escaping @Sendable () -> any SecretStores,
+            connect: @escaping @Sendable (GroupBackend) throws(CredentialError) -> any Cluster,
+            pause: @escaping @Sendable (Int64) -> Void
+        ) {
+            self.files = files
+            self.local = local
+            self.events = events
+            self.clock = clock
+            self.bootClock = bootClock
+            self.random = random
+            self.cryptography = cryptography
+            self.stores = stores
+            self.connect = connect
+            self.pause = pause
+        }
+    }
+
+    let parts: Parts
+    private let links = Mutex<[KeychainGroup: GroupLink]>([:])
+
+    /// How often a host that is at it is looked at, in milliseconds.
+    private static let lookMilliseconds: Int64 = 200
+    /// After how many seconds a refresh may be repeated where the provider tolerates that.
+    private static let toleratedSeconds: Int64 = 30
+    private static let stampFile = "looked"
+    /// How many records are read in one call.
+    private static let batch = 64
+
+    /// Makes it; opens nothing.
+    package init(_ parts: Parts) { self.parts = parts }
+
+    package var vault: any TokenSetVault { ClusterVault(sharing: self) }
+    package var membership: any GroupHosting { self }
+
+    package func backend(of group: KeychainGroup) throws(CredentialError) -> GroupBackend? {
+        guard let content = try parts.files.read(GroupBackend.fileName, of: group) else { return nil }
+        return try GroupBackend(fileContent: content, of: group)
+    }
+
+    /// The way to a group's cluster; `nil` for a group that is not shared.
+    func link(_ group: KeychainGroup) throws(CredentialError) -> GroupLink? {
+        guard let backend = try backend(of: group) else { return nil }
+        if let known = links.withLock({ $0[group] }), known.backend == backend { return known }
+        let link = GroupLink(group, backend, try parts.connect(backend), parts)
+        links.withLock { $0[group] = link }
+        return link
+    }
+
+    /// As ``link(_:)`` where the group has to be shared.
+    func sharedLink(_ group: KeychainGroup) throws(CredentialError) -> GroupLink {
+        guard let link = try link(group) else {
+            throw CredentialError(
+                .usage, "the group \(group) is not shared", hint: "credmgr groups share --help")
+        }
+        return link
+    }
+
+    package func check(_ group: KeychainGroup) throws(CredentialError) { _ = try link(group)?.standing([]) }
+
+    package func recentFailure(of group: KeychainGroup) -> CredentialError? {
+        links.withLock { $0[group] }?.recentFailure
+    }
+
+    // MARK: Refresh
+
+    package func refresh(
+        _ job: SharedRefreshJob, in group: KeychainGroup
+    ) throws(CredentialError) -> SharedRefreshOutcome {
+        let link = try sharedLink(group)
+        _ = try link.standing([])
+        let shared = SharedRefresh(
+            cluster: link.cluster, notes: NotesInFiles(files: parts.files, group: group), seal: link.seal,
+            clock: parts.clock, bootClock: parts.bootClock, random: parts.random, cryptography: parts.cryptography,
+            host: link.backend.host)
+        var inner = SharedRefresh.Job(
+            keys: link.keys(job.account), policy: job.policy, takeOver: Self.takeOver(job, link.backend),
+            isFresh: job.isFresh, send: { SharedRefresh.Answer(job.send($0)) })
+        inner.hint = job.hint
+        let end = parts.bootClock.milliseconds + Int64(job.patience) * 1_000
+        inner.waits = { [parts] in
+            guard parts.bootClock.milliseconds < end else { return false }
+            parts.pause(Self.lookMilliseconds)
+            return true
+        }
+        // Whatever came of it, this machine's copy is of then.
+        defer { try? takeOne(job.account, link, tells: false) }
+        let outcome = try shared.refresh(inner)
+        return SharedRefreshOutcome(
+            tokenSet: outcome.tokenSet, refreshed: outcome.refreshed, warnings: outcome.warnings)
+    }
+
+    private static func takeOver(_ job: SharedRefreshJob, _ backend: GroupBackend) -> SharedRefresh.TakeOver {
+        if job.takesOver { return .after(0) }
+        let times = [job.toleratesReuse ? toleratedSeconds : nil, backend.takeOverSeconds].compactMap { $0 }
+        return times.min().map { .after($0) } ?? .never
+    }
+
+    // MARK: Copies
+
+    @discardableResult
+    package func catchUp(_ group: KeychainGroup, unlessWithin seconds: Int64) throws(CredentialError) -> Bool {
+        guard let link = try link(group) else { return false }
+        if seconds > 0, let last = try parts.files.read(Self.stampFile, of: group),
+            let time = Int64(String(decoding: last, as: UTF8.self)),
+            (0..<seconds).contains(parts.clock.now.epochSeconds - time)
+        {
+            return false
+        }
+        _ = try takeAll(link)
+        return true
+    }
+
+    /// Copies every account that another host has changed, and forgets what is gone.
+    ///
+    /// - Returns: the accounts whose records do not open.
+    func takeAll(_ link: GroupLink) throws(CredentialError) -> [(id: String, error: CredentialError)] {
+        _ = try link.standing([])
+        let prefix = link.path + "a/"
+        let known = try parts.local.index(of: link.group, .ids).ids
+        var changed: [String] = []
+        var there: Set<String> = []
+        for record in try link.cluster.listKeys(prefix) where record.key.hasSuffix("/set") {
+            let id = String(record.key.dropFirst(prefix.count).dropLast("/set".count))
+            guard Name.isValid(id) else { continue }
+            there.insert(id)
+            if try revision(ofCopy: id, link.group) != record.revision { changed.append(id) }
+        }
+        var damaged: [(id: String, error: CredentialError)] = []
+        for start in stride(from: 0, to: changed.count, by: Self.batch) {
+            let ids = Array(changed[start..<min(start + Self.batch, changed.count)])
+            let found = try link.standing(ids).sets
+            for (id, record) in zip(ids, found) {
+                do throws(CredentialError) {
+                    if let record { try copy(record, id, link, tells: true) }
+                } catch {
+                    guard error.code == .storeDamaged || error.code == .storeLocked else { throw error }
+                    damaged.append((id, error))
+                }
+            }
+        }
+        for id in known where !there.contains(id) { try forgetCopy(id, link.group, tells: true) }
+        try parts.files.write(Array(String(parts.clock.now.epochSeconds).utf8), to: Self.stampFile, of: link.group)
+        return damaged
+    }
+
+    /// Copies one account as it is now.
+    func takeOne(_ id: String, _ link: GroupLink, tells: Bool) throws(CredentialError) {
+        guard let record = try link.standing([id]).sets[0] else {
+            return try forgetCopy(id, link.group, tells: tells)
+        }
+        try copy(record, id, link, tells: tells)
+    }
+
+    private func revision(ofCopy id: String, _ group: KeychainGroup) throws(CredentialError) -> Int64? {
+        do throws(CredentialError) { return try parts.local.read(id, in: group)?.sealed.flatMap { Int64($0.key) } } catch {
+            guard error.code == .storeDamaged else { throw error }
+            _ = try parts.local.setAside(id, in: group)
+            return nil
+        }
+    }
+
+    /// Copies a record to this machine, and tells those who watch here what another host has done.
+    ///
+    /// - Returns: the record.
+    @discardableResult
+    func copy(
+        _ record: ClusterRecord, _ id: String, _ link: GroupLink, tells: Bool
+    ) throws(CredentialError) -> AccountRecord {
+        let set = try TokenSet(decoding: try link.seal.open(record))
+        guard set.account.id == id else {
+            throw CredentialError(
+                .storeDamaged, "the record \(record.key) of the cluster is that of \(ForeignText.shown(set.account.id))",
+                hint: "credmgr doctor")
+        }
+        var account = set.account
+        account.store = .etcd
+        account.leftover = nil
+        let sealed = SealedTokenSet(generation: set.generation, key: String(record.revision), bytes: record.value)
+        var result = AccountRecord(group: link.group, account: account, sealed: sealed)
+        for _ in 0..<8 {
+            let before = try parts.local.read(id, in: link.group)
+            guard before?.sealed?.key != sealed.key else { break }
+            result.generation = 0
+            guard case .done = try parts.local.write(result, expecting: before?.generation) else { continue }
+            if tells { tell(before, set, link) }
+            break
+        }
+        result.generation = record.revision
+        return result
+    }
+
+    /// Forgets this machine's copy of an account that is gone.
+    func forgetCopy(_ id: String, _ group: KeychainGroup, tells: Bool) throws(CredentialError) {
+        while let copy = try parts.local.read(id, in: group) {
+            if case .overtaken = try parts.local.remove(id, in: group, expecting: copy.generation) { continue }
+            for name in ["intent-", "answer-"] { try parts.files.remove(name + id, of: group) }
+            if tells { append(.accountRemoved, copy.account, group) }
+        }
+    }
+
+    private func tell(_ before: AccountRecord?, _ set: TokenSet, _ link: GroupLink) {
+        guard let before else { return append(.accountAdded, set.account, link.group) }
+        let old = before.sealed.flatMap { sealed in
+            let key = link.keys(set.account.id).set
+            return (try? link.seal.open(ClusterRecord(key: key, value: sealed.bytes, revision: 1)))
+                .flatMap { try? TokenSet(decoding: $0) }
+        }
+        guard let old else { return append(.accountUpdated, set.account, link.group) }
+        let policy = Set(set.grants.keys).first { set.grants[$0] != old.grants[$0] }
+        if let policy, let reason = set.grants[policy]?.lostReason, old.grants[policy]?.lostReason == nil {
+            append(.tokenLost, set.account, link.group, policy: policy, reason: reason)
+        } else if let policy, let grant = set.grants[policy], let earlier = old.grants[policy],
+            grant.lostReason == nil, earlier.lostReason == nil, set.account.label == old.account.label
+        {
+            append(.tokenRefreshed, set.account, link.group, policy: policy)
+        } else {
+            append(.accountUpdated, set.account, link.group, policy: policy)
+        }
+    }
+
+    private func append(
+        _ kind: AccountEvent.Kind, _ account: Account, _ group: KeychainGroup, policy: String? = nil,
+        reason: String? = nil
+    ) {
+        parts.events.append(
+            AccountEvent(
+                kind: kind, time: parts.clock.now, group: group, type: account.type, account: account.id,
+                policy: policy.flatMap { $0.isEmpty ? nil : $0 }, reason: reason))
+    }
+}
+
+extension SharedRefresh.Answer {
+    fileprivate init(_ answer: SharedRefreshAnswer) {
+        self =
+            switch answer {
+            case .issued(let set): .issued(set)
+            case .refused(let error): .refused(error)
+            case .unsent(let error): .unsent(error)
+            case .unknown(let error): .unknown(error)
+            }
+    }
+}
+
+/// Seals token sets under the data key of their group.
+private struct ClusterVault: TokenSetVault {
+    let sharing: ClusterSharing
+
+    func seal(
+        _ tokenSet: [UInt8], of account: String, generation: Int64, in group: KeychainGroup
+    ) throws(CredentialError) -> SealedTokenSet {
+        let link = try sharing.sharedLink(group)
+        let bytes = try link.seal.seal(tokenSet, at: link.keys(account).set, epoch: try link.currentEpoch())
+        return SealedTokenSet(generation: generation, key: "0", bytes: bytes)
+    }
+
+    func open(
+        _ sealed: SealedTokenSet, of account: String, in group: KeychainGroup
+    ) throws(CredentialError) -> [UInt8] {
+        let link = try sharing.sharedLink(group)
+        return try link.seal.open(ClusterRecord(key: link.keys(account).set, value: sealed.bytes, revision: 1))
+    }
+
+    func isOutdated(_ sealed: SealedTokenSet, in group: KeychainGroup) throws(CredentialError) -> Bool { false }
+    func forgetReplacedKeys(of group: KeychainGroup) throws(CredentialError) {}
+}

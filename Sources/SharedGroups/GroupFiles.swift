@@ -1,0 +1,123 @@
+package import CredentialCore
+import StrictJSON
+
+/// Small files that this host keeps of a shared group: how the cluster is reached, and what it has written down.
+package protocol GroupFiles: Sendable {
+    /// The content of a file; `nil` where there is none.
+    ///
+    /// - Throws: ``ErrorCode/inputOutput``.
+    func read(_ name: String, of group: KeychainGroup) throws(CredentialError) -> [UInt8]?
+
+    /// Replaces a file; durable when this returns.
+    ///
+    /// - Throws: ``ErrorCode/inputOutput``.
+    func write(_ content: [UInt8], to name: String, of group: KeychainGroup) throws(CredentialError)
+
+    /// Removes a file; one that is not there is no error.
+    ///
+    /// - Throws: ``ErrorCode/inputOutput``.
+    func remove(_ name: String, of group: KeychainGroup) throws(CredentialError)
+
+    /// All files of a group.
+    ///
+    /// - Throws: ``ErrorCode/inputOutput``.
+    func names(of group: KeychainGroup) throws(CredentialError) -> [String]
+
+    /// The groups that have a folder of any kind.
+    ///
+    /// - Throws: ``ErrorCode/inputOutput``.
+    func groups() throws(CredentialError) -> [KeychainGroup]
+}
+
+/// What this host has written down of its own refreshes, in files.
+struct NotesInFiles: HostNotes {
+    let files: any GroupFiles
+    let group: KeychainGroup
+
+    func intent(of account: String) throws(CredentialError) -> IntentNote? {
+        guard let bytes = try files.read("intent-" + account, of: group) else { return nil }
+        guard let object = try? JSONValue.parse(bytes, limits: .ownFile).object,
+            let nonce = object["nonce"]?.string.flatMap(Base64URL.decode).flatMap(IntentNonce.init(bytes:)),
+            let maySend = object["may_send"]?.bool
+        else { throw CredentialError(.storeDamaged, "the note of a refresh of \(account) is damaged") }
+        return IntentNote(nonce: nonce, maySend: maySend)
+    }
+
+    func note(_ note: IntentNote, of account: String) throws(CredentialError) {
+        var object = JSONObject()
+        object["nonce"] = .string(Base64URL.encode(note.nonce.bytes))
+        object["may_send"] = .bool(note.maySend)
+        try files.write(JSONValue.object(object).bytes(), to: "intent-" + account, of: group)
+    }
+
+    func journal(of account: String) throws(CredentialError) -> [UInt8]? {
+        try files.read("answer-" + account, of: group)
+    }
+
+    func keepJournal(_ entry: [UInt8], of account: String) throws(CredentialError) {
+        try files.write(entry, to: "answer-" + account, of: group)
+    }
+
+    func dropJournal(of account: String) throws(CredentialError) {
+        try files.remove("answer-" + account, of: group)
+    }
+}
+
+extension GroupBackend {
+    static let fileName = "backend"
+
+    /// As its file has it.
+    package var fileContent: [UInt8] {
+        var object = JSONObject()
+        object["version"] = 1
+        object["endpoints"] = JSONValue(endpoints)
+        object["ca"] = authorities.map(JSONValue.string)
+        object["cert"] = (certificate?.certificateFile).map(JSONValue.string)
+        object["key"] = (certificate?.keyFile).map(JSONValue.string)
+        object["prefix"] = .string(prefix)
+        object["host"] = .string(host)
+        object["host_key_store"] = .string(keyStore.rawValue)
+        object["host_public_key"] = .string(Base64URL.encode(publicKey))
+        object["group_id"] = .string(Base64URL.encode(groupID))
+        object["cache_ttl"] = .integer(cacheSeconds)
+        object["take_over"] = takeOverSeconds.map(JSONValue.integer)
+        return JSONValue.object(object).bytes(.indented) + [0x0A]
+    }
+
+    /// Reads the file.
+    ///
+    /// - Throws: ``ErrorCode/storeDamaged``; ``ErrorCode/unsupported`` for a newer version's.
+    package init(fileContent: [UInt8], of group: KeychainGroup) throws(CredentialError) {
+        let object = (try? JSONValue.parse(fileContent, limits: .ownFile))?.object
+        if let version = object?["version"]?.integer, version > 1 {
+            throw CredentialError(
+                .unsupported, "a newer credmgr shares the group \(group) (version \(version))", hint: "upgrade credmgr")
+        }
+        guard let object, let endpoints = object["endpoints"]?.array?.compactMap(\.string), !endpoints.isEmpty,
+            let prefix = object["prefix"]?.string, let host = object["host"]?.string,
+            let store = object["host_key_store"]?.string.flatMap(StoreKind.init(rawValue:)),
+            let publicKey = object["host_public_key"]?.string.flatMap(Base64URL.decode),
+            let groupID = object["group_id"]?.string.flatMap(Base64URL.decode)
+        else {
+            throw CredentialError(
+                .storeDamaged, "the file groups/\(group)/shared/\(Self.fileName), which says how the group is shared, is damaged",
+                hint: "credmgr groups leave \(group), then join it again")
+        }
+        let certificate: ClientCertificate? =
+            if let file = object["cert"]?.string, let key = object["key"]?.string {
+                ClientCertificate(certificateFile: file, keyFile: key)
+            } else { nil }
+        self.init(
+            endpoints: endpoints, authorities: object["ca"]?.string, certificate: certificate, prefix: prefix, host: host,
+            keyStore: store)
+        self.publicKey = publicKey
+        self.groupID = groupID
+        cacheSeconds = object["cache_ttl"]?.integer ?? Self.standardCacheSeconds
+        takeOverSeconds = object["take_over"]?.integer
+    }
+
+    /// Below which keys a group stands.
+    func path(of group: KeychainGroup) -> String {
+        (prefix.hasSuffix("/") ? prefix : prefix + "/") + group.name + "/"
+    }
+}

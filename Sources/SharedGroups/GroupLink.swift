@@ -1,0 +1,193 @@
+import CredentialCore
+import StrictJSON
+import Synchronization
+
+/// This process's way to the cluster of one group: the connection, this host's key, and the data keys that it opens.
+final class GroupLink: Sendable {
+    let group: KeychainGroup
+    let backend: GroupBackend
+    let cluster: any Cluster
+    private let parts: ClusterSharing.Parts
+    private let state = Mutex(State())
+
+    private struct State {
+        var hostKey: GroupMembership.HostKey?
+        var dataKeys: [Int64: [UInt8]] = [:]
+        var failure: (error: CredentialError, at: Int64)?
+    }
+
+    /// For how long a failed try counts for all who would try again, in milliseconds.
+    private static let failureTime: Int64 = 10_000
+    private static let keyFile = "key"
+    private static let hostKeyOwner = "host"
+
+    init(_ group: KeychainGroup, _ backend: GroupBackend, _ cluster: any Cluster, _ parts: ClusterSharing.Parts) {
+        self.group = group
+        self.backend = backend
+        self.cluster = cluster
+        self.parts = parts
+    }
+
+    var path: String { backend.path(of: group) }
+
+    var membership: GroupMembership {
+        GroupMembership(
+            cluster: cluster, path: path, cryptography: parts.cryptography, random: parts.random, clock: parts.clock)
+    }
+
+    var seal: GroupSeal {
+        GroupSeal(groupID: backend.groupID, keys: self, cryptography: parts.cryptography, random: parts.random)
+    }
+
+    func keys(_ id: String) -> AccountKeys { AccountKeys(group: path, id: id) }
+
+    // MARK: Reading
+
+    /// What stands of some accounts, all of one moment, and the epoch; this host is looked at, too.
+    ///
+    /// - Throws: ``ErrorCode/temporary``; ``ErrorCode/storeUnavailable`` where another group is there;
+    ///   ``ErrorCode/storeLocked`` where this host is not admitted to it.
+    func standing(_ ids: [String]) throws(CredentialError) -> (sets: [ClusterRecord?], epoch: ClusterRecord) {
+        if let failure = recentFailure { throw failure }
+        let membership = membership
+        let found: [ClusterRecord?]
+        do throws(CredentialError) {
+            found = try cluster.read(
+                [membership.groupKey, membership.epochKey, membership.hostKey(backend.host)] + ids.map { keys($0).set })
+        } catch {
+            let now = parts.bootClock.milliseconds
+            if error.code == .temporary { state.withLock { $0.failure = (error, now) } }
+            throw error
+        }
+        guard let record = found[0], let epoch = found[1], try membership.facts(in: record).id == backend.groupID else {
+            throw CredentialError(
+                .storeUnavailable,
+                "the cluster at \(backend.endpoints.joined(separator: ", ")) has not the group \(group) that this host "
+                    + "belongs to: another cluster answers there, or the group was made anew",
+                hint: "credmgr groups leave \(group), then join it again")
+        }
+        guard let host = try found[2].map({ (record) throws(CredentialError) in try GroupHost(record) }),
+            host.publicKey == backend.publicKey
+        else {
+            throw CredentialError(
+                .storeLocked, "this host, \(backend.host), does not belong to the group \(group) any more",
+                hint: "credmgr groups leave \(group), then join it again")
+        }
+        guard host.isAdmitted else {
+            throw CredentialError(
+                .storeLocked, "this host, \(backend.host), waits to be admitted to the group \(group)",
+                hint: "on a host of the group: credmgr groups admit \(group) \(backend.host) --fingerprint "
+                    + (try host.fingerprint(parts.cryptography)))
+        }
+        return (Array(found[3...]), epoch)
+    }
+
+    /// The error of the last try, if it was moments ago.
+    var recentFailure: CredentialError? {
+        let now = parts.bootClock.milliseconds
+        return state.withLock { state in
+            guard let failure = state.failure, now - failure.at < Self.failureTime else { return nil }
+            return failure.error
+        }
+    }
+
+    /// The number of the data key that is to be used now; of the last one known where the cluster cannot be asked.
+    func currentEpoch() throws(CredentialError) -> Int64 {
+        do throws(CredentialError) { return try GroupMembership.epoch(try standing([]).epoch) } catch {
+            guard error.code == .temporary, let known = try keptKey()?.epoch else { throw error }
+            return known
+        }
+    }
+
+    // MARK: Keys
+
+    /// This host's key pair.
+    ///
+    /// - Throws: the errors of the store that has it.
+    func hostKey() throws(CredentialError) -> GroupMembership.HostKey {
+        if let known = state.withLock({ $0.hostKey }) { return known }
+        guard let key = try Self.storedKey(group, backend.keyStore, parts) else {
+            throw CredentialError(
+                .storeLocked, "the key of this host, \(backend.host), for the group \(group) is not in the "
+                    + "\(backend.keyStore.shownName) any more",
+                hint: "credmgr groups leave \(group), then join it again")
+        }
+        state.withLock { $0.hostKey = key }
+        return key
+    }
+
+    /// The key pair that a store of this machine has for a group.
+    static func storedKey(
+        _ group: KeychainGroup, _ store: StoreKind, _ parts: ClusterSharing.Parts
+    ) throws(CredentialError) -> GroupMembership.HostKey? {
+        guard let bytes = try parts.stores().store(store).read(item(group)) else { return nil }
+        guard bytes.count == 64 else {
+            throw CredentialError(.storeDamaged, "the key of this host for the group \(group) is damaged")
+        }
+        return GroupMembership.HostKey(privateKey: Array(bytes[..<32]), publicKey: Array(bytes[32...]))
+    }
+
+    /// The key pair of this host, made where there is none yet.
+    static func makeKey(
+        _ group: KeychainGroup, _ store: StoreKind, _ parts: ClusterSharing.Parts
+    ) throws(CredentialError) -> GroupMembership.HostKey {
+        if let key = try storedKey(group, store, parts) { return key }
+        let made = try parts.cryptography.makeAgreementKey()
+        try parts.stores().store(store).write(
+            made.privateKey + made.publicKey, for: item(group), label: "credmgr: host key of group \(group)")
+        return GroupMembership.HostKey(privateKey: made.privateKey, publicKey: made.publicKey)
+    }
+
+    /// Forgets the key pair.
+    static func forgetKey(
+        _ group: KeychainGroup, _ store: StoreKind, _ parts: ClusterSharing.Parts
+    ) throws(CredentialError) {
+        try parts.stores().store(store).remove(item(group))
+    }
+
+    private static func item(_ group: KeychainGroup) -> SecretItem {
+        SecretItem(group: group, owner: hostKeyOwner, kind: .hostKey)
+    }
+
+    /// The newest data key that this host was given, as it was wrapped for it.
+    private func keptKey() throws(CredentialError) -> (epoch: Int64, wrapped: [UInt8])? {
+        guard let bytes = try parts.files.read(Self.keyFile, of: group),
+            let object = try? JSONValue.parse(bytes, limits: .ownFile).object, let epoch = object["epoch"]?.integer,
+            let wrapped = object["wrapped"]?.string.flatMap(Base64URL.decode)
+        else { return nil }
+        return (epoch, wrapped)
+    }
+
+    private func keep(_ wrapped: [UInt8], _ epoch: Int64) throws(CredentialError) {
+        if let kept = try keptKey(), kept.epoch >= epoch { return }
+        var object = JSONObject()
+        object["epoch"] = .integer(epoch)
+        object["wrapped"] = .string(Base64URL.encode(wrapped))
+        try parts.files.write(JSONValue.object(object).bytes(), to: Self.keyFile, of: group)
+    }
+}
+
+extension GroupLink: GroupKeys {
+    func key(ofEpoch epoch: Int64) throws(CredentialError) -> [UInt8] {
+        if let known = state.withLock({ $0.dataKeys[epoch] }) { return known }
+        let own = try hostKey()
+        let wrapped: [UInt8]
+        do throws(CredentialError) {
+            if let failure = recentFailure { throw failure }
+            guard let record = try cluster.read([membership.dataKey(epoch, backend.host)])[0] else {
+                throw CredentialError(
+                    .storeLocked, "this host, \(backend.host), is not admitted to the group \(group)",
+                    hint: "credmgr groups hosts \(group)")
+            }
+            wrapped = record.value
+        } catch {
+            guard error.code == .temporary, let kept = try keptKey(), kept.epoch == epoch else { throw error }
+            wrapped = kept.wrapped
+        }
+        let key = try membership.wrap(backend.groupID).unwrap(
+            wrapped, privateKey: own.privateKey, publicKey: own.publicKey, host: backend.host, epoch: epoch)
+        try keep(wrapped, epoch)
+        state.withLock { $0.dataKeys[epoch] = key }
+        return key
+    }
+}

@@ -1,0 +1,185 @@
+package import CredentialCore
+
+/// The records of all groups: those of a shared group stand in its cluster, sealed; this machine keeps a copy of each, by
+/// which names are found and cached tokens are tied to a record, and which serves while the cluster cannot be reached.
+///
+/// In the cluster an account is one record, its token set, which carries its facts; the record's generation is the cluster's
+/// revision of it (decision 11).
+package struct SharedAccountRecords: AccountRecords {
+    let sharing: ClusterSharing
+    private var local: any AccountRecords { sharing.parts.local }
+
+    private static let attempts = 8
+
+    /// Makes the records over those of this machine.
+    package init(_ sharing: ClusterSharing) { self.sharing = sharing }
+
+    package func groups() throws(CredentialError) -> [KeychainGroup] {
+        var groups = Set(try local.groups())
+        for group in try sharing.parts.files.groups() where try sharing.backend(of: group) != nil {
+            groups.insert(group)
+        }
+        return groups.sorted { $0.name < $1.name }
+    }
+
+    package func index(of group: KeychainGroup, _ check: IndexCheck) throws(CredentialError) -> AccountIndex {
+        if let backend = try sharing.backend(of: group) {
+            do throws(CredentialError) {
+                try sharing.catchUp(group, unlessWithin: check == .none ? backend.cacheSeconds : 0)
+            } catch {
+                // The copies serve meanwhile.
+                guard error.code == .temporary else { throw error }
+            }
+        }
+        return try local.index(of: group, check)
+    }
+
+    package func read(_ id: String, in group: KeychainGroup) throws(CredentialError) -> AccountRecord? {
+        guard let link = try sharing.link(group) else { return try local.read(id, in: group) }
+        guard Name.isValid(id) else { return nil }
+        do throws(CredentialError) {
+            return try take(try link.standing([id]).sets[0], id, link, tells: true)
+        } catch {
+            guard error.code == .temporary, let copy = try local.read(id, in: group) else { throw error }
+            return Self.record(ofCopy: copy)
+        }
+    }
+
+    package func registry(
+        of group: KeychainGroup, damaged: (String, CredentialError) -> Void
+    ) throws(CredentialError) -> AccountRegistry {
+        if let link = try sharing.link(group) {
+            do throws(CredentialError) {
+                for (id, error) in try sharing.takeAll(link) { damaged(id, error) }
+            } catch {
+                guard error.code == .temporary else { throw error }
+            }
+        }
+        return try local.registry(of: group, damaged: damaged)
+    }
+
+    // MARK: Writing
+
+    package func write(
+        _ record: AccountRecord, expecting expected: Int64?
+    ) throws(CredentialError) -> RecordWriting {
+        guard let link = try sharing.link(record.group) else { return try local.write(record, expecting: expected) }
+        guard let sealed = record.sealed else {
+            throw CredentialError(
+                .unsupported, "the group \(record.group) is shared: its accounts are kept in the cluster",
+                hint: "credmgr groups leave \(record.group) --keep")
+        }
+        let id = record.account.id, key = link.keys(id).set
+        var set = try TokenSet(decoding: try link.seal.open(ClusterRecord(key: key, value: sealed.bytes, revision: 1)))
+        set.account = record.account
+        set.account.store = .etcd
+        set.account.leftover = nil
+        for _ in 0..<Self.attempts {
+            let (standing, epoch) = try link.standing([id])
+            guard standing[0]?.revision == expected else { return .overtaken }
+            let value = try link.seal.seal(set.encoded(), at: key, epoch: try GroupMembership.epoch(epoch))
+            var transaction = ClusterTransaction()
+            transaction.conditions[key] = expected ?? 0
+            transaction.expect(epoch, at: link.keys(id).epoch)
+            transaction.changes = [.put(key, value)]
+            if let outcome = try commit(transaction, key, value, link) {
+                if case .done = outcome { try? sharing.takeOne(id, link, tells: false) }
+                return outcome
+            }
+        }
+        throw CredentialError(.temporary, "others have been changing the group \(record.group) all the time", hint: "try again")
+    }
+
+    /// - Returns: `nil` where something else of the group has changed.
+    private func commit(
+        _ transaction: ClusterTransaction, _ key: String, _ value: [UInt8], _ link: GroupLink
+    ) throws(CredentialError) -> RecordWriting? {
+        var failure: CredentialError?
+        do throws(CredentialError) { if try link.cluster.commit(transaction) { return .done } } catch {
+            guard error.code == .temporary else { throw error }
+            failure = error
+        }
+        // An error does not say that it was not written: what is there does.
+        let now: ClusterRecord?
+        do throws(CredentialError) { now = try link.cluster.read([key])[0] } catch {
+            return .unknown(failure ?? error)
+        }
+        if now?.value == value { return .done }
+        if let failure { throw failure }
+        return now?.revision == transaction.conditions[key] || now == nil && transaction.conditions[key] == 0
+            ? nil : .overtaken
+    }
+
+    package func remove(
+        _ id: String, in group: KeychainGroup, expecting expected: Int64
+    ) throws(CredentialError) -> RecordWriting {
+        guard let link = try sharing.link(group) else {
+            return try local.remove(id, in: group, expecting: expected)
+        }
+        _ = try link.standing([])
+        let keys = link.keys(id)
+        var transaction = ClusterTransaction()
+        transaction.conditions[keys.set] = expected
+        transaction.changes = [
+            .remove(keys.set), .remove(keys.intent), .remove(keys.live), .remove(keys.alternate),
+        ]
+        var failure: CredentialError?
+        do throws(CredentialError) {
+            if try link.cluster.commit(transaction) {
+                try sharing.forgetCopy(id, group, tells: false)
+                return .done
+            }
+        } catch {
+            guard error.code == .temporary else { throw error }
+            failure = error
+        }
+        guard try link.cluster.read([keys.set])[0] == nil else {
+            if let failure { throw failure }
+            return .overtaken
+        }
+        try sharing.forgetCopy(id, group, tells: false)
+        return .done
+    }
+
+    package func setAside(_ id: String, in group: KeychainGroup) throws(CredentialError) -> String {
+        guard let link = try sharing.link(group) else { return try local.setAside(id, in: group) }
+        let keys = link.keys(id)
+        guard let record = try link.standing([id]).sets[0] else { return keys.set }
+        let name = "\(link.path)damaged/\(id)-\(sharing.parts.clock.now.epochSeconds)"
+        var transaction = ClusterTransaction()
+        transaction.expect(record, at: keys.set)
+        transaction.changes = [
+            .put(name, record.value), .remove(keys.set), .remove(keys.intent), .remove(keys.live),
+            .remove(keys.alternate),
+        ]
+        guard try link.cluster.commit(transaction) else {
+            throw CredentialError(.temporary, "another host has changed \(id) meanwhile", hint: "try again")
+        }
+        try sharing.forgetCopy(id, group, tells: false)
+        return name
+    }
+
+    package func setAsideOlder(_ group: KeychainGroup) throws(CredentialError) {
+        try local.setAsideOlder(group)
+    }
+
+    // MARK: Copies
+
+    /// What was read of an account, which becomes this machine's copy.
+    private func take(
+        _ record: ClusterRecord?, _ id: String, _ link: GroupLink, tells: Bool
+    ) throws(CredentialError) -> AccountRecord? {
+        guard let record else {
+            try sharing.forgetCopy(id, link.group, tells: tells)
+            return nil
+        }
+        return try sharing.copy(record, id, link, tells: tells)
+    }
+
+    /// A record as the cluster had it, by this machine's copy of it.
+    static func record(ofCopy copy: AccountRecord) -> AccountRecord {
+        var record = copy
+        record.generation = copy.sealed.flatMap { Int64($0.key) } ?? 0
+        return record
+    }
+}

@@ -1,0 +1,117 @@
+import DemoProvider
+import Foundation
+import StrictJSON
+import TestSupport
+import Testing
+
+/// What goes wrong with the cluster of a shared group, with real nodes: each with its error and exit status, and no group of
+/// this machine alone touched by it.
+@Suite(.serialized) struct `What goes wrong in a group of several hosts` {
+    private static let nodes = Result { try EtcdNodes(1) }
+
+    private func hosts(_ names: [String] = ["one", "two"]) throws -> SharedHosts {
+        try SharedHosts(try Self.nodes.get(), names)
+    }
+
+    @Test func `Options that make no sense are told before anything is asked`() throws {
+        let home = try Home()
+        try home.run(["groups", "share", "work"], exits: 2)
+        try home.run(["groups", "share", "work", "--etcd", "ftp://x"], exits: 2)
+        try home.run(["groups", "share", "work", "--etcd", "http://example.com:2379"], exits: 2)
+        try home.run(["groups", "share", "work", "--etcd", "https://localhost:1", "--ca", "missing.pem"], exits: 2)
+        let file = try home.write("x", to: "some.pem")
+        try home.run(["groups", "share", "work", "--etcd", "https://localhost:1", "--cert", file], exits: 2)
+        try home.run(["groups", "share", "work", "--etcd", "https://localhost:1", "--prefix", "no-slash"], exits: 2)
+        try home.run(["groups", "share", "work", "--etcd", "https://localhost:1", "--name", "a/b"], exits: 2)
+        try home.run(["groups", "hosts", "work"], exits: 2)
+        try home.run(["groups", "leave", "work"], exits: 2)
+        let setup = try home.run(["groups", "share", "work", "--print-etcd-setup", "--name", "alpha"])
+        #expect(setup.standardOutput.contains("etcdctl user add alpha --no-password\n"))
+    }
+
+    @Test func `A group is shared once, and a name is taken once`() throws {
+        let hosts = try hosts(["one", "two", "three"])
+        _ = try hosts.share()
+        let again = try hosts["one"].run(["groups", "share", SharedHosts.group] + hosts.cluster(as: "one"), exits: 2)
+        #expect(again.standardError.contains("credmgr groups hosts \(SharedHosts.group)"))
+        let three = hosts["three"]
+        try three.run(["groups", "leave", SharedHosts.group])
+        let taken = try three.run(["groups", "join", SharedHosts.group] + hosts.cluster(as: "two"), exits: 2)
+        #expect(taken.standardError.contains("another host of the group is called two"))
+        try hosts.tenant.signIn(DemoTenant.bob, at: three)
+        let own = try three.run(["groups", "join", SharedHosts.group] + hosts.cluster(as: "three"), exits: 2)
+        #expect(own.standardError.contains("credmgr accounts --group \(SharedHosts.group)"))
+        try three.run(["groups", "share", SharedHosts.group] + hosts.cluster(as: "three"), exits: 2)
+        // Nothing of it has touched the group of this machine alone.
+        try three.run(SharedHosts.token("--force-refresh"))
+    }
+
+    @Test func `Wrong authorities, strangers and missing roles are refused`() throws {
+        let nodes = try Self.nodes.get(), hosts = try hosts()
+        let one = hosts["one"]
+        try hosts.tenant.signIn(at: one)
+        let words = ["groups", "share", SharedHosts.group]
+        let untrusted = try one.run(
+            words + hosts.cluster(as: "one", authorities: nodes.wrongAuthorities), exits: 7)
+        #expect(untrusted.standardError.contains("--ca of groups share"))
+        let role = try one.run(words + hosts.cluster(as: "one", user: "other"), exits: 5)
+        #expect(role.standardError.contains("permission denied"))
+        let stranger = try one.run(words + hosts.cluster(as: "one", user: "stranger"), exits: 6)
+        #expect(stranger.standardError.contains("the cluster cannot be reached"))
+        try one.run(words + hosts.cluster(as: "one", endpoints: ["https://localhost:1"]), exits: 6)
+        try one.run(["groups", "join", SharedHosts.group] + hosts.cluster(as: "one", prefix: "/credmgr/none"), exits: 2)
+        try one.run(SharedHosts.token("--force-refresh"))
+        #expect(try one.json(["accounts", "--json"]).array?.first?.object?["store"] == "file")
+    }
+
+    @Test func `Without a quorum tokens that are valid are given, and for the rest it is exit 6`() throws {
+        let nodes = try EtcdNodes()
+        defer { nodes.stop() }
+        let hosts = try SharedHosts(nodes)
+        _ = try hosts.share()
+        let two = hosts["two"]
+        let token = try two.run(SharedHosts.token()).line
+        nodes.pause(0)
+        nodes.pause(1)
+        #expect(try two.run(SharedHosts.token()).line == token)
+        let refused = try two.run(SharedHosts.token("--force-refresh"), exits: 6)
+        #expect(nodes.endpoints.allSatisfy { refused.standardError.contains($0) })
+        #expect(try two.json(["accounts", "--json"]).array?.count == 1)
+        let status = try two.json(["store", "status", "--json"]).array?.last?.object
+        #expect(status?["store"] == "etcd" && status?["state"] == "unavailable" && status?["accounts"]?.integer == 1)
+        try two.run(["logout", "--all", "--yes"], exits: 6)
+        nodes.pause(0, false)
+        nodes.pause(1, false)
+        #expect(hosts.tenant.provider.counters.refreshes == 0)
+    }
+
+    @Test func `Another cluster under the same address is not believed`() throws {
+        let hosts = try hosts()
+        _ = try hosts.share()
+        let two = hosts["two"]
+        try two.run(SharedHosts.token())
+        // The group is taken away and made anew by the other host.
+        try two.run(["groups", "leave", SharedHosts.group])
+        try hosts.letIn("two")
+        try hosts["one"].run(["groups", "expel", SharedHosts.group, "two"])
+        try hosts["one"].run(["groups", "leave", SharedHosts.group, "--keep", "--store", "file"])
+        try hosts["one"].run(["groups", "share", SharedHosts.group] + hosts.cluster(as: "one"))
+        let refused = try two.run(SharedHosts.token("--force-refresh"), exits: 5)
+        #expect(refused.standardError.contains("another cluster answers there, or the group was made anew"))
+        #expect(refused.standardError.contains("credmgr groups leave \(SharedHosts.group)"))
+    }
+
+    @Test func `A record that others have changed hurts its account only, and doctor tells`() throws {
+        let nodes = try Self.nodes.get(), hosts = try hosts()
+        let alice = try hosts.share()
+        let one = hosts["one"]
+        let bob = try hosts.tenant.signIn(DemoTenant.bob, at: one)
+        try nodes.put("\(hosts.prefix)/\(SharedHosts.group)/a/\(alice)/set", "foreign")
+        let refused = try one.run(SharedHosts.token("--account", alice, "--force-refresh"), exits: 5)
+        #expect(refused.standardError.contains("does not belong there, or was changed"))
+        try one.run(SharedHosts.token("--account", bob, "--force-refresh"))
+        let found = try one.run(["doctor", "--json"], exits: 1)
+        #expect(found.standardOutput.contains("a/\(alice)/set"))
+        #expect(found.standardOutput.contains("\"endpoint \(nodes.endpoints[0]) of group"))
+    }
+}

@@ -1,0 +1,182 @@
+import DemoProvider
+import Foundation
+import StrictJSON
+import Synchronization
+import TestSupport
+import Testing
+
+/// Groups that several hosts share, through real nodes of etcd, against a provider that ends a sign-in when a refresh token
+/// comes twice.
+@Suite(.serialized) struct `A group of several hosts` {
+    private static let nodes = Result { try EtcdNodes(1) }
+
+    private func hosts(_ names: [String] = ["one", "two"], variables: [String: String] = [:]) throws -> SharedHosts {
+        try SharedHosts(try Self.nodes.get(), names, variables: variables)
+    }
+
+    @Test func `A second host is let in by its fingerprint, and has the same sign-in`() throws {
+        let hosts = try hosts()
+        let one = hosts["one"], two = hosts["two"]
+        let id = try hosts.tenant.signIn(at: one)
+        let shared = try one.run(["groups", "share", SharedHosts.group] + hosts.cluster(as: "one"))
+        #expect(shared.standardOutput.hasPrefix("host: one\nfingerprint: "))
+        let token = try one.run(SharedHosts.token()).line
+        #expect(hosts.tenant.provider.secrets.contains(token))
+
+        let asked = try two.json(["groups", "join", SharedHosts.group, "--json"] + hosts.cluster(as: "two"))
+        let fingerprint = try #require(asked.object?["fingerprint"]?.string)
+        let waiting = try two.run(SharedHosts.token(), exits: 5)
+        #expect(waiting.standardError.contains("waits to be admitted"))
+        let wrong = String(fingerprint.reversed())
+        try one.run(["groups", "admit", SharedHosts.group, "two", "--fingerprint", wrong], exits: 7)
+        try one.run(["groups", "admit", SharedHosts.group, "three", "--fingerprint", wrong], exits: 3)
+        try one.run(["groups", "admit", SharedHosts.group, "two"], exits: 2)
+        try one.run(["groups", "admit", SharedHosts.group, "two", "--fingerprint", fingerprint])
+
+        #expect(try two.run(SharedHosts.token()).line == token)
+        let listed = try #require(try two.json(["accounts", "--json"]).array?.first?.object)
+        #expect(listed["id"]?.string == id && listed["store"] == "etcd" && listed["default"] == true)
+        let names = try one.json(["groups", "hosts", SharedHosts.group, "--json"]).array ?? []
+        #expect(names.map { $0.object?["host"]?.string } == ["one", "two"])
+        #expect(names.map { $0.object?["this_host"]?.bool } == [true, false])
+        #expect(names.allSatisfy { $0.object?["admitted"] == true })
+    }
+
+    @Test func `What one host does is seen by the other`() throws {
+        let hosts = try hosts()
+        let id = try hosts.share()
+        let one = hosts["one"], two = hosts["two"]
+        let renewed = try two.run(SharedHosts.token("--force-refresh")).line
+        #expect(try one.run(SharedHosts.token()).line == renewed)
+        let counters = hosts.tenant.provider.counters
+        #expect(counters.refreshes == 1 && counters.reusesDetected == 0)
+        try two.run(["label", id, "our-alice"])
+        #expect(try one.run(SharedHosts.token("--account", "our-alice")).line == renewed)
+        let bob = try hosts.tenant.signIn(DemoTenant.bob, at: two)
+        #expect(try one.run(SharedHosts.token("--account", bob)).line == two.run(SharedHosts.token("--account", bob)).line)
+        try one.run(["use", bob])
+        // Sooner or later, and at once where the choice is asked for.
+        #expect(try two.json(["accounts", "--json"]).array?.count == 2)
+        #expect(try two.run(["which", "--type", DemoTenant.typeName]).standardOutput.contains(bob))
+        try one.run(["logout", "--account", bob])
+        try two.run(SharedHosts.token("--account", bob), exits: 3)
+        #expect(try two.json(["accounts", "--json"]).array?.count == 1)
+    }
+
+    @Test func `Many processes of three hosts use each refresh token once`() throws {
+        let hosts = try hosts(["one", "two", "three"])
+        let id = try hosts.share()
+        let outcomes = Mutex<[ChildProcess.Outcome]>([])
+        DispatchQueue.concurrentPerform(iterations: 9) { number in
+            let home = hosts[hosts.names[number % 3]]
+            guard let outcome = try? home.run(SharedHosts.token("--force-refresh")) else { return }
+            outcomes.withLock { $0.append(outcome) }
+        }
+        #expect(outcomes.withLock { $0.count } == 9)
+        let counters = hosts.tenant.provider.counters
+        #expect((1...9).contains(counters.refreshes) && counters.reusesDetected == 0)
+        // The sign-in lives.
+        let last = try hosts["two"].run(SharedHosts.token("--force-refresh")).line
+        for name in hosts.names { #expect(try hosts[name].run(SharedHosts.token("--account", id)).line == last) }
+        #expect(hosts.tenant.provider.counters.reusesDetected == 0)
+    }
+
+    @Test func `A refresh that nobody knows the end of waits for a person`() throws {
+        let hosts = try SharedHosts(try Self.nodes.get()) { $0.rotation = .keepsOld }
+        let id = try hosts.share()
+        let one = hosts["one"], two = hosts["two"]
+        hosts.tenant.provider.change {
+            $0.failures = 1
+            $0.failureStatus = 500
+        }
+        try one.run(SharedHosts.token("--force-refresh"), exits: 6)
+        // The lease of the first host may live for some seconds yet, which is waited for.
+        let refused = try two.run(SharedHosts.token("--force-refresh"), exits: 6)
+        #expect(refused.standardError.contains("the host one began to refresh"))
+        #expect(refused.standardError.contains("--account \(id) --group \(SharedHosts.group) --take-over"))
+        // What is still valid is given all the same.
+        try two.run(SharedHosts.token())
+        try one.run(SharedHosts.token("--force-refresh"), exits: 6)
+        let taken = try two.run(SharedHosts.token("--force-refresh", "--take-over")).line
+        #expect(try one.run(SharedHosts.token()).line == taken)
+        try one.run(SharedHosts.token("--force-refresh"))
+    }
+
+    @Test func `What the provider has certainly not used up is tried again`() throws {
+        let hosts = try hosts()
+        _ = try hosts.share()
+        hosts.tenant.provider.change {
+            $0.failures = 1
+            $0.failureStatus = 503
+        }
+        try hosts["one"].run(SharedHosts.token("--force-refresh"), exits: 6)
+        try hosts["two"].run(SharedHosts.token("--force-refresh"))
+        #expect(hosts.tenant.provider.counters.reusesDetected == 0)
+    }
+
+    @Test func `An expelled host gets nothing more, and the others go on`() throws {
+        let hosts = try hosts(["one", "two", "three"])
+        _ = try hosts.share()
+        let before = try hosts["three"].run(SharedHosts.token()).line
+        try hosts["one"].run(["groups", "expel", SharedHosts.group, "three"])
+        let refused = try hosts["three"].run(SharedHosts.token(), exits: 5)
+        #expect(refused.standardError.contains("does not belong to the group"))
+        try hosts["three"].run(SharedHosts.token("--force-refresh"), exits: 5)
+        try hosts["three"].run(["groups", "expel", SharedHosts.group, "one"], exits: 5)
+        let after = try hosts["two"].run(SharedHosts.token()).line
+        #expect(after != before && hosts.tenant.provider.counters.refreshes == 1)
+        try hosts["two"].run(SharedHosts.token("--force-refresh"))
+        // It may come back as any other host does.
+        try hosts["three"].run(["groups", "leave", SharedHosts.group])
+        try hosts.letIn("three")
+        #expect(try hosts["three"].run(SharedHosts.token()).line == hosts["one"].run(SharedHosts.token()).line)
+    }
+
+    @Test func `Who leaves takes no refresh token along, but the last host does`() throws {
+        let hosts = try hosts()
+        let id = try hosts.share()
+        let one = hosts["one"], two = hosts["two"]
+        let token = try two.run(SharedHosts.token()).line
+        try two.run(["groups", "leave", SharedHosts.group, "--keep", "--store", "file"])
+        let kept = try #require(try two.json(["accounts", "--json"]).array?.first?.object)
+        #expect(kept["id"]?.string == id && kept["status"] == "needs-login" && kept["store"] == "file")
+        #expect(try two.run(SharedHosts.token()).line == token)
+        try two.run(SharedHosts.token("--force-refresh"), exits: 4)
+        try one.run(["groups", "leave", SharedHosts.group], exits: 2)
+        try one.run(["groups", "leave", SharedHosts.group, "--keep", "--store", "file"])
+        try one.run(SharedHosts.token("--force-refresh"))
+        #expect(hosts.tenant.provider.counters.reusesDetected == 0)
+        try one.run(["groups", "hosts", SharedHosts.group], exits: 2)
+        // Nothing of it is left: it can be shared anew.
+        try one.run(["groups", "share", SharedHosts.group] + hosts.cluster(as: "one"))
+        try two.run(["logout", "--all", "--yes"])
+        try hosts.letIn("two")
+        try two.run(SharedHosts.token("--force-refresh"))
+    }
+
+    @Test func `A passphrase lets hosts in without anybody's word`() throws {
+        let hosts = try hosts()
+        let one = hosts["one"], two = hosts["two"]
+        try hosts.tenant.signIn(at: one)
+        let right = "correct horse battery staple"
+        let weak = try one.write("short\n", to: "weak"), file = try one.write(right + "\n", to: "passphrase")
+        let words = ["groups", "share", SharedHosts.group] + hosts.cluster(as: "one")
+        try one.run(words + ["--passphrase-file", weak], exits: 2)
+        try one.run(words + ["--passphrase-file", file])
+        let join = ["groups", "join", SharedHosts.group] + hosts.cluster(as: "two")
+        try two.run(join + ["--passphrase-file", "-"], input: "incorrect horse\n", exits: 7)
+        try two.run(join + ["--passphrase-file", "-"], input: right + "\n")
+        #expect(try two.run(SharedHosts.token()).line == one.run(SharedHosts.token()).line)
+    }
+
+    @Test func `Nothing but ciphertext lies on the nodes`() throws {
+        let nodes = try Self.nodes.get()
+        let hosts = try hosts()
+        _ = try hosts.share()
+        try hosts["two"].run(SharedHosts.token("--force-refresh"))
+        let files = try nodes.everything()
+        #expect(files.contains { $0.range(of: Data(hosts.prefix.utf8)) != nil })
+        let secrets = hosts.tenant.provider.secrets + ["alice@example.com"]
+        for secret in secrets { #expect(!files.contains { $0.range(of: Data(secret.utf8)) != nil }) }
+    }
+}
