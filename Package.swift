@@ -99,7 +99,8 @@ let sources: [Target] =
             "LocalMachine",
             [
                 "CredentialCore", "GenericOAuth2Adapter", "AzureB2CAdapter", "Platform", "LocalFiles",
-                "SharedGroups", "EtcdCluster", "SecretServiceStore", "EncryptedFileStore", "SealedCache", "CurlTransport", "CryptoSupport",
+                "SharedGroups", "EtcdCluster", "SecretServiceStore", "EncryptedFileStore", "SealedCache",
+                "CurlTransport", "CryptoSupport",
                 "LoopbackHTTP", "PluginHost",
             ]),
 

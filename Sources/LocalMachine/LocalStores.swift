@@ -38,7 +38,8 @@ struct LocalStores: SecretStores {
         case .secretService: secretService
         case .file: file
         case .etcd:
-            throw CredentialError(.internalFault, "the cluster of a shared group holds accounts, not secrets of this machine")
+            throw CredentialError(
+                .internalFault, "the cluster of a shared group holds accounts, not secrets of this machine")
         }
     }
 

@@ -17,7 +17,8 @@ extension ClusterSharing: GroupHosting {
         } catch {
             // An earlier run of this host may have ended right after it had begun the group.
             guard error.code == .usage || error.code == .temporary,
-                let hosts = try? first.hosts(), hosts.map(\.name) == [backend.host], hosts[0].publicKey == key.publicKey
+                let hosts = try? first.hosts(), hosts.map(\.name) == [backend.host],
+                hosts[0].publicKey == key.publicKey
             else { throw error }
         }
         backend.groupID = try first.groupID()
@@ -37,11 +38,13 @@ extension ClusterSharing: GroupHosting {
                     try link.seal.seal(set.encoded(), at: record, epoch: try GroupMembership.epoch(epoch)))
             ]
             guard try cluster.commit(transaction) else {
-                throw CredentialError(.temporary, "somebody else writes below \(link.path) of the cluster", hint: "try again")
+                throw CredentialError(
+                    .temporary, "somebody else writes below \(link.path) of the cluster", hint: "try again")
             }
         }
         try parts.files.write(backend.fileContent, to: GroupBackend.fileName, of: group)
-        return try host(GroupHost(name: backend.host, publicKey: key.publicKey, isAdmitted: true, joinedAt: parts.clock.now))
+        return try host(
+            GroupHost(name: backend.host, publicKey: key.publicKey, isAdmitted: true, joinedAt: parts.clock.now))
     }
 
     package func join(
@@ -182,7 +185,8 @@ extension ClusterSharing: GroupHosting {
             let link = try sharedLink(group)
             var findings = link.cluster.health().map { node in
                 GroupFinding(
-                    check: "endpoint \(node.name)", text: "answers within \(node.milliseconds) ms", error: node.error)
+                    check: "endpoint \(node.name)", text: "answers within \(node.milliseconds) ms",
+                    error: node.error)
             }
             do throws(CredentialError) {
                 _ = try link.standing([])
@@ -205,7 +209,9 @@ extension ClusterSharing: GroupHosting {
         var findings: [GroupFinding] = []
         for key in keys.sorted() where key.hasSuffix("/intent") {
             let id = String(key.dropFirst(prefix.count).dropLast("/intent".count))
-            guard !keys.contains(prefix + id + "/live"), let record = try link.cluster.read([key])[0] else { continue }
+            guard !keys.contains(prefix + id + "/live"), let record = try link.cluster.read([key])[0] else {
+                continue
+            }
             let intent = try Intent(decoding: try link.seal.open(record))
             findings.append(
                 GroupFinding(
@@ -214,7 +220,8 @@ extension ClusterSharing: GroupHosting {
                         .temporary,
                         "the host \(ForeignText.shown(intent.host)) began to refresh it at \(intent.time.rfc3339), and nobody "
                             + "knows how that ended",
-                        hint: "when that host cannot be at it any more: credmgr token --account \(id) --take-over")))
+                        hint: "when that host cannot be at it any more: credmgr token --account \(id) --take-over"))
+            )
         }
         return findings
     }

@@ -176,7 +176,9 @@ package final class ClusterSharing: GroupSharing {
     }
 
     private func revision(ofCopy id: String, _ group: KeychainGroup) throws(CredentialError) -> Int64? {
-        do throws(CredentialError) { return try parts.local.read(id, in: group)?.sealed.flatMap { Int64($0.key) } } catch {
+        do throws(CredentialError) {
+            return try parts.local.read(id, in: group)?.sealed.flatMap { Int64($0.key) }
+        } catch {
             guard error.code == .storeDamaged else { throw error }
             _ = try parts.local.setAside(id, in: group)
             return nil
@@ -193,7 +195,8 @@ package final class ClusterSharing: GroupSharing {
         let set = try TokenSet(decoding: try link.seal.open(record))
         guard set.account.id == id else {
             throw CredentialError(
-                .storeDamaged, "the record \(record.key) of the cluster is that of \(ForeignText.shown(set.account.id))",
+                .storeDamaged,
+                "the record \(record.key) of the cluster is that of \(ForeignText.shown(set.account.id))",
                 hint: "credmgr doctor")
         }
         var account = set.account

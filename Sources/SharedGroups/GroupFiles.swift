@@ -91,7 +91,8 @@ extension GroupBackend {
         let object = (try? JSONValue.parse(fileContent, limits: .ownFile))?.object
         if let version = object?["version"]?.integer, version > 1 {
             throw CredentialError(
-                .unsupported, "a newer credmgr shares the group \(group) (version \(version))", hint: "upgrade credmgr")
+                .unsupported, "a newer credmgr shares the group \(group) (version \(version))",
+                hint: "upgrade credmgr")
         }
         guard let object, let endpoints = object["endpoints"]?.array?.compactMap(\.string), !endpoints.isEmpty,
             let prefix = object["prefix"]?.string, let host = object["host"]?.string,
@@ -100,7 +101,8 @@ extension GroupBackend {
             let groupID = object["group_id"]?.string.flatMap(Base64URL.decode)
         else {
             throw CredentialError(
-                .storeDamaged, "the file groups/\(group)/shared/\(Self.fileName), which says how the group is shared, is damaged",
+                .storeDamaged,
+                "the file groups/\(group)/shared/\(Self.fileName), which says how the group is shared, is damaged",
                 hint: "credmgr groups leave \(group), then join it again")
         }
         let certificate: ClientCertificate? =
@@ -108,7 +110,8 @@ extension GroupBackend {
                 ClientCertificate(certificateFile: file, keyFile: key)
             } else { nil }
         self.init(
-            endpoints: endpoints, authorities: object["ca"]?.string, certificate: certificate, prefix: prefix, host: host,
+            endpoints: endpoints, authorities: object["ca"]?.string, certificate: certificate, prefix: prefix,
+            host: host,
             keyStore: store)
         self.publicKey = publicKey
         self.groupID = groupID

@@ -128,7 +128,8 @@ package struct KeyWrap: Sendable {
         let head = 1 + Self.saltSize
         guard wrapped.count > head + Self.nonceSize, wrapped[0] == Self.passphraseVersion,
             let key = try cryptography.open(
-                Array(wrapped[(head + Self.nonceSize)...]), key: try stretched(passphrase, Array(wrapped[1..<head])),
+                Array(wrapped[(head + Self.nonceSize)...]),
+                key: try stretched(passphrase, Array(wrapped[1..<head])),
                 nonce: Array(wrapped[head..<head + Self.nonceSize]), authenticating: context("", epoch)),
             key.count == 32
         else { throw CredentialError(.denied, "this is not the passphrase of the group") }

@@ -32,7 +32,8 @@ final class GroupLink: Sendable {
 
     var membership: GroupMembership {
         GroupMembership(
-            cluster: cluster, path: path, cryptography: parts.cryptography, random: parts.random, clock: parts.clock)
+            cluster: cluster, path: path, cryptography: parts.cryptography, random: parts.random, clock: parts.clock
+        )
     }
 
     var seal: GroupSeal {
@@ -53,13 +54,15 @@ final class GroupLink: Sendable {
         let found: [ClusterRecord?]
         do throws(CredentialError) {
             found = try cluster.read(
-                [membership.groupKey, membership.epochKey, membership.hostKey(backend.host)] + ids.map { keys($0).set })
+                [membership.groupKey, membership.epochKey, membership.hostKey(backend.host)]
+                    + ids.map { keys($0).set })
         } catch {
             let now = parts.bootClock.milliseconds
             if error.code == .temporary { state.withLock { $0.failure = (error, now) } }
             throw error
         }
-        guard let record = found[0], let epoch = found[1], try membership.facts(in: record).id == backend.groupID else {
+        guard let record = found[0], let epoch = found[1], try membership.facts(in: record).id == backend.groupID
+        else {
             throw CredentialError(
                 .storeUnavailable,
                 "the cluster at \(backend.endpoints.joined(separator: ", ")) has not the group \(group) that this host "
@@ -108,7 +111,8 @@ final class GroupLink: Sendable {
         if let known = state.withLock({ $0.hostKey }) { return known }
         guard let key = try Self.storedKey(group, backend.keyStore, parts) else {
             throw CredentialError(
-                .storeLocked, "the key of this host, \(backend.host), for the group \(group) is not in the "
+                .storeLocked,
+                "the key of this host, \(backend.host), for the group \(group) is not in the "
                     + "\(backend.keyStore.shownName) any more",
                 hint: "credmgr groups leave \(group), then join it again")
         }

@@ -70,7 +70,8 @@ package struct SharedAccountRecords: AccountRecords {
                 hint: "credmgr groups leave \(record.group) --keep")
         }
         let id = record.account.id, key = link.keys(id).set
-        var set = try TokenSet(decoding: try link.seal.open(ClusterRecord(key: key, value: sealed.bytes, revision: 1)))
+        var set = try TokenSet(
+            decoding: try link.seal.open(ClusterRecord(key: key, value: sealed.bytes, revision: 1)))
         set.account = record.account
         set.account.store = .etcd
         set.account.leftover = nil
@@ -87,7 +88,8 @@ package struct SharedAccountRecords: AccountRecords {
                 return outcome
             }
         }
-        throw CredentialError(.temporary, "others have been changing the group \(record.group) all the time", hint: "try again")
+        throw CredentialError(
+            .temporary, "others have been changing the group \(record.group) all the time", hint: "try again")
     }
 
     /// - Returns: `nil` where something else of the group has changed.

@@ -21,7 +21,8 @@ import Testing
         try home.run(["groups", "share", "work", "--etcd", "https://localhost:1", "--ca", "missing.pem"], exits: 2)
         let file = try home.write("x", to: "some.pem")
         try home.run(["groups", "share", "work", "--etcd", "https://localhost:1", "--cert", file], exits: 2)
-        try home.run(["groups", "share", "work", "--etcd", "https://localhost:1", "--prefix", "no-slash"], exits: 2)
+        try home.run(
+            ["groups", "share", "work", "--etcd", "https://localhost:1", "--prefix", "no-slash"], exits: 2)
         try home.run(["groups", "share", "work", "--etcd", "https://localhost:1", "--name", "a/b"], exits: 2)
         try home.run(["groups", "hosts", "work"], exits: 2)
         try home.run(["groups", "leave", "work"], exits: 2)
@@ -32,7 +33,8 @@ import Testing
     @Test func `A group is shared once, and a name is taken once`() throws {
         let hosts = try hosts(["one", "two", "three"])
         _ = try hosts.share()
-        let again = try hosts["one"].run(["groups", "share", SharedHosts.group] + hosts.cluster(as: "one"), exits: 2)
+        let again = try hosts["one"].run(
+            ["groups", "share", SharedHosts.group] + hosts.cluster(as: "one"), exits: 2)
         #expect(again.standardError.contains("credmgr groups hosts \(SharedHosts.group)"))
         let three = hosts["three"]
         try three.run(["groups", "leave", SharedHosts.group])
@@ -59,7 +61,8 @@ import Testing
         let stranger = try one.run(words + hosts.cluster(as: "one", user: "stranger"), exits: 6)
         #expect(stranger.standardError.contains("the cluster cannot be reached"))
         try one.run(words + hosts.cluster(as: "one", endpoints: ["https://localhost:1"]), exits: 6)
-        try one.run(["groups", "join", SharedHosts.group] + hosts.cluster(as: "one", prefix: "/credmgr/none"), exits: 2)
+        try one.run(
+            ["groups", "join", SharedHosts.group] + hosts.cluster(as: "one", prefix: "/credmgr/none"), exits: 2)
         try one.run(SharedHosts.token("--force-refresh"))
         #expect(try one.json(["accounts", "--json"]).array?.first?.object?["store"] == "file")
     }
@@ -78,7 +81,8 @@ import Testing
         #expect(nodes.endpoints.allSatisfy { refused.standardError.contains($0) })
         #expect(try two.json(["accounts", "--json"]).array?.count == 1)
         let status = try two.json(["store", "status", "--json"]).array?.last?.object
-        #expect(status?["store"] == "etcd" && status?["state"] == "unavailable" && status?["accounts"]?.integer == 1)
+        #expect(
+            status?["store"] == "etcd" && status?["state"] == "unavailable" && status?["accounts"]?.integer == 1)
         try two.run(["logout", "--all", "--yes"], exits: 6)
         nodes.pause(0, false)
         nodes.pause(1, false)

@@ -10,7 +10,8 @@ import Testing
 @Suite(.serialized) struct `A group of several hosts` {
     private static let nodes = Result { try EtcdNodes(1) }
 
-    private func hosts(_ names: [String] = ["one", "two"], variables: [String: String] = [:]) throws -> SharedHosts {
+    private func hosts(_ names: [String] = ["one", "two"], variables: [String: String] = [:]) throws -> SharedHosts
+    {
         try SharedHosts(try Self.nodes.get(), names, variables: variables)
     }
 
@@ -53,7 +54,9 @@ import Testing
         try two.run(["label", id, "our-alice"])
         #expect(try one.run(SharedHosts.token("--account", "our-alice")).line == renewed)
         let bob = try hosts.tenant.signIn(DemoTenant.bob, at: two)
-        #expect(try one.run(SharedHosts.token("--account", bob)).line == two.run(SharedHosts.token("--account", bob)).line)
+        #expect(
+            try one.run(SharedHosts.token("--account", bob)).line
+                == two.run(SharedHosts.token("--account", bob)).line)
         try one.run(["use", bob])
         // Sooner or later, and at once where the choice is asked for.
         #expect(try two.json(["accounts", "--json"]).array?.count == 2)

@@ -38,7 +38,8 @@ public final class EtcdNodes: Sendable {
         let outcome = try ChildProcess(
             "etcdctl",
             [
-                "--endpoints", endpoints.joined(separator: ","), "--cacert", authorities, "--cert", root.certificate,
+                "--endpoints", endpoints.joined(separator: ","), "--cacert", authorities, "--cert",
+                root.certificate,
                 "--key", root.key, "put", key, value,
             ], environment: ["PATH": "/usr/bin:/bin", "ETCDCTL_API": "3"]
         ).run()

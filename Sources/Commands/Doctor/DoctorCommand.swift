@@ -29,7 +29,8 @@ struct DoctorCommand: Command {
 
     /// The checks, in the order they are shown. A further part of the program adds its own here.
     static let checks: [any DoctorCheck] = [
-        ConfigurationCheck(), StoreCheck(), SharedGroupCheck(), RegistryCheck(), AccountCheck(), FolderCheck(), MachineCheck(),
+        ConfigurationCheck(), StoreCheck(), SharedGroupCheck(), RegistryCheck(), AccountCheck(), FolderCheck(),
+        MachineCheck(),
         TypeCheck(),
         AdapterCheck(),
     ]

@@ -53,7 +53,8 @@ extension GroupBackend {
         let prefix = arguments[ClusterOption.prefix] ?? Self.standardPrefix
         guard prefix.hasPrefix("/"), prefix.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
             throw CredentialError(
-                .usage, "'\(ForeignText.shown(prefix, limit: 80))' cannot be what keys begin with", hint: "as --prefix /credmgr")
+                .usage, "'\(ForeignText.shown(prefix, limit: 80))' cannot be what keys begin with",
+                hint: "as --prefix /credmgr")
         }
         self.init(
             endpoints: endpoints, authorities: try Self.file(arguments[ClusterOption.authorities], "ca", session),

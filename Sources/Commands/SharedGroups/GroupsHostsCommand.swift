@@ -6,7 +6,8 @@ import StrictJSON
 struct GroupsHostsCommand: Command {
     static let spec = CommandSpec(
         ["groups", "hosts"], "list the hosts of a shared group",
-        details: "Lists the hosts that belong to a shared group, or have asked to, with the fingerprints of their keys.",
+        details:
+            "Lists the hosts that belong to a shared group, or have asked to, with the fingerprints of their keys.",
         parameters: [ClusterOption.group], options: [SharedOption.json], exitStatuses: [5, 6, 7])
 
     let arguments: Arguments

@@ -26,7 +26,8 @@ struct GroupsJoinCommand: Command {
         session.notices.note(
             host.isAdmitted
                 ? "this host belongs to the group \(group)"
-                : "on a host of the group: credmgr groups admit \(group) \(host.name) --fingerprint \(host.fingerprint)")
+                : "on a host of the group: credmgr groups admit \(group) \(host.name) --fingerprint \(host.fingerprint)"
+        )
     }
 }
 

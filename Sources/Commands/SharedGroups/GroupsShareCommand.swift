@@ -20,7 +20,9 @@ struct GroupsShareCommand: Command {
                 "share the group work",
                 "credmgr groups share work --etcd https://etcd1:2379,https://etcd2:2379 --ca ca.pem --cert host.pem --key host.key"
             ),
-            .init("what an administrator of the cluster has to do once", "credmgr groups share work --print-etcd-setup"),
+            .init(
+                "what an administrator of the cluster has to do once",
+                "credmgr groups share work --print-etcd-setup"),
         ],
         exitStatuses: [5, 6, 7])
 
@@ -40,7 +42,8 @@ struct GroupsShareCommand: Command {
         let passphrase = try session.groupPassphrase(arguments)
         if let passphrase {
             try NewPassphrase.check(
-                passphrase, "the group's passphrase", hint: "use one of at least \(NewPassphrase.shortest) characters")
+                passphrase, "the group's passphrase",
+                hint: "use one of at least \(NewPassphrase.shortest) characters")
         }
         var backend = try GroupBackend(
             arguments, keyStore: try StoreChoice(session, stores).kind, session)

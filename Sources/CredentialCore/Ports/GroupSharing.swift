@@ -72,7 +72,9 @@ package protocol GroupHosting: Sendable {
     /// Takes a host out: a new key, and every account sealed anew under it.
     ///
     /// - Returns: the accounts that could not be sealed anew, and why.
-    func expel(_ host: String, from group: KeychainGroup) throws(CredentialError) -> [(id: String, error: CredentialError)]
+    func expel(_ host: String, from group: KeychainGroup) throws(CredentialError) -> [(
+        id: String, error: CredentialError
+    )]
 
     /// Leaves the group; the last host takes the group itself away.
     ///
@@ -226,7 +228,9 @@ package struct NothingShared: GroupSharing, GroupHosting, TokenSetVault {
     package func backend(of group: KeychainGroup) throws(CredentialError) -> GroupBackend? { nil }
     package func check(_ group: KeychainGroup) throws(CredentialError) {}
     package func recentFailure(of group: KeychainGroup) -> CredentialError? { nil }
-    package func catchUp(_ group: KeychainGroup, unlessWithin seconds: Int64) throws(CredentialError) -> Bool { false }
+    package func catchUp(_ group: KeychainGroup, unlessWithin seconds: Int64) throws(CredentialError) -> Bool {
+        false
+    }
     package func refresh(
         _ job: SharedRefreshJob, in group: KeychainGroup
     ) throws(CredentialError) -> SharedRefreshOutcome { throw Self.error }
@@ -255,6 +259,8 @@ package struct NothingShared: GroupSharing, GroupHosting, TokenSetVault {
     package func open(
         _ sealed: SealedTokenSet, of account: String, in group: KeychainGroup
     ) throws(CredentialError) -> [UInt8] { throw Self.error }
-    package func isOutdated(_ sealed: SealedTokenSet, in group: KeychainGroup) throws(CredentialError) -> Bool { false }
+    package func isOutdated(_ sealed: SealedTokenSet, in group: KeychainGroup) throws(CredentialError) -> Bool {
+        false
+    }
     package func forgetReplacedKeys(of group: KeychainGroup) throws(CredentialError) {}
 }

@@ -45,7 +45,8 @@ package struct GroupMove: Sendable {
         let own = try accounts.records.index(of: group, .ids).count
         guard own == 0 else {
             throw CredentialError(
-                .usage, "the group \(group) has \(Counted.shown(own, "account")) of this machine, which would be hidden",
+                .usage,
+                "the group \(group) has \(Counted.shown(own, "account")) of this machine, which would be hidden",
                 hint: "credmgr accounts --group \(group)")
         }
         let host = try accounts.machine.sharing.membership.join(group, backend, passphrase: passphrase)
@@ -95,7 +96,8 @@ package struct GroupMove: Sendable {
                 switch try accounts.repository.save(&set, in: group) {
                 case .stored, .unlisted, .journaled: kept += 1
                 case .overtaken:
-                    throw CredentialError(.temporary, "another process has changed \(set.account.id) meanwhile", hint: "try again")
+                    throw CredentialError(
+                        .temporary, "another process has changed \(set.account.id) meanwhile", hint: "try again")
                 }
             }
         }

@@ -38,7 +38,8 @@ package struct LocalRefresher: TokenRefresher {
                     + "another provider or client by now")
         }
         // What stands in a cluster may wait for the answer that this host has journaled: that is looked at first.
-        guard account.store == .etcd || !accounts.repository.isSpent(grant, of: account.id, in: request.group) else {
+        guard account.store == .etcd || !accounts.repository.isSpent(grant, of: account.id, in: request.group)
+        else {
             let failure = request.signInRequired(
                 "its refresh token is used up: the store is older than what this machine has seen")
             if let answer = request.stillValid(in: set, now: accounts.clock.now, because: failure) { return answer }

@@ -15,7 +15,10 @@ extension RefreshOperation {
             takesOver: takesOver, patience: min(accounts.lockWait, Self.patience),
             hint: "once no host can be at it any more: "
                 + ShellQuote.line(
-                    ["credmgr", "token", "--type", job.type.name, "--account", id, "--group", job.group.name, "--take-over"]),
+                    [
+                        "credmgr", "token", "--type", job.type.name, "--account", id, "--group", job.group.name,
+                        "--take-over",
+                    ]),
             // What another host has had meanwhile is as new as a refresh of our own.
             isFresh: { [clock = accounts.clock] set in
                 guard let token = set.accessToken(for: job.key), token != seen else { return false }
@@ -29,7 +32,8 @@ extension RefreshOperation {
                     return .unsent(
                         CredentialError(
                             .signInRequired,
-                            "the refresh token of \(id) is used up: the cluster is older than what this machine has seen"))
+                            "the refresh token of \(id) is used up: the cluster is older than what this machine has seen"
+                        ))
                 }
                 var request = RefreshRequest(
                     type: job.type, key: job.key, scope: job.scope, grant: grant, subject: set.account.subject)

@@ -132,7 +132,8 @@ enum EtcdMessages {
         var alarms: [String] = []
         for (field, value) in MessageReader(answer) where field == 2 {
             for (field, value) in MessageReader(value.data) where field == 2 && value.number != 0 {
-                alarms.append(value.number == 1 ? "NOSPACE" : value.number == 2 ? "CORRUPT" : "number \(value.number)")
+                alarms.append(
+                    value.number == 1 ? "NOSPACE" : value.number == 2 ? "CORRUPT" : "number \(value.number)")
             }
         }
         return alarms

@@ -41,7 +41,8 @@ struct SharedHosts {
     ) -> [String] {
         let files = nodes.certificate(of: user)
         return [
-            "--etcd", (endpoints ?? nodes.endpoints).joined(separator: ","), "--ca", authorities ?? nodes.authorities,
+            "--etcd", (endpoints ?? nodes.endpoints).joined(separator: ","), "--ca",
+            authorities ?? nodes.authorities,
             "--cert", files.certificate, "--key", files.key, "--prefix", prefix ?? self.prefix, "--name", name,
         ]
     }
