@@ -163,8 +163,13 @@ package final class ClusterSharing: GroupSharing {
             }
         }
         for id in known where !there.contains(id) { try forgetCopy(id, link.group, tells: true) }
-        try parts.files.write(Array(String(parts.clock.now.epochSeconds).utf8), to: Self.stampFile, of: link.group)
+        try noteLook(link.group)
         return damaged
+    }
+
+    /// Notes that the cluster was asked just now, or was tried.
+    func noteLook(_ group: KeychainGroup) throws(CredentialError) {
+        try parts.files.write(Array(String(parts.clock.now.epochSeconds).utf8), to: Self.stampFile, of: group)
     }
 
     /// Copies one account as it is now.

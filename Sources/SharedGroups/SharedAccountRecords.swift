@@ -27,8 +27,10 @@ package struct SharedAccountRecords: AccountRecords {
             do throws(CredentialError) {
                 try sharing.catchUp(group, unlessWithin: check == .none ? backend.cacheSeconds : 0)
             } catch {
-                // The copies serve meanwhile.
-                guard error.code == .temporary else { throw error }
+                // The copies serve meanwhile. Who looks through several groups for a name is not kept by the cluster of
+                // one; who finds nothing, or finds an account of this one, is told.
+                guard check == .none || error.code == .temporary else { throw error }
+                try sharing.noteLook(group)
             }
         }
         return try local.index(of: group, check)

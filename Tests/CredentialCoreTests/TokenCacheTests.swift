@@ -6,10 +6,16 @@ import Testing
 /// A cache in memory.
 private final class Entries: AccessTokenCache {
     private let entries = Mutex<[CacheEntryName: [UInt8]]>([:])
+    private let times = Mutex<[Int64]>([])
+    /// For how long the entries were to be kept, in seconds.
+    var seconds: [Int64] { times.withLock { $0 } }
     var names: [CacheEntryName] { entries.withLock { Array($0.keys) } }
 
     func read(_ name: CacheEntryName) -> [UInt8]? { entries.withLock { $0[name] } }
-    func write(_ entry: [UInt8], name: CacheEntryName, seconds: Int64) { entries.withLock { $0[name] = entry } }
+    func write(_ entry: [UInt8], name: CacheEntryName, seconds: Int64) {
+        entries.withLock { $0[name] = entry }
+        times.withLock { $0.append(seconds) }
+    }
     func remove(_ name: CacheEntryName) { entries.withLock { $0[name] = nil } }
     func removeAll(ofOwner name: CacheEntryName) {
         entries.withLock { $0 = $0.filter { $0.key.owner != name.owner } }
@@ -52,6 +58,20 @@ private final class Files: FileStates {
         #expect(cache.token(for: token.key, of: "a", in: group) == token)
         #expect(cache.token(for: TokenRequestKey(scope: ["a"]), of: "a", in: group) == nil)
         #expect(cache.token(for: token.key, of: "b", in: group) == nil)
+    }
+
+    @Test func `a token of a shared group is kept for as long as the group says, and no longer than it lives`() {
+        makeRecord()
+        for (limit, seconds) in [(nil, 600), (60, 60), (3_600, 600)] as [(Int64?, Int64)] {
+            let cache = TokenCache(entries, files: files, dataFolder: "/data", limit: { _ in limit })
+            cache.keep(token("one"), of: "a", in: group, now: now)
+            #expect(entries.seconds.last == seconds)
+        }
+        // A group may want none at all.
+        let kept = entries.seconds.count
+        TokenCache(entries, files: files, dataFolder: "/data", limit: { _ in 0 })
+            .keep(token("one"), of: "a", in: group, now: now)
+        #expect(entries.seconds.count == kept)
     }
 
     @Test func `it counts while the account's record is the one that it was made from`() {
