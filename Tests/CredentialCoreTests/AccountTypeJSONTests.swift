@@ -47,6 +47,7 @@ import Testing
           "resource": "https://api.example.com",
           "audience": "api",
           "token_exchange": true,
+          "refresh_reuse": "tolerated",
           "flow": "device",
           "extra_parameters": {"authorize": {"domain_hint": "x.example"}, "token": {"t": "1"}},
           "headers": {"X-Tenant": "one"},
