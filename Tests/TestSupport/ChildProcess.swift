@@ -26,7 +26,7 @@ public struct ChildProcess: Sendable {
         self.environment = environment
     }
 
-    /// Runs the program to its end, or kills it after `seconds`.
+    /// Runs the program to its end, or kills it after `seconds`, with what it has started.
     ///
     /// - Throws: also when it is `credmgr` and shows a secret that ``Canary`` watches over.
     public func run(input: String = "", seconds: Double = 180) throws -> Outcome {
@@ -55,7 +55,8 @@ public struct ChildProcess: Sendable {
         let timer = DispatchSource.makeTimerSource()
         let pid = process.processIdentifier
         timer.schedule(deadline: .now() + seconds)
-        timer.setEventHandler { kill(pid, SIGKILL) }
+        // It leads a group: what it has started would otherwise hold the pipes open, and this call, for ever.
+        timer.setEventHandler { if kill(-pid, SIGKILL) != 0 { kill(pid, SIGKILL) } }
         timer.resume()
         process.waitUntilExit()
         group.wait()

@@ -33,18 +33,18 @@ extension AccountStore {
         resource: String? = nil, audience: String? = nil, minimumValidity: Int64? = nil, forceRefresh: Bool = false,
         interaction: TokenInteraction = .never
     ) async throws(CredentialError) -> AccessToken {
-        let demand = TokenDemand(
+        var demand = TokenDemand(
             policy: policy, scope: scope ?? [], resource: resource, audience: audience,
             freshness: Freshness(demanded: minimumValidity, configured: parts.configuration.minimumValidity),
             forceRefresh: forceRefresh)
-        func give() async throws(CredentialError) -> AccessToken {
+        func give(_ demand: TokenDemand) async throws(CredentialError) -> AccessToken {
             try await blocking { [self] () throws(CredentialError) in
                 try access(to: account, ofType: name, demand).token
             }
         }
         if interaction != .always {
             do throws(CredentialError) {
-                return try await give()
+                return try await give(demand)
             } catch {
                 guard interaction == .ifNeeded, error.code == .signInRequired else { throw error }
             }
@@ -54,7 +54,9 @@ extension AccountStore {
         _ = try await signIn(
             toType: type.name, as: account, policy: policy, scope: further.isEmpty ? [] : type.scope + further,
             prompt: interaction == .always ? .always : .auto)
-        return try await give()
+        // The sign-in's tokens are from after the call.
+        demand.forceRefresh = false
+        return try await give(demand)
     }
 
     /// A token, and how to get the grant that it is of.

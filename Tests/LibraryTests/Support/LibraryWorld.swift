@@ -26,6 +26,7 @@ final class LibraryWorld: Sendable {
     init(redirectURI: String? = "http://localhost", _ change: (inout DemoSwitches) -> Void = { _ in }) throws {
         home = try TemporaryFolder()
         var configuration = DemoConfiguration()
+        configuration.offersControl = true
         configuration.switches.rotation = .revokesOld
         change(&configuration.switches)
         provider = try DemoProvider(
