@@ -77,6 +77,25 @@ import Testing
         #expect(try store.replyFields(of: account)["instance_url"] == "https://eu7.example.com")
     }
 
+    @Test func `what is kept with an account does not wait for the account's provider`() async throws {
+        let held = try HeldProvider(), world = try LibraryWorld()
+        // Whoever waits for a token is more patient than the provider is slow.
+        let store = try world.store(configuring: false) { $0.lockWait = 600 }
+        try store.configure(held.type)
+        let account = try await store.signIn(toType: "Held", interaction: LibraryWorld.browser())
+        try store.setUserData(["a": "b"], of: account)
+        held.hold("/token")
+        let refresh = Task { try await store.token(of: account, forceRefresh: true) }
+        try await held.reached("/token", count: 2)
+        let busy = await failure { try await offPool { try store.setUserData(["a": "c"], of: account) } }
+        #expect(busy?.code == .lockTimeout)
+        #expect(store.userData(of: account)["a"] == "b")
+        held.release()
+        _ = try await refresh.value
+        try store.setUserData(["a": "c"], of: account)
+        #expect(store.userData(of: account)["a"] == "c")
+    }
+
     @Test func `a policy, an account, a type: each sign-out forgets its own and no more`() async throws {
         let world = try LibraryWorld(), store = try world.store()
         let alice = try await world.signIn(store)

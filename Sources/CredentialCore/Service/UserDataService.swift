@@ -5,6 +5,9 @@ package import StrictJSON
 package struct UserDataService: Sendable {
     /// The most that an account may carry, in bytes of JSON.
     package static let limit = 64 << 10
+    /// How long another process's work on the account is waited for, in seconds: whoever writes this does not expect to
+    /// wait for a provider.
+    private static let patience = 3
 
     /// What it works on.
     let accounts: AccountServices
@@ -18,7 +21,8 @@ package struct UserDataService: Sendable {
 
     /// Replaces what is kept, and tells every process of the group.
     ///
-    /// - Throws: ``ErrorCode/usage`` for more than ``limit``; ``ErrorCode/noSuchAccount``; the errors of the store.
+    /// - Throws: ``ErrorCode/usage`` for more than ``limit``; ``ErrorCode/noSuchAccount``; ``ErrorCode/lockTimeout`` while
+    ///   another process is at work on the account; the errors of the store.
     package func write(
         _ data: JSONObject, of account: Account, in group: KeychainGroup
     ) throws(CredentialError) {
@@ -26,7 +30,7 @@ package struct UserDataService: Sendable {
         guard size <= Self.limit else {
             throw CredentialError(.usage, "the user data is \(size) bytes long; \(Self.limit) is the limit")
         }
-        let lock = try accounts.locks.lock(account.id, in: group, seconds: accounts.lockWait)
+        let lock = try accounts.locks.lock(account.id, in: group, seconds: min(Self.patience, accounts.lockWait))
         defer { lock.release() }
         guard try accounts.records.read(account.id, in: group) != nil,
             var set = try accounts.repository.read(account, in: group, isLocked: true)

@@ -143,7 +143,11 @@ extension AccountStore {
 
     /// Keeps any JSON beside an account, 64 KiB at most, as secret as its tokens; in place of what was there.
     ///
-    /// - Throws: ``CredentialCore/ErrorCode/usage`` for too much; ``CredentialCore/ErrorCode/noSuchAccount``; the errors of
+    /// The account's store has 3 seconds to read and 5 to write. Where the account is just being refreshed, that is waited
+    /// for 3 seconds.
+    ///
+    /// - Throws: ``CredentialCore/ErrorCode/usage`` for too much; ``CredentialCore/ErrorCode/noSuchAccount``;
+    ///   ``CredentialCore/ErrorCode/lockTimeout`` while the account is being refreshed, nothing is kept then; the errors of
     ///   the store.
     public func setUserData(_ data: JSONObject, of account: Account) throws(CredentialError) {
         let group = try group(of: account, under: try? type(named: account.type))
