@@ -274,7 +274,7 @@ let testTargets: [Target] = [
     tests(
         "EndToEndTests",
         [
-            "credmgr", "DemoProvider", "OAuth", "CryptoSupport", "Platform", "LoopbackHTTP",
+            "credmgr", "Credentials", "DemoProvider", "OAuth", "CryptoSupport", "Platform", "LoopbackHTTP",
             "CredentialCore",
             "StrictJSON", "TestSupport",
         ]),

@@ -10,16 +10,15 @@ import Synchronization
 ///
 /// What waits is `async`, runs on threads of its own and not on the cooperative pool, and ends at once when its task is
 /// cancelled, with ``CredentialCore/ErrorCode/cancelled``. A request that was sent then is not given up: what the provider
-/// answers is kept. The calls that are not `async` read and write small files of this machine; ``claims(of:ofType:policy:)``,
-/// ``userData(of:)`` and ``setUserData(_:of:)-(JSONObject,_)`` ask the account's store, which answers within 3 seconds or is
-/// given up on.
+/// answers is kept. The calls that are not `async` read and write small files of this machine; ``claims(of:ofType:policy:)``
+/// and ``userData(of:)`` ask the account's store, which answers within 3 seconds or is given up on;
+/// ``setUserData(_:of:)-(JSONObject,_)`` may take some seconds more, as it says.
 ///
 /// Refreshes are done by the installed `credmgr` of the same version, in a process of its own that lives on when this one
 /// is killed; where there is none, in this process (``Options/program``).
 public final class AccountStore: Sendable {
     let parts: StoreParts
     let options: Options
-    private let configured = Mutex<[String: AccountType]>([:])
     /// The sign-ins of this store that wait for ``handleRedirect(_:)``, by their state.
     let waiting = Mutex<[String: Promise<SignInProgress>]>([:])
 
@@ -53,7 +52,7 @@ public final class AccountStore: Sendable {
         // What a file could not say could neither be refreshed by a worker nor finished by the command.
         _ = try AccountType(name: type.name, json: type.json, isPrivateFile: true, place: nil)
         try parts.machine.adapters.adapter(of: type).check(type)
-        configured.withLock { $0[type.name] = type }
+        parts.types.configure(type)
         guard persisting else { return }
         if let group = options.group { type.keychainGroup = group }
         let known = try? parts.machine.catalog.definition(of: type.name).type
@@ -64,8 +63,7 @@ public final class AccountStore: Sendable {
     ///
     /// - Throws: ``CredentialCore/ErrorCode/unknownType``, ``CredentialCore/ErrorCode/configuration``.
     public func type(named name: String) throws(CredentialError) -> AccountType {
-        if let type = configured.withLock({ $0[name] }) { return type }
-        return try forPrograms { () throws(CredentialError) in try parts.machine.catalog.definition(of: name).type }
+        try forPrograms { () throws(CredentialError) in try parts.types.definition(of: name) }
     }
 
     // MARK: Parts

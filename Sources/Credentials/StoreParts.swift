@@ -9,6 +9,7 @@ struct StoreParts: Sendable {
     let redirects: any RedirectReceivers
     let browser: SystemBrowser
     let configuration: ProductConfiguration
+    let types: ConfiguredTypes
     private let worker: RefreshProgram
     private let options: AccountStore.Options
 
@@ -21,6 +22,7 @@ struct StoreParts: Sendable {
             environment: environment, userAgent: "credmgr-library/\(ProductVersion.current)", supervisor: program,
             worker: program ?? ExecutablePath.itself, adapters: options.adapters)
         machine = local.ports
+        types = ConfiguredTypes(local.ports.catalog)
         configuration = try machine.configuration()
         redirects = local.redirects
         browser = SystemBrowser(
@@ -36,9 +38,10 @@ struct StoreParts: Sendable {
     func accounts(refreshing account: Account, under type: AccountType) throws(CredentialError) -> AccountServices {
         var policy = policy
         let isLinked = options.adapters.contains { $0.name == type.adapter }
-        // A worker knows neither the program's own adapters nor its own passphrase.
+        // A worker knows neither the program's own adapters nor its own passphrase, and of types those of files.
         let isOpenedHere = account.store == .file ? try options.passphrase() != nil : false
-        if !isLinked, !isOpenedHere, worker.isThere() { policy.refreshes = .worker }
+        let isVouchedForHere = type.identityProvider.map(types.isOnlyHere) ?? false
+        if !isLinked, !isOpenedHere, !isVouchedForHere, worker.isThere() { policy.refreshes = .worker }
         return AccountServices(machine, policy, configuration)
     }
 
@@ -52,7 +55,46 @@ struct StoreParts: Sendable {
             if let passphrase = try options.passphrase() { return passphrase }
             return try configured.read()
         }
+        policy.vouch = { (provider, type, request) throws(CredentialError) in
+            try vouch(by: provider, for: type, request)
+        }
         return policy
+    }
+
+    /// Has the default account of one type vouch for another type's (``AccountType/identityProvider``).
+    private func vouch(
+        by provider: String, for type: AccountType, _ request: IdentityAssertionRequest
+    ) throws(CredentialError) -> Secret {
+        let idp = try types.definition(of: provider), adapter = try machine.adapters.adapter(of: idp)
+        try IdentityVoucher.check(idp, for: type)
+        let group = options.group ?? idp.keychainGroup
+        let registration = Registration(provider: try adapter.provider(of: idp), clientID: idp.clientID)
+        let index = try machine.records.index(of: group, .ids)
+        guard let entry = index.defaultEntry(of: registration),
+            let account = try machine.records.account(entry.id, in: group)
+        else {
+            throw CredentialError(
+                .signInRequired,
+                "account type \(type.name): nobody is signed in to '\(idp.name)', or nobody is its default, to vouch for it",
+                hint: LoginCommandLine(type: idp.name, group: nil).description)
+        }
+        return try IdentityVoucher(accounts(refreshing: account, under: idp)).assertion(
+            by: account, in: group, (idp, adapter), request)
+    }
+
+    /// The type as its API has it now, where that defined it: it may have moved to another authorization server. A type
+    /// that only this program has stays as it is.
+    ///
+    /// - Throws: as ``ResourceTypes/current(_:for:clientID:)``.
+    func current(_ type: AccountType, _ accounts: AccountServices) throws(CredentialError) -> AccountType {
+        guard !types.isOnlyHere(type.name) else { return type }
+        let desk = DefinitionDesk(
+            accounts: accounts, redirects: redirects, group: options.group,
+            store: { () throws(CredentialError) in try storeOfNewAccounts(accounts) }, warn: options.warn,
+            note: options.note, detail: options.note)
+        let current = try ResourceTypes(desk).current(type, for: nil, clientID: nil)
+        if current != type { types.follow(current) }
+        return current
     }
 
     /// Who says where tokens may go.

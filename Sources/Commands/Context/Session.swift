@@ -1,4 +1,5 @@
 package import CredentialCore
+import OAuth
 
 /// One call of the program: the context, the options of every command, and what is built from both.
 package struct Session: Sendable {
@@ -92,6 +93,16 @@ package struct Session: Sendable {
         return AccountServices(context.machine, policy, configuration).stores
     }
 
+    /// What it takes to define account types by what a provider or an API tells.
+    var definitions: DefinitionDesk {
+        let stores = stores()
+        return DefinitionDesk(
+            accounts: services(stores), redirects: context.redirects, group: options.group,
+            store: { () throws(CredentialError) in try StoreChoice(self, stores) },
+            warn: { [notices] in notices.warning($0) },
+            note: { [notices] in notices.note($0) }, detail: { [notices] in notices.detail($0) })
+    }
+
     /// What a command adds to the machine.
     private func policy(mayPrompt: Bool = false) -> AccountPolicy {
         var policy = AccountPolicy(
@@ -99,7 +110,11 @@ package struct Session: Sendable {
             timeout: options.timeout, refreshes: .worker, warn: { [notices] in notices.warning($0) },
             note: detail, waiting: notices.waiting)
         policy.vouch = { (provider, type, request) throws(CredentialError) in
-            try IdentityVoucher(self).assertion(by: provider, for: type, request)
+            let resolver = TargetResolver(self), idp = try resolver.type(named: provider)
+            try IdentityVoucher.check(idp, for: type)
+            let target = try resolver.target(ofType: idp, TargetOptions(type: provider))
+            return try IdentityVoucher(services(stores(mayPrompt: false))).assertion(
+                by: target.account, in: target.group, (idp, context.adapters.adapter(of: idp)), request)
         }
         guard mayPrompt, !options.noInput else { return policy }
         let hasDisplay = context.environment["DISPLAY"] != nil || context.environment["WAYLAND_DISPLAY"] != nil

@@ -197,7 +197,11 @@ final class MCPBridge: Sendable {
                 grant: try access.grant(of: answer.token, target), now: session.context.clock.now)
         }
         guard reply.status == 401 else { return false }
-        if let moved = try ResourceTypes(session).moved(target.type, address, reply) { throw moved }
+        if let moved = try ResourceTypes.moved(
+            target.type, address, reply, in: session.services(session.stores()).adapterContext)
+        {
+            throw moved
+        }
         return AuthenticationChallenge.parse(reply.values(of: "www-authenticate"))
             .contains(where: \.asksForFreshToken)
     }

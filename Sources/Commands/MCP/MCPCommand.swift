@@ -70,7 +70,9 @@ struct MCPCommand: Command {
     /// The account that can be spoken for without a person; `nil` where somebody has to sign in first.
     private func signedIn(_ url: String, _ session: Session) throws(CredentialError) -> Target? {
         do throws(CredentialError) {
-            guard let type = try ResourceTypes(session).defined(for: url, named: arguments[SharedOption.type])
+            guard
+                let type = try ResourceTypes(session.definitions).defined(
+                    for: url, named: arguments[SharedOption.type])
             else {
                 return nil
             }

@@ -45,10 +45,6 @@ struct RequestCommand: Command {
         let message = try RequestMessage(arguments, session)
         let (target, address) = try place(session)
         var call = call(of: target, session)
-        call.whenRefused = { response throws(CredentialError) in
-            // No refresh makes a token of the one authorization server good where the API takes those of another.
-            if let moved = try ResourceTypes(session).moved(target.type, address, response) { throw moved }
-        }
         call.hintOfRedirect = { method, next in
             "if that one may have the token, ask it itself: "
                 + ShellQuote.line(

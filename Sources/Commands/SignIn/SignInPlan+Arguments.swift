@@ -57,7 +57,7 @@ extension SignInPlan {
         _ arguments: Arguments, _ target: SignInTarget, _ session: Session
     ) throws(CredentialError) -> AccountType {
         if target.isNewType { return target.type }
-        let type = try ResourceTypes(session).current(
+        let type = try ResourceTypes(session.definitions).current(
             target.type, for: arguments[LoginCommand.resource], clientID: arguments[LoginCommand.clientID])
         guard let account = target.account, type != target.type,
             try TargetResolver(session).registration(of: type) != account.registration

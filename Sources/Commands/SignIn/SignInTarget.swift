@@ -1,5 +1,6 @@
 import CommandLine
 import CredentialCore
+import OAuth
 
 /// What a sign-in is for: a type in a group, and the account whose person has to sign in again, if one is named.
 struct SignInTarget {
@@ -30,7 +31,7 @@ struct SignInTarget {
         }
         account = nil
         if let resource = arguments[LoginCommand.resource] {
-            (type, isNewType) = try ResourceTypes(session).type(
+            (type, isNewType) = try ResourceTypes(session.definitions).type(
                 for: resource, named: arguments[SharedOption.type], clientID: arguments[LoginCommand.clientID])
             group = resolver.group(of: type)
             return
@@ -51,7 +52,8 @@ struct SignInTarget {
     /// - Throws: as ``init(_:_:)``.
     static func defined(_ arguments: Arguments, _ session: Session) throws(CredentialError) -> SignInTarget? {
         if let resource = arguments[LoginCommand.resource],
-            try ResourceTypes(session).defined(for: resource, named: arguments[SharedOption.type]) == nil
+            try ResourceTypes(session.definitions).defined(for: resource, named: arguments[SharedOption.type])
+                == nil
         {
             return nil
         }

@@ -10,7 +10,7 @@ struct TokenAccess: Sendable {
     init(_ session: Session) { self.session = session }
 
     func token(_ query: TokenQuery, _ target: Target) throws(CredentialError) -> TokenService.Answer {
-        var request = try query.demand.request(
+        let request = try query.demand.request(
             of: target.account, under: target.type, in: target.group,
             by: try session.context.adapters.adapter(of: target.type))
         if case .needsLogin(let reason) = target.account.status, target.account.policies.count < 2 {
@@ -26,14 +26,8 @@ struct TokenAccess: Sendable {
             }
         }
         let service = session.services(session.stores(mayPrompt: false)).tokens
-        var answer = try service.token(request)
-        if query.wantsIDToken, let idToken = answer.idToken, try IDTokenFacts(idToken).expiresAt <= now {
-            request.forceRefresh = true
-            answer = try service.token(request)
-            guard let idToken = answer.idToken, try IDTokenFacts(idToken).expiresAt > now else {
-                throw request.signInRequired("its id token has ended, and a refresh gives no new one")
-            }
-        }
+        let answer =
+            query.wantsIDToken ? try service.tokenWithIDToken(request, now: now) : try service.token(request)
         remember(answer.token, target, query)
         return answer
     }
@@ -99,17 +93,6 @@ struct TokenAccess: Sendable {
         guard let expiresAt = request.account.expiresAt, expiresAt > session.context.clock.now else {
             throw request.signInRequired(reason)
         }
-    }
-}
-
-/// What is read of an id token that was validated when it was stored.
-struct IDTokenFacts: Sendable {
-    /// When it ends.
-    let expiresAt: Instant
-
-    init(_ token: Secret) throws(CredentialError) {
-        let claims = try CompactToken(token.reveal()).claims
-        expiresAt = Instant(epochSeconds: claims["exp"]?.integer ?? 0)
     }
 }
 

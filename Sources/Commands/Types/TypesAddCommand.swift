@@ -154,13 +154,14 @@ struct TypesAddCommand: Command {
         let metadata = try discover(&type, session)
         if arguments[Self.register] {
             guard let metadata else { throw CredentialError(.usage, "--register needs --issuer") }
-            let path = try ClientRegistrar(session).define(type, at: metadata, force: arguments[Self.force])
+            let path = try ClientRegistrar(session.definitions).define(
+                type, at: metadata, force: arguments[Self.force])
             session.notices.note("account type \(name) is defined in \(path)")
             for note in preset?.notes ?? [] { session.notices.note(ForeignText.shown(note, limit: 300)) }
             return
         }
         if arguments[Self.clientMetadataURL] != nil {
-            try ResourceTypes(session).describeClient(of: &type, at: metadata)
+            try ResourceTypes(session.definitions).describeClient(of: &type, at: metadata)
         }
         let adapter = try session.context.adapters.adapter(of: type)
         try adapter.check(type)

@@ -1,5 +1,6 @@
 import CommandLine
 import CredentialCore
+import OAuth
 import StrictJSON
 
 /// `credmgr types remove`.
@@ -26,7 +27,7 @@ struct TypesRemoveCommand: Command {
         let orphans = OrphanedAccounts(session)
         let before = orphans.ids
         let paths = try session.catalog.remove(name)
-        if let type { ClientRegistrar(session).end(type) }
+        if let type { ClientRegistrar(session.definitions).end(type) }
         for path in paths {
             session.notices.note("removed \(path)")
         }

@@ -19,7 +19,7 @@ extension AccountStore {
 
     /// Everything that can be wrong before a person is asked for anything.
     func plan(_ wish: Wish, _ accounts: AccountServices) throws(CredentialError) -> SignInPlan {
-        var type = try type(named: wish.type)
+        var type = try current(try type(named: wish.type), for: wish.account, accounts)
         try ReservedNames.check(signIn: wish.parameters)
         type.authorizeParameters.merge(wish.parameters) { $1 }
         let adapter = try parts.machine.adapters.adapter(of: type)
@@ -49,6 +49,22 @@ extension AccountStore {
         return SignInPlan(
             adapter: adapter, request: request, group: group, store: store,
             person: wish.account.map(ExpectedPerson.init), parameters: wish.parameters, forceNew: false)
+    }
+
+    /// The type as its API has it now.
+    ///
+    /// - Throws: ``ErrorCode/signInRequired`` where that is no type of `account` any more.
+    private func current(
+        _ type: AccountType, for account: Account?, _ accounts: AccountServices
+    ) throws(CredentialError) -> AccountType {
+        let current = try parts.current(type, accounts)
+        guard let account, current != type, try registration(of: current) != account.registration else {
+            return current
+        }
+        throw CredentialError(
+            .signInRequired,
+            "the API has moved to another authorization server, which \(account.id) is not an account of",
+            hint: LoginCommandLine(type: type.name).description)
     }
 
     /// Keeps what a sign-in gave, and tells what the user should know.

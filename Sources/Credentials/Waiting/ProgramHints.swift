@@ -34,6 +34,8 @@ enum ProgramHint {
         for (option, name) in [("--acr-values", "acr_values"), ("--max-age", "max_age"), ("--claims", "claims")] {
             if let value = options.removeValue(forKey: option) { parameters.append((name, value)) }
         }
+        // A type that its API has defined is signed in to wherever that takes its tokens from by now.
+        if options["--type"] != nil { options["--resource"] = nil }
         guard options.keys.allSatisfy(isKnown.contains) else { return nil }
         var arguments: [String] = []
         if let type = options["--type"] {

@@ -18,9 +18,6 @@ package struct ResourceCall {
         }
     }
 
-    /// Called with the reply of a resource that refuses the token, before a new one is asked for; what it throws is the
-    /// end of the call.
-    package var whenRefused: (HTTPResponse) throws(CredentialError) -> Void = { _ throws(CredentialError) in }
     /// The hint for whoever is redirected to another origin.
     package var hintOfRedirect: (_ method: String, _ address: WebAddress) -> String? = { _, _ in nil }
 
@@ -51,7 +48,8 @@ package struct ResourceCall {
     ///
     /// - Parameter observer: makes the observer of each request that is sent; the last one has seen the reply.
     /// - Throws: ``ErrorCode/signInRequired`` with a ``CredentialError/stepUp`` where the resource wants more than the
-    ///   token has; ``ErrorCode/denied`` for a redirect to another origin; what the transport throws.
+    ///   token has, and where it takes tokens of another authorization server by now; ``ErrorCode/denied`` for a
+    ///   redirect to another origin; what the transport throws.
     package func send(
         _ request: HTTPRequest, observing observer: () -> TransferObserver = { TransferObserver() }
     ) throws(CredentialError) -> HTTPResponse {
@@ -60,7 +58,8 @@ package struct ResourceCall {
         try refuseStepUp(response, from: request.address, access)
         let challenges = AuthenticationChallenge.parse(response.values(of: "www-authenticate"))
         guard response.status == 401, challenges.contains(where: \.asksForFreshToken) else { return response }
-        try whenRefused(response)
+        // No refresh makes a token of the one authorization server good where the API takes those of another.
+        if let moved = try ResourceTypes.moved(type, request.address, response, in: context) { throw moved }
         context.note("the service refused the token; refreshing it once")
         access = try self.access(true)
         response = try follow(request, access, observer)

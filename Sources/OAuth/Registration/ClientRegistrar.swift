@@ -1,21 +1,19 @@
-import CredentialCore
-import OAuth
+package import CredentialCore
 
 /// Registers a client for a type, keeps what the provider gave with it, and ends the registration with the type.
-struct ClientRegistrar: Sendable {
-    private let session: Session
-    private let stores: any SecretStores
+package struct ClientRegistrar: Sendable {
+    private let desk: DefinitionDesk
     private let registration: ClientRegistration
 
-    init(_ session: Session) {
-        self.session = session
-        stores = session.stores()
-        registration = ClientRegistration(in: session.services(stores).adapterContext)
+    /// Makes a registrar.
+    package init(_ desk: DefinitionDesk) {
+        self.desk = desk
+        registration = ClientRegistration(in: desk.accounts.adapterContext)
     }
 
     /// The scopes to begin with where nobody names any: who signed in and, where the provider ties refresh tokens to
     /// it, `offline_access`.
-    static func usualScope(at metadata: ServerMetadata) -> [String] {
+    package static func usualScope(at metadata: ServerMetadata) -> [String] {
         guard let offered = metadata.scopes else { return metadata.endpoints[.jwks] == nil ? [] : ["openid"] }
         return ["openid", "profile", "email", "offline_access"].filter(offered.contains)
     }
@@ -27,11 +25,11 @@ struct ClientRegistrar: Sendable {
     /// - Parameter force: whether an existing definition is replaced.
     /// - Returns: the file of the definition.
     /// - Throws: what the registration, the store or the catalog throws; then the registration is ended again.
-    func define(
+    package func define(
         _ type: AccountType, at metadata: ServerMetadata, force: Bool
     ) throws(CredentialError) -> String {
-        try session.catalog.checkFree(type.name, force: force)
-        let choice = try StoreChoice(session, stores)
+        try desk.catalog.checkFree(type.name, force: force)
+        let choice = try desk.store()
         var type = type
         let redirectURI = if let own = type.redirectURI { own } else { try freeRedirectURI() }
         let client = try registration.register(
@@ -42,8 +40,8 @@ struct ClientRegistrar: Sendable {
             type.clientSecret = client.secret == nil ? nil : .store
             type.tokenEndpointAuthMethod = (client.method ?? (client.secret == nil ? .some(.none) : nil))?.rawValue
             type.registrationClientURI = client.management?.address.description
-            try session.context.adapters.adapter(of: type).check(type)
-            let store = try stores.store(choice.kind)
+            try desk.check(type)
+            let store = try desk.stores.store(choice.kind)
             if let secret = client.secret {
                 try store.write(
                     Array(secret.reveal().utf8), for: item(type, .clientSecret),
@@ -54,9 +52,9 @@ struct ClientRegistrar: Sendable {
                     Array(token.reveal().utf8), for: item(type, .registrationToken),
                     label: "credmgr: \(type.name) client registration")
             }
-            let path = try session.catalog.add(type, force: force)
+            let path = try desk.catalog.add(type, force: force)
             if client.secret != nil || client.management?.token != nil {
-                choice.tell("what is secret of it", session)
+                desk.tell(choice, "what is secret of it")
             }
             return path
         } catch {
@@ -71,20 +69,20 @@ struct ClientRegistrar: Sendable {
     /// Ends the registration of a type that is about to be removed, where it was registered by this program.
     ///
     /// Trouble is told and stops nothing: the type is to go.
-    func end(_ type: AccountType) {
+    package func end(_ type: AccountType) {
         guard let place = type.registrationClientURI.flatMap(WebAddress.init) else { return }
         do throws(CredentialError) {
             guard let token = try token(of: type) else {
                 throw CredentialError(.configuration, "the token for it is gone")
             }
             try registration.remove(at: place, token: token)
-            session.notices.note("the client \(ForeignText.shown(type.clientID, limit: 80)) is registered no more")
+            desk.note("the client \(ForeignText.shown(type.clientID, limit: 80)) is registered no more")
         } catch {
-            session.notices.warning("the client stays registered at \(place.origin): \(error.message)")
+            desk.warn("the client stays registered at \(place.origin): \(error.message)")
         }
         for kind in StoreKind.allCases {
             for secret in [SecretItem.Kind.registrationToken, .clientSecret] {
-                try? stores.store(kind).remove(item(type, secret))
+                try? desk.stores.store(kind).remove(item(type, secret))
             }
         }
     }
@@ -93,7 +91,7 @@ struct ClientRegistrar: Sendable {
         var failure: CredentialError?
         for kind in StoreKind.allCases {
             do throws(CredentialError) {
-                if let bytes = try stores.store(kind).read(item(type, .registrationToken)) {
+                if let bytes = try desk.stores.store(kind).read(item(type, .registrationToken)) {
                     return Secret(String(decoding: bytes, as: UTF8.self))
                 }
             } catch { failure = failure ?? error }
@@ -111,7 +109,7 @@ struct ClientRegistrar: Sendable {
         guard let loopback = WebAddress("http://127.0.0.1/") else {
             throw CredentialError(.internalFault, "the loopback has no address")
         }
-        let receiver = try session.context.redirects.listen(at: loopback, for: .sameUser) { _ in }
+        let receiver = try desk.redirects.listen(at: loopback, for: .sameUser) { _ in }
         defer { receiver.stop() }
         return receiver.redirectURI
     }

@@ -1,16 +1,14 @@
-import CredentialCore
-import OAuth
+package import CredentialCore
 
 /// The account types of `login --resource`: found by the resource, or defined from what it tells of itself, and
 /// defined anew when the resource moves to another authorization server.
-struct ResourceTypes: Sendable {
-    private let session: Session
+package struct ResourceTypes: Sendable {
+    private let desk: DefinitionDesk
 
-    init(_ session: Session) { self.session = session }
+    /// Looks types up and defines them with what a desk has.
+    package init(_ desk: DefinitionDesk) { self.desk = desk }
 
-    private var discovery: ResourceDiscovery {
-        ResourceDiscovery(in: session.services(session.stores()).adapterContext)
-    }
+    private var discovery: ResourceDiscovery { ResourceDiscovery(in: desk.accounts.adapterContext) }
 
     /// The type for a resource.
     ///
@@ -21,14 +19,14 @@ struct ResourceTypes: Sendable {
     /// - Returns: the type, and whether it was defined just now.
     /// - Throws: ``ErrorCode/usage`` for an address that is none, or a name that is taken; what the discovery, the
     ///   registration or the store throws.
-    func type(
+    package func type(
         for url: String, named name: String?, clientID: String?
     ) throws(CredentialError) -> (type: AccountType, isNew: Bool) {
         guard let address = WebAddress(url), address.isWeb, address.isSecure, address.fragment == nil else {
             throw CredentialError(.usage, "--resource takes an https URL")
         }
         let chosen = try Name.checked(name ?? Self.name(of: address), kind: "account type")
-        guard try session.catalog.isDefined(chosen) else {
+        guard try desk.catalog.isDefined(chosen) else {
             if let clientID { try Self.check(clientID) }
             let finding = try find(address, clientID: clientID)
             let type = try define(
@@ -36,7 +34,7 @@ struct ResourceTypes: Sendable {
                 clientID: clientID)
             return (type, true)
         }
-        let type = try TargetResolver(session).type(named: chosen)
+        let type = try desk.type(named: chosen)
         guard name != nil || Self.covers(type, address) else {
             throw CredentialError(
                 .usage, "account type '\(chosen)' is for something else than \(address.origin)\(address.path)",
@@ -48,10 +46,10 @@ struct ResourceTypes: Sendable {
     /// The type for a resource, where there is one.
     ///
     /// - Throws: ``ErrorCode/usage``, ``ErrorCode/configuration``.
-    func defined(for url: String, named name: String?) throws(CredentialError) -> AccountType? {
+    package func defined(for url: String, named name: String?) throws(CredentialError) -> AccountType? {
         guard let address = WebAddress(url) else { return nil }
         let chosen = try Name.checked(name ?? Self.name(of: address), kind: "account type")
-        return try session.catalog.isDefined(chosen) ? TargetResolver(session).type(named: chosen) : nil
+        return try desk.catalog.isDefined(chosen) ? desk.type(named: chosen) : nil
     }
 
     /// The type as its API has it now, where the sign-in is for the API or the type was defined by what that tells; else
@@ -61,7 +59,7 @@ struct ResourceTypes: Sendable {
     ///   - url: the resource that the sign-in is for, where one is named.
     ///   - clientID: the client to sign in with; `nil` for the type's own.
     /// - Throws: as ``type(for:named:clientID:)``.
-    func current(
+    package func current(
         _ type: AccountType, for url: String?, clientID: String?
     ) throws(CredentialError) -> AccountType {
         if let address = url.flatMap(WebAddress.init) {
@@ -78,7 +76,7 @@ struct ResourceTypes: Sendable {
     }
 
     /// Whether a type is for the resource at an address.
-    static func covers(_ type: AccountType, _ address: WebAddress) -> Bool {
+    package static func covers(_ type: AccountType, _ address: WebAddress) -> Bool {
         guard let resource = (type.resource ?? type.apiBase).flatMap(WebAddress.init),
             resource.origin == address.origin
         else { return false }
@@ -106,7 +104,7 @@ struct ResourceTypes: Sendable {
             address, preferring: issuer, needs: clientID == nil ? [.registration] : [])
         try finding.server.checkCodesAreSafe()
         if !finding.isGuessed, finding.server.protectsCodes == nil {
-            session.notices.warning(
+            desk.warn(
                 "\(ForeignText.shown(finding.server.issuer ?? address.origin)) does not say that it knows PKCE (S256): "
                     + "if it does not check it, a stolen code signs the thief in")
         }
@@ -118,17 +116,19 @@ struct ResourceTypes: Sendable {
     /// Why a type's tokens are refused for good, where its API takes those of another authorization server by now.
     ///
     /// - Parameter response: the refusal.
-    func moved(
-        _ type: AccountType, _ address: WebAddress, _ response: HTTPResponse
+    package static func moved(
+        _ type: AccountType, _ address: WebAddress, _ response: HTTPResponse, in context: AdapterContext
     ) throws(CredentialError) -> CredentialError? {
-        guard Self.isDefinedByAPI(type), Self.covers(type, address), let issuer = type.issuer else { return nil }
+        guard isDefinedByAPI(type), covers(type, address), let issuer = type.issuer else { return nil }
         let challenge = AuthenticationChallenge.parse(response.values(of: "www-authenticate")).first {
             $0.parameters["resource_metadata"] != nil
         }
         let issuers: [String]
-        do throws(CredentialError) { issuers = try discovery.issuers(of: address, challenge) } catch {
+        do throws(CredentialError) {
+            issuers = try ResourceDiscovery(in: context).issuers(of: address, challenge)
+        } catch {
             if error.code == .validationFailed { throw error }
-            session.notices.detail("whether the API has moved is not known: \(error.message)")
+            context.note("whether the API has moved is not known: \(error.message)")
             return nil
         }
         guard let first = issuers.first, !issuers.contains(where: { ServerMetadata.isSameIssuer($0, issuer) })
@@ -151,7 +151,7 @@ struct ResourceTypes: Sendable {
             finding = try find(address, preferring: type.issuer, clientID: clientID)
         } catch {
             guard error.code == .unsupported || error.code == .temporary else { throw error }
-            session.notices.detail("signing in by the definition of \(type.name) as it is: \(error.message)")
+            desk.detail("signing in by the definition of \(type.name) as it is: \(error.message)")
             return type
         }
         let isSame = finding.isGuessed || finding.server.issuer == type.issuer
@@ -171,7 +171,7 @@ struct ResourceTypes: Sendable {
         let defined = try define(
             moved, from: finding, at: address, clientID: clientID ?? (portable ? type.clientID : nil), force: true)
         if !isSame {
-            session.notices.note(
+            desk.note(
                 "\(address.origin) has moved from \(ForeignText.shown(type.issuer ?? type.name)) to "
                     + "\(ForeignText.shown(defined.issuer ?? defined.name)); accounts of the former are of no use there"
             )
@@ -188,7 +188,7 @@ struct ResourceTypes: Sendable {
         var type = draft
         // A document about the client before a registration, where the provider takes such clients.
         let clientID =
-            clientID ?? (finding.server.takesClientDocuments ? session.configuration.clientMetadataURL : nil)
+            clientID ?? (finding.server.takesClientDocuments ? desk.accounts.configuration.clientMetadataURL : nil)
         type.clientID = clientID ?? "unregistered"
         type.issuer = finding.server.issuer
         if finding.isGuessed {
@@ -201,10 +201,10 @@ struct ResourceTypes: Sendable {
         type.apiBase = finding.resource?.resource ?? address.description
         type.scope = Self.scope(finding)
         type.bindsAccessTokens = finding.challengesBoundTokens || finding.resource?.demandsBoundTokens ?? false
-        type.keychainGroup = session.options.group ?? draft.keychainGroup
+        type.keychainGroup = desk.group ?? draft.keychainGroup
         let path = try add(type, finding, hasClient: clientID != nil, force: force)
-        session.notices.note("account type \(type.name) is defined in \(path)")
-        return try TargetResolver(session).type(named: type.name)
+        desk.note("account type \(type.name) is defined in \(path)")
+        return try desk.type(named: type.name)
     }
 
     private func add(
@@ -213,11 +213,11 @@ struct ResourceTypes: Sendable {
         guard !hasClient else {
             var type = type
             try describeClient(of: &type, at: finding.server)
-            try session.context.adapters.adapter(of: type).check(type)
-            return try session.catalog.add(type, force: force)
+            try desk.check(type)
+            return try desk.catalog.add(type, force: force)
         }
         do throws(CredentialError) {
-            return try ClientRegistrar(session).define(type, at: finding.server, force: force)
+            return try ClientRegistrar(desk).define(type, at: finding.server, force: force)
         } catch {
             guard finding.isGuessed, error.code == .configuration else { throw error }
             throw CredentialError(
@@ -231,14 +231,14 @@ struct ResourceTypes: Sendable {
     ///
     /// - Parameter server: the provider's metadata, where it is known.
     /// - Throws: ``ErrorCode/configuration`` for a document that no provider will take.
-    func describeClient(of type: inout AccountType, at server: ServerMetadata?) throws(CredentialError) {
+    package func describeClient(of type: inout AccountType, at server: ServerMetadata?) throws(CredentialError) {
         guard type.clientID.hasPrefix("https://") else { return }
         if let server, !server.takesClientDocuments {
-            session.notices.warning("the provider does not say that a URL serves it as client id")
+            desk.warn("the provider does not say that a URL serves it as client id")
         }
         guard type.redirectURI == nil, ClientDocument.isAddress(type.clientID) else { return }
         type.redirectURI = try ClientDocument.fetch(
-            type.clientID, in: session.services(session.stores()).adapterContext)?.loopbackRedirect
+            type.clientID, in: desk.accounts.adapterContext)?.loopbackRedirect
     }
 
     /// What the challenge asked for, else what the resource lists, else nothing at all: the server's own default would be

@@ -1,0 +1,56 @@
+package import CredentialCore
+
+/// What it takes to define account types by what a provider or an API tells of itself: the command and the library
+/// each bring their own.
+package struct DefinitionDesk: Sendable {
+    /// The machine, and who may be asked for a store to open.
+    package let accounts: AccountServices
+    /// Listens for redirects.
+    package let redirects: any RedirectReceivers
+    /// The keychain group of new types; `nil` for each type's own.
+    package let group: KeychainGroup?
+    /// Finds the store of what is secret of a new client.
+    package let store: @Sendable () throws(CredentialError) -> StoreChoice
+    /// Takes what the user should know.
+    package let warn: @Sendable (String) -> Void
+    /// Takes what was done.
+    package let note: @Sendable (String) -> Void
+    /// Takes a fact for `--verbose`; never a secret.
+    package let detail: @Sendable (String) -> Void
+
+    /// Puts a desk together.
+    package init(
+        accounts: AccountServices, redirects: any RedirectReceivers, group: KeychainGroup?,
+        store: @escaping @Sendable () throws(CredentialError) -> StoreChoice,
+        warn: @escaping @Sendable (String) -> Void, note: @escaping @Sendable (String) -> Void,
+        detail: @escaping @Sendable (String) -> Void
+    ) {
+        self.accounts = accounts
+        self.redirects = redirects
+        self.group = group
+        self.store = store
+        self.warn = warn
+        self.note = note
+        self.detail = detail
+    }
+
+    var catalog: AccountTypeCatalog { accounts.machine.catalog }
+    var stores: any SecretStores { accounts.stores }
+
+    /// The adapter of a type finds nothing wrong with it.
+    func check(_ type: AccountType) throws(CredentialError) {
+        try accounts.machine.adapters.adapter(of: type).check(type)
+    }
+
+    /// A type's definition in the user's files, checked by its adapter.
+    func type(named name: String) throws(CredentialError) -> AccountType {
+        let type = try catalog.definition(of: name).type
+        try check(type)
+        return type
+    }
+
+    /// Says where something was kept, if that is not the place to expect.
+    func tell(_ choice: StoreChoice, _ what: String) {
+        if let reason = choice.reason { note("\(what) is kept in the encrypted file: \(reason)") }
+    }
+}
