@@ -1,33 +1,19 @@
 import Foundation
-import LoopbackHTTP
-import StrictJSON
 import TestSupport
 import Testing
 
 /// Mail programs and a real Dovecot, which asks an introspection endpoint (RFC 7662) about each token.
 @Suite(
     .enabled(
-        if: FileManager.default.isExecutableFile(atPath: "/usr/sbin/dovecot"),
-        "dovecot is not installed: run scripts/setup test"))
+        if: MailScene.isInstalled, "dovecot is not installed: run scripts/setup test"))
 struct `Mail programs with a token` {
-    private let scene: ProgramScene
-    private let dovecot: Dovecot
-    private let introspection: LoopbackServer
-    private let environment: [String: String]
-    private static let user = "alice@example.com"
+    private let mail: MailScene
+    private var scene: ProgramScene { mail.scene }
+    private var dovecot: Dovecot { mail.dovecot }
+    private var environment: [String: String] { mail.environment }
+    private static let user = MailScene.user
 
-    init() throws {
-        let scene = try ProgramScene()
-        let token = scene.token
-        introspection = try LoopbackServer(ipv6: false) { request in
-            let isAlice = String(decoding: request.body, as: UTF8.self).split(separator: "&").contains(
-                "token=" + token)
-            return .json(200, isAlice ? ["active": true, "email": .string(Self.user)] : ["active": false])
-        }
-        dovecot = try Dovecot(introspection: "http://127.0.0.1:\(introspection.port)/introspect")
-        self.scene = scene
-        environment = scene.environment(trusting: dovecot.certificate)
-    }
+    init() throws { mail = try MailScene() }
 
     /// `credmgr setup` of a program for one of the servers, proven by a sign-in there.
     private func setUp(_ program: String, _ host: String) throws {
@@ -78,13 +64,7 @@ struct `Mail programs with a token` {
     }
 
     @Test func `mbsync fetches what is in the mailbox`() throws {
-        let message = try scene.home.write("Subject: there\r\n\r\nx\r\n", to: "message")
-        try scene.run(
-            [
-                "curl", "-sS", "--max-time", "60", "--noproxy", "*", "--cacert", dovecot.certificate,
-                "--oauth2-bearer",
-                scene.token, "-u", Self.user, "-T", message, "imaps://\(dovecot.imaps)/INBOX",
-            ], environment)
+        try mail.receive("there")
         try setUp("mbsync", dovecot.imaps)
         let file = "config/isyncrc", own = scene.home.text(of: file) ?? scene.home.text(of: ".mbsyncrc") ?? ""
         let name = scene.home.text(of: file) == nil ? ".mbsyncrc" : file
@@ -134,7 +114,7 @@ struct `Mail programs with a token` {
         let trust =
             "set ssl_ca_certificates_file=\"\(dovecot.certificate)\" certificate_file=\"\(dovecot.certificate)\"\n"
         try scene.home.write(trust, to: "config/neomutt/neomuttrc")
-        introspection.stop()
+        mail.introspection.stop()
         // Not mbsync: its SASL plugin waits for the server where that has refused.
         for (program, host) in [("msmtp", dovecot.submission), ("neomutt", dovecot.imaps)] {
             let refused = try scene.home.run(
