@@ -90,6 +90,13 @@ import Testing
             environment: { ["AWS_ENDPOINT_URL_STS": $0.isEmpty ? "x" : $0] },
             isNothing: { output, status in output.isEmpty && (status == 7 || status == 2) }),
         Front(
+            testDescription: "google", words: { _, _ in ["google"] },
+            // It is told no place: Google's libraries tell it the kind of token.
+            environment: { ["GOOGLE_EXTERNAL_ACCOUNT_TOKEN_TYPE": $0] },
+            isNothing: { output, status in
+                output.hasPrefix(#"{"version":1,"success":false,"#) && status == 2
+            }),
+        Front(
             testDescription: "az",
             words: { place, _ in ["az", "account", "get-access-token", "--tenant=\(place)"] },
             isNothing: { output, status in output.isEmpty && (2...3).contains(status) }),

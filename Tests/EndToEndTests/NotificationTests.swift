@@ -55,6 +55,30 @@ struct NotificationTests {
         #expect(try shown.count == 1)
     }
 
+    @Test func `a sign-in that is about to end is told of, and one that has time is not`() throws {
+        let desktop = try desktop(), bus = ["DBUS_SESSION_BUS_ADDRESS": desktop.busAddress]
+        // Alice's has two weeks.
+        for (name, seconds) in [("Soon", 2 * 86_400), ("Later", 5 * 86_400)] {
+            let provider = try ScriptedProvider {
+                $0.token = .json(
+                    200,
+                    [
+                        "access_token": "at-1", "expires_in": 3600, "refresh_token": "rt-1",
+                        "refresh_token_expires_in": .integer(Int64(seconds)),
+                    ])
+            }
+            try home.run(["types", "add", name, "--issuer", provider.base, "--client-id", "app", "--scope", "api"])
+            try provider.signIn(at: home, type: name)
+        }
+        try home.run(["notify"], environment: bus)
+        #expect(try shown.count == 1)
+        let account = try home.json(["accounts", "--type", "Soon", "--json"]).array?.first?.object
+        let end = try #require(account?["refresh_expires_at"]?.string)
+        #expect(try shown.first?["body"]?.string == "The sign-in to Soon ends on \(end.prefix(10)).")
+        try home.run(["notify"], environment: bus)
+        #expect(try shown.count == 1)
+    }
+
     @Test func `nothing is told where it is turned off, and nothing fails without a bus`() throws {
         try endSignIn()
         #expect(try home.run(["notify"]).standardError.isEmpty)

@@ -34,11 +34,45 @@ import Testing
         #expect(shown.standardOutput.contains(path + " git-credential"))
     }
 
-    @Test(
-        .enabled(
-            if: (try? ChildProcess(
-                "bwrap", ["--bind", "/", "/", "true"], environment: ["PATH": "/usr/bin:/bin"]
-            ).run().exitStatus) == 0, "no user namespaces here"))
+    private static let hasNamespaces =
+        (try? ChildProcess(
+            "bwrap", ["--bind", "/", "/", "true"], environment: ["PATH": "/usr/bin:/bin"]
+        ).run().exitStatus) == 0
+
+    @Test(.enabled(if: hasNamespaces, "no user namespaces here"))
+    func `root is a user like any other`() throws {
+        func run(_ words: String...) throws -> ChildProcess.Outcome {
+            try ChildProcess(
+                "bwrap",
+                ["--unshare-user", "--uid", "0", "--gid", "0", "--dev-bind", "/", "/", Home.program] + words,
+                environment: home.environment
+            ).run()
+        }
+        #expect(try run("token").standardOutput == token + "\n")
+        let refreshed = try run("token", "--force-refresh")
+        #expect(refreshed.exitStatus == 0 && refreshed.standardOutput != token + "\n", "\(refreshed.standardError)")
+        #expect(try home.run(["token"]).standardOutput == refreshed.standardOutput)
+    }
+
+    @Test func `a user whose home cannot be there is told which folder it is`() throws {
+        let file = try home.write("no folder", to: "outside/file")
+        let environment = [
+            "PATH": "/usr/bin:/bin", "HOME": file + "/home",
+            "DBUS_SESSION_BUS_ADDRESS": "unix:path=/nonexistent/bus",
+        ]
+        for words in [
+            ["accounts"], ["token"], ["store", "status"], ["logout", "--all", "--yes"], ["refresh", "--all"],
+        ] {
+            let outcome = try ChildProcess(Home.program, words, environment: environment).run()
+            #expect(outcome.exitStatus == 1 || outcome.exitStatus == 5, "\(words): \(outcome.exitStatus)")
+            #expect(outcome.standardOutput.isEmpty)
+            #expect(outcome.standardError.hasPrefix("credmgr: error: "), "\(words): \(outcome.standardError)")
+            #expect(outcome.standardError.contains(file + "/home/"), "\(words): \(outcome.standardError)")
+        }
+        #expect(home.text(of: "outside/file") == "no folder")
+    }
+
+    @Test(.enabled(if: hasNamespaces, "no user namespaces here"))
     func `a home that cannot be written still gives its token`() throws {
         func run(_ words: String...) throws -> ChildProcess.Outcome {
             try ChildProcess(
