@@ -159,4 +159,30 @@ import Testing
             #expect(scene.machine.provider.refreshes.count == 1, "\(place)")
         }
     }
+
+    @Test func `another that it meets anywhere renews nothing a second time`() throws {
+        func before() -> CommandScene {
+            let scene = Self.signedIn()
+            scene.machine.clock.pass(3_600)
+            return scene
+        }
+        try PortWalk.meeting(
+            before,
+            { scene, trace in
+                let failures = try refresh(scene, within: nil, trace: trace).failures
+                #expect(failures.isEmpty)
+            },
+            peer: { scene in
+                let outcome = scene.run("token", "--type", "Tasks")
+                // Who cannot have the lock now asks again when the first is done.
+                if outcome.status == 6 { throw CredentialError(.lockTimeout, outcome.notices) }
+                #expect(outcome.status == 0, "\(outcome.notices)")
+            }
+        ) { scene, place, failure in
+            #expect(failure == nil, "\(place)")
+            #expect(!scene.machine.hasLocks, "\(place)")
+            #expect(scene.machine.provider.refreshes.count == 1, "\(place)")
+            #expect(scene.run("token", "--type", "Tasks").output == "access-ada-2\n", "\(place)")
+        }
+    }
 }

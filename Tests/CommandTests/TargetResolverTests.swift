@@ -121,4 +121,22 @@ import Testing
             trace.calls.allSatisfy { $0.hasSuffix(".read") || $0.hasSuffix(".index") || $0.hasSuffix(".groups") },
             "\(trace.calls)")
     }
+
+    @Test func `a sign-in that it meets anywhere changes no choice`() throws {
+        func before() -> CommandScene {
+            let scene = Self.scene()
+            #expect(scene.signIn("ada").status == 0)
+            return scene
+        }
+        try PortWalk.meeting(
+            before,
+            { scene, trace in
+                let found = try TargetResolver(try scene.session(trace: trace)).target(TargetOptions(type: "Tasks"))
+                #expect(found.account.subject == "ada")
+            }, peer: { scene in #expect(scene.signIn("bob").status == 0) }
+        ) { scene, place, failure in
+            #expect(failure == nil, "\(place)")
+            #expect(scene.machine.accounts().count == 2, "\(place)")
+        }
+    }
 }

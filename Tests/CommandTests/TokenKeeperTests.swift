@@ -103,6 +103,53 @@ import Testing
         #expect(scene.programs.removed == [keeper.path])
     }
 
+    // MARK: Stops and meetings
+
+    /// Somebody whose first token has ended.
+    private static func ended() -> CommandScene {
+        let scene = CommandScene(cryptography: LibCryptography())
+        scene.define()
+        #expect(scene.signIn("ada").status == 0)
+        scene.machine.clock.pass(3_600)
+        return scene
+    }
+
+    /// Puts the first token into a file.
+    private static func start(_ scene: CommandScene, _ trace: PortTrace) throws {
+        let session = try scene.session(trace: trace)
+        let keeper = TokenKeeper(
+            session, TokenQuery(), try TargetResolver(session).target(TargetOptions(type: "Tasks")),
+            file: try scene.programs.runtimeFile("token-", suffix: ""), endsLine: true)
+        let token = try keeper.start()
+        #expect(token == "access-ada-2")
+        #expect(scene.machine.file(keeper.path) == token + "\n")
+        try keeper.end()
+    }
+
+    @Test func `one that is stopped anywhere costs no sign-in and no second refresh`() throws {
+        try PortWalk.ending({ Self.ended() }, Self.start) { scene, place in
+            #expect(!scene.machine.hasLocks, "\(place)")
+            #expect(scene.run("token", "--type", "Tasks").output == "access-ada-2\n", "\(place)")
+            #expect(scene.machine.provider.refreshes.count == 1, "\(place)")
+        }
+    }
+
+    @Test func `with another that it meets anywhere it shares the token of one refresh`() throws {
+        try PortWalk.meeting(
+            { Self.ended() }, Self.start,
+            peer: { scene in
+                let outcome = scene.run("token", "--type", "Tasks")
+                // Who cannot have the lock now asks again when the first is done.
+                if outcome.status == 6 { throw CredentialError(.lockTimeout, outcome.notices) }
+                #expect(outcome.status == 0, "\(outcome.notices)")
+            }
+        ) { scene, place, failure in
+            #expect(failure == nil, "\(place)")
+            #expect(!scene.machine.hasLocks, "\(place)")
+            #expect(scene.machine.provider.refreshes.count == 1, "\(place)")
+        }
+    }
+
     private final class Waits: Sendable {
         private let seconds = Mutex<[Int]>([])
         var all: [Int] { seconds.withLock { $0 } }

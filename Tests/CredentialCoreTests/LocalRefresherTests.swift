@@ -117,4 +117,34 @@ import Testing
             #expect(scene.refreshFailure() == nil, "\(place)")
         }
     }
+
+    // MARK: Meetings
+
+    @Test(arguments: StoreKind.allCases)
+    func `another that it meets anywhere shares its refresh`(store: StoreKind) throws {
+        try PortWalk.meeting(
+            { try Self.signedIn(store) }, { scene, trace in _ = try Self.refresh(scene, nil, trace) },
+            peer: { scene in try scene.token(scene.request()) }
+        ) { scene, place, failure in
+            #expect(failure == nil, "\(place)")
+            #expect(scene.machine.provider.refreshes.count == 1, "\(place)")
+            #expect(!scene.machine.hasLocks, "\(place)")
+            #expect(scene.refreshFailure() == nil, "\(place)")
+        }
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `a sign-out that it meets anywhere leaves nothing behind`(store: StoreKind) throws {
+        try PortWalk.meeting(
+            { try Self.signedIn(store) }, { scene, trace in _ = try Self.refresh(scene, nil, trace) },
+            peer: { scene in try scene.signOut() }
+        ) { scene, place, failure in
+            // Who was signed out before the lock was had is told so; nobody is asked for anything then.
+            let isBefore = (failure as? CredentialError)?.code == .signInRequired || failure == nil
+            #expect(isBefore, "\(place): \(String(describing: failure))")
+            #expect(scene.machine.accounts().isEmpty, "\(place)")
+            #expect(scene.machine.secrets().isEmpty, "\(place)")
+            #expect(!scene.machine.hasLocks, "\(place)")
+        }
+    }
 }
