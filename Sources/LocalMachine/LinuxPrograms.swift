@@ -29,7 +29,9 @@ package struct LinuxPrograms: ProgramRunner, BrowserPrograms {
         var launch: ProgramLaunch = try self.launch(words)
         launch.startsSession = true
         launch.callerSettings = caller
-        _ = try launch.start()
+        // Of a program that nobody waits for, the kernel keeps an entry as long as this process lives: in a host of the
+        // library for long, and whoever waits for any child comes upon it.
+        try launch.start().waitAside()
     }
 
     package func refreshWorker(

@@ -49,6 +49,24 @@ import Testing
         }
         try await LibraryWorld.browser()(address)
         #expect(try await account.username == "alice@example.com")
+        // Nothing is left of the browser's process: a host would keep it for as long as it lives.
+        let isLeft = try await offPool {
+            for _ in 0..<6_000 {
+                if try !Self.hasChild(called: "browser") { return false }
+                usleep(10_000)
+            }
+            return true
+        }
+        #expect(!isLeft)
+    }
+
+    /// Whether this process has a child of a name, one that has ended, too.
+    private static func hasChild(called name: String) throws -> Bool {
+        try FileManager.default.contentsOfDirectory(atPath: "/proc").contains { process in
+            let status = try? String(contentsOfFile: "/proc/\(process)/stat", encoding: .utf8)
+            let fields = status?.split(separator: " ") ?? []
+            return fields.count > 3 && fields[1] == "(\(name))" && fields[3] == "\(getpid())"
+        }
     }
 
     @Test func `a redirect to the program's own scheme is handed over, and the sign-in goes on`() async throws {

@@ -28,7 +28,11 @@ final class Call {
         self.program = try launch.start()
     }
 
-    deinit { if !isOver { program.send(signal: SIGKILL) } }
+    deinit {
+        if isOver { return }
+        program.send(signal: SIGKILL)
+        _ = program.wait()
+    }
 
     /// Its process.
     var processID: Int32 { program.process }
