@@ -20,7 +20,7 @@ enum ClusterOption {
 
     static let all: [any DeclaredOption] = [etcd, authorities, certificate, key, prefix, name]
 
-    static let group = Parameter.required("group", .any("GROUP", .group), "the keychain group")
+    static let group = Parameter.required("shared-group", .any("GROUP", .group), "the keychain group")
     static let host = Parameter.required("host", .any("HOST"), "the host, by its name in the group")
 }
 
