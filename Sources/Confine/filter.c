@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
+#include <linux/fs.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
@@ -38,7 +39,8 @@ static const unsigned short refused[] = {
     // Keys of the user's other programs, among them the token cache's.
     SYS_keyctl, SYS_add_key, SYS_request_key,
     // Memory and messages that other processes of the user share.
-    SYS_shmget, SYS_shmat, SYS_semget, SYS_msgget, SYS_mq_open,
+    SYS_shmget, SYS_shmat, SYS_shmctl, SYS_semget, SYS_semop, SYS_semtimedop, SYS_semctl, SYS_msgget, SYS_msgsnd,
+    SYS_msgrcv, SYS_msgctl, SYS_mq_open, SYS_mq_unlink,
     // The kernel itself.
     SYS_bpf, SYS_perf_event_open, SYS_userfaultfd, SYS_kexec_load, SYS_kexec_file_load, SYS_init_module,
     SYS_finit_module, SYS_delete_module,
@@ -62,7 +64,10 @@ static const unsigned namespaces = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS 
 /// Calls of x32 have this bit and the number of the architecture; AArch64 has no such calls.
 enum { X32 = 0x40000000 };
 
-static struct sock_filter filter[256];
+/// Commands of ioctl(2) that change the attributes of a file that was opened for reading only.
+static const unsigned attributes[] = {FS_IOC_SETFLAGS, FS_IOC32_SETFLAGS, FS_IOC_FSSETXATTR, FS_IOC_SETVERSION};
+
+static struct sock_filter filter[320];
 static unsigned short size;
 
 static void add(unsigned short code, unsigned value, unsigned char if_true, unsigned char if_false) {
@@ -121,6 +126,12 @@ int filter_calls(const struct plan *plan, int landlock) {
     if (landlock < 3) refuse_call(SYS_truncate, EPERM);
     filter_sockets(plan, SYS_socket);
     filter_sockets(plan, SYS_socketpair);
+    // ioctl(2): its command is an int, the low half.
+    enum { COMMANDS = sizeof attributes / sizeof *attributes };
+    if_equal(SYS_ioctl, 2 + 2 * COMMANDS);
+    load_argument(1, 0);
+    for (size_t index = 0; index < COMMANDS; index++) refuse_call(attributes[index], EPERM);
+    answer(SECCOMP_RET_ALLOW);
     // clone(2): each branch ends, for the accumulator holds an argument now.
     if_equal(SYS_clone, 4);
     load_argument(0, 0);

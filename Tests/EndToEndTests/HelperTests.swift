@@ -217,9 +217,15 @@ import Testing
         let chosen = #"{"type":"\#(DemoTenant.typeName)"}"#
         for server in ["https://evil.example", "https://k.example", "https://k.example:6443@evil.example", "k", ""]
         {
-            let refused = try home.run(["kubernetes"], environment: info(chosen, server: server), exits: 7)
-            #expect(refused.standardOutput.isEmpty)
+            for words in [["kubernetes"], ["token", "--format", "exec-credential"]] {
+                let refused = try home.run(words, environment: info(chosen, server: server), exits: 7)
+                #expect(refused.standardOutput.isEmpty)
+            }
         }
+        // A cluster that says no server is none that a token may go to.
+        let odd = #"{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","spec":{"cluster":[]}}"#
+        try home.run(["kubernetes"], environment: ["KUBERNETES_EXEC_INFO": odd], exits: 7)
+        try home.run(["token", "--format", "exec-credential"], environment: info(chosen))
         try home.run(["kubernetes"], environment: info(#"{"account":"nobody"}"#), exits: 3)
         try home.run(["kubernetes", "--account", "alice@example.com"], environment: info(#"{"account":"nobody"}"#))
         try home.run(["kubernetes"], environment: info(#"{"acount":"alice"}"#), exits: 2)

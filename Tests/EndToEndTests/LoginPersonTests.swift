@@ -1,5 +1,6 @@
 import CredentialCore
 import DemoProvider
+import Glibc
 import StrictJSON
 import TestSupport
 import Testing
@@ -125,7 +126,15 @@ import Testing
         #expect(try home.run(needed).line == first)
         let shown = try #require(home.json(needed + ["--json"]).object)
         #expect(shown["username"] == "alice@example.com" && shown["default"] == true)
+        #expect(try home.run(needed + ["--login-hint", "alice@example.com"]).line == first)
         #expect(tenant.provider.counters == requests)
+        // Somebody else's account is not the one that works, and neither does it answer what only a sign-in can.
+        let bob = try login(needed + ["--login-hint", "bob@example.com"], as: DemoTenant.bob).line
+        #expect(bob.hasSuffix("bob@example.com"))
+        try home.run(["logout", "--account", String(bob.prefix { $0 != "\t" })])
+        let again = tenant.provider.counters.tokenRequests
+        #expect(try login(needed + ["--prompt", "login"], as: DemoTenant.alice).line == first)
+        #expect(tenant.provider.counters.tokenRequests > again)
         // The refresh token is refused: now a person is needed, and the same one.
         tenant.provider.revokeRefreshTokens()
         try home.run(["token", "--force-refresh"], exits: 4)
@@ -134,6 +143,23 @@ import Testing
         try home.run(["logout", "--account", id])
         #expect(
             try login(needed + ["--json"], as: DemoTenant.alice).standardOutput.contains("\"alice@example.com\""))
+    }
+
+    @Test func `A bridge for a dead account signs its person in, and nobody else`() throws {
+        tenant.provider.change { $0.accessTokenLifetime = 1 }
+        let alice = try login(["login", "--type", "Tasks"], as: DemoTenant.alice).line
+        let end = try #require(try home.json(["accounts", "--json"]).array?.first?.object?["expires_on"]?.integer)
+        tenant.provider.revokeRefreshTokens()
+        while time(nil) <= Int(end) { usleep(20_000) }
+        let hello = #"{"jsonrpc":"2.0","id":"a","method":"initialize","params":{}}"# + "\n"
+        let words = ["mcp", tenant.base + "/api/tasks", "--type", "Tasks"]
+        let browser = try Browser(in: home, DemoTenant.bob).environment
+        let refused = try home.run(words, input: hello, environment: browser, exits: 7)
+        #expect(
+            refused.standardError.contains("bob@example.com") && refused.standardError.contains("alice@example.com")
+        )
+        let accounts = try #require(try home.json(["accounts", "--json"]).array)
+        #expect(accounts.map { $0.object?["id"]?.string } == [String(alice.prefix { $0 != "\t" })])
     }
 
     @Test func `Without a type a person picks one of several`() throws {

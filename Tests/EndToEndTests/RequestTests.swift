@@ -125,6 +125,22 @@ import Testing
         #expect(service.received.count == 2)
     }
 
+    @Test func `A redirect does not leave the path of a rule`() throws {
+        let home = try Home(), tenant = try DemoTenant()
+        try tenant.signIn(at: home)
+        let service = try Service(redirectingTo: "/other/end")
+        let host = service.base.dropFirst("http://".count)
+        try home.write(
+            #"{"rules": [{"host": "\#(host)", "path": "/team", "type": "\#(DemoTenant.typeName)"}]}"#,
+            to: "config/credmgr/config.json")
+        for path in ["/other/x", "/team/x"] {
+            let refused = try home.run(["request", "GET", service.base + path], exits: 7).standardError
+            #expect(refused.contains("is not sent to"))
+        }
+        // The one within the path has had it, where that redirects to has not.
+        #expect(service.received.count == 1)
+    }
+
     @Test func `A rule for a host lets its account's token go there`() throws {
         let home = try Home(), tenant = try DemoTenant()
         try tenant.signIn(at: home)

@@ -79,9 +79,6 @@ extension MemoryProcess: SpentTokens {
     func add(_ digest: [UInt8], of account: String, in group: KeychainGroup) {
         trace.quietCall("spent.write", otherwise: ()) { _ = machine.state.withLock { $0.spent.insert(digest) } }
     }
-
-    /// Digests are of one account only, whoever asks.
-    func removeAll(of account: String, in group: KeychainGroup) {}
 }
 
 /// Seals nothing; a broken file store seals and opens nothing.

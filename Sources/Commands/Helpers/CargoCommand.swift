@@ -37,8 +37,9 @@ struct CargoCommand: Command {
         else { return Self.failure("other", "the request is not one of version 1") }
         guard request["kind"]?.string == "get" else { return Self.failure("operation-not-supported") }
         do throws(CredentialError) {
-            // `sparse+https://…`, `registry+https://…`.
-            let place = index.firstIndex(of: "+").map { String(index[index.index(after: $0)...]) } ?? index
+            // Another plus is part of the address, whose host is before it.
+            let kind = ["sparse+", "registry+"].first(where: index.hasPrefix)
+            let place = String(index.dropFirst(kind?.count ?? 0))
             guard let found = try HelperFront(session).credential(at: place, TargetOptions(arguments)) else {
                 return Self.failure("url-not-supported")
             }

@@ -29,13 +29,13 @@ struct KubernetesCommand: Command {
 
     let arguments: Arguments
 
-    private static let variable = "KUBERNETES_EXEC_INFO"
+    static let variable = "KUBERNETES_EXEC_INFO"
 
     func run(_ session: Session) throws(CredentialError) {
         let info = session.context.environment[Self.variable]
         var query = TokenQuery(arguments, configuration: session.configuration)
         try fill(&query, from: info)
-        let target = try target(query.target, server: Self.server(in: info), session)
+        let target = try Self.target(query.target, info, session)
         let answer = try TokenAccess(session).token(query, target)
         for warning in answer.warnings { session.notices.warning(warning) }
         try session.context.console.writeResult(
@@ -45,10 +45,10 @@ struct KubernetesCommand: Command {
 
     /// The account: with `provideClusterInfo: true` the one whose token the cluster's server may have; a kubeconfig from
     /// elsewhere must not send a token where its author likes. Without, `kubectl` does not say where the token goes.
-    private func target(
-        _ options: TargetOptions, server: String?, _ session: Session
+    static func target(
+        _ options: TargetOptions, _ info: String?, _ session: Session
     ) throws(CredentialError) -> Target {
-        guard let server else { return try TargetResolver(session).target(options) }
+        guard let server = server(in: info) else { return try TargetResolver(session).target(options) }
         guard let destination = WebAddress(server).flatMap(Destination.init) else {
             throw CredentialError(.denied, "no token goes to '\(ForeignText.shown(server, limit: 200))'")
         }
@@ -58,10 +58,11 @@ struct KubernetesCommand: Command {
         }
     }
 
-    /// `spec.cluster.server`; empty where it is no string.
+    /// `spec.cluster.server`; empty where there is a cluster, and no such string in it.
     private static func server(in info: String?) -> String? {
-        let cluster = info.flatMap { try? JSONValue.parse($0) }?.object?["spec"]?.object?["cluster"]?.object
-        return cluster.map { $0["server"]?.string ?? "" }
+        let cluster = info.flatMap { try? JSONValue.parse($0) }?.object?["spec"]?.object?["cluster"]
+        guard let cluster, cluster != .null else { return nil }
+        return cluster.object?["server"]?.string ?? ""
     }
 
     /// What the cluster's own settings say, where no option does: with `provideClusterInfo: true`, `kubectl` hands

@@ -49,9 +49,15 @@ struct MCPCommand: Command {
                     ["credmgr", "login", "--account", arguments[SharedOption.account] ?? ""]
                         + (session.options.group.map { ["--group", $0.name] } ?? [])))
         }
-        var words = ["login", "--if-needed", "--resource", url]
-        if let type = arguments[SharedOption.type] { words += ["--type", type] }
-        if let client = arguments[Self.clientID] { words += ["--client-id", client] }
+        var words = ["login", "--if-needed"]
+        if let known = try known(url, session) {
+            // Nobody else takes the place of the person whose sign-in has ended.
+            words += ["--account", known.account.id, "--type", known.type.name]
+        } else {
+            words += ["--resource", url]
+            if let type = arguments[SharedOption.type] { words += ["--type", type] }
+            if let client = arguments[Self.clientID] { words += ["--client-id", client] }
+        }
         if let group = session.options.group { words += ["--group", group.name] }
         guard case .command(let login) = try ArgumentParser(.standard).parse(words) else {
             throw CredentialError(.internalFault, "a sign-in that cannot be parsed")
@@ -69,6 +75,18 @@ struct MCPCommand: Command {
 
     /// The account that can be spoken for without a person; `nil` where somebody has to sign in first.
     private func signedIn(_ url: String, _ session: Session) throws(CredentialError) -> Target? {
+        guard let target = try known(url, session) else { return nil }
+        do throws(CredentialError) {
+            _ = try TokenAccess(session).token(TokenQuery(), target)
+            return target
+        } catch {
+            if error.code == .signInRequired { return nil }
+            throw error
+        }
+    }
+
+    /// The account that is meant, whether its sign-in works or not; `nil` where there is none.
+    private func known(_ url: String, _ session: Session) throws(CredentialError) -> Target? {
         do throws(CredentialError) {
             guard
                 let type = try ResourceTypes(session.definitions).defined(
@@ -76,16 +94,11 @@ struct MCPCommand: Command {
             else {
                 return nil
             }
-            let target = try TargetResolver(session).target(
+            return try TargetResolver(session).target(
                 ofType: type, TargetOptions(type: type.name, account: arguments[SharedOption.account]))
-            _ = try TokenAccess(session).token(TokenQuery(), target)
-            return target
         } catch {
-            switch error.code {
-            case .signInRequired: return nil
-            case .noSuchAccount where arguments[SharedOption.account] == nil: return nil
-            default: throw error
-            }
+            if error.code == .noSuchAccount, arguments[SharedOption.account] == nil { return nil }
+            throw error
         }
     }
 }

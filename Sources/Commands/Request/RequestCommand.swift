@@ -45,6 +45,7 @@ struct RequestCommand: Command {
         let message = try RequestMessage(arguments, session)
         let (target, address) = try place(session)
         var call = call(of: target, session)
+        call.check = { (next) throws(CredentialError) in try Self.check(next, for: target, session) }
         call.hintOfRedirect = { method, next in
             "if that one may have the token, ask it itself: "
                 + ShellQuote.line(

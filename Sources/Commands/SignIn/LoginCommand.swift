@@ -156,13 +156,21 @@ struct LoginCommand: Command {
     private func workingAccount(
         _ target: SignInTarget, _ session: Session, _ stores: any SecretStores
     ) throws(CredentialError) -> Account? {
+        // What only a new sign-in can give is needed, whoever is there.
+        if arguments[Self.new] || arguments[Self.acrValues] != nil || arguments[Self.maximumAge] != nil
+            || arguments[Self.claims] != nil || arguments[Self.prompt].map({ $0 != "none" }) == true
+        {
+            return nil
+        }
+        let person = arguments[Self.username] ?? arguments[Self.loginHint]
         let resolver = TargetResolver(session)
         let found: Account
         do throws(CredentialError) {
             if let account = target.account {
                 found = account
+                if let person, !AccountSelection.fits(person, account) { return nil }
             } else {
-                found = try resolver.target(ofType: target.type, TargetOptions()).account
+                found = try resolver.target(ofType: target.type, TargetOptions(account: person)).account
             }
         } catch {
             if error.code == .noSuchAccount { return nil }
@@ -178,6 +186,7 @@ struct LoginCommand: Command {
         }
         let now = session.context.clock.now
         if let token = set.accessToken(for: request.key), request.freshness.allows(token, now: now) { return found }
+        if case .needsLogin = found.status { return nil }
         guard let grant = set.grants[request.key.policy], grant.isRefreshable,
             grant.refreshExpiresAt.map({ $0 > now }) ?? true,
             Set(grant.scope).isSuperset(of: demand.scope)

@@ -42,7 +42,12 @@ struct TokenCommand: Command {
     func run(_ session: Session) throws(CredentialError) {
         var query = TokenQuery(arguments, configuration: session.configuration)
         query.takesOver = arguments[Self.takeOver]
-        let target = try TargetResolver(session).target(query.target)
+        // What goes to a cluster's server goes to the one that may have it.
+        let target =
+            try format() == .execCredential
+            ? try KubernetesCommand.target(
+                query.target, session.context.environment[KubernetesCommand.variable], session)
+            : try TargetResolver(session).target(query.target)
         if arguments[Self.keep] || arguments[Self.output] != nil { return try write(query, target, session) }
         if arguments[Self.introspect] { return try introspect(query, target, session) }
         let answer = try TokenAccess(session).token(query, target)

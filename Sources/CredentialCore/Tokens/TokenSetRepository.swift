@@ -274,7 +274,6 @@ package struct TokenSetRepository: Sendable {
             case .overtaken: current = try records.read(account.id, in: group)
             }
         }
-        spent.removeAll(of: account.id, in: group)
     }
 
     /// A damaged record goes, too; where it lies then, nothing looks for an account.

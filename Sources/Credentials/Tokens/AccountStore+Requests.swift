@@ -61,6 +61,22 @@ extension AccountStore {
         to address: WebAddress, as account: Account, ofType name: String?, _ policy: String?
     ) throws(CredentialError) -> ResourceCall {
         let type = try type(name, of: account)
+        try check(address, type, account)
+        let freshness = Freshness(demanded: nil, configured: parts.configuration.minimumValidity)
+        var call = ResourceCall(
+            of: account, in: try group(of: account, under: type), under: type,
+            context: parts.accounts.adapterContext
+        ) { [self] (isRefused) throws(CredentialError) in
+            try access(
+                to: account, ofType: name,
+                TokenDemand(policy: policy, freshness: freshness, forceRefresh: isRefused))
+        }
+        call.check = { [self] (next) throws(CredentialError) in try check(next, type, account) }
+        return call
+    }
+
+    /// Refuses an address that may not have the account's token.
+    private func check(_ address: WebAddress, _ type: AccountType, _ account: Account) throws(CredentialError) {
         guard let destination = Destination(address) else {
             throw CredentialError(.denied, "no token goes to \(address.origin)")
         }
@@ -71,15 +87,6 @@ extension AccountStore {
             throw CredentialError(
                 .denied, "a token of account type \(type.name) is not sent to \(destination)",
                 hint: "allowed is what apiBase and apiOrigins of the type and rules of config.json name")
-        }
-        let freshness = Freshness(demanded: nil, configured: parts.configuration.minimumValidity)
-        return ResourceCall(
-            of: account, in: try group(of: account, under: type), under: type,
-            context: parts.accounts.adapterContext
-        ) { [self] (isRefused) throws(CredentialError) in
-            try access(
-                to: account, ofType: name,
-                TokenDemand(policy: policy, freshness: freshness, forceRefresh: isRefused))
         }
     }
 }

@@ -18,6 +18,8 @@ package struct ResourceCall {
         }
     }
 
+    /// Called with each address within the origin that a redirect names; throws where the token may not go there.
+    package var check: (WebAddress) throws(CredentialError) -> Void = { _ throws(CredentialError) in }
     /// The hint for whoever is redirected to another origin.
     package var hintOfRedirect: (_ method: String, _ address: WebAddress) -> String? = { _, _ in nil }
 
@@ -93,6 +95,7 @@ package struct ResourceCall {
                     .denied, "\(origin) redirects to \(next.origin), and no token goes along",
                     hint: hintOfRedirect(request.method, next))
             }
+            try check(next)
             request.address = next
             // 303, and 301 and 302 after a POST, ask for a GET (RFC 9110 §15.4).
             if response.status == 303 || (response.status < 303 && request.method == "POST") {

@@ -1,4 +1,5 @@
 package import CredentialCore
+import Glibc
 package import Platform
 
 /// Where the files of the keychain groups are: `$XDG_DATA_HOME/credmgr/groups/GROUP/`.
@@ -39,6 +40,13 @@ package struct GroupFolders: Sendable {
         _ folder: Folder = .group, of group: KeychainGroup
     ) throws(CredentialError) -> PrivateDirectory? {
         try PrivateDirectory.open(components(folder, group), below: dataHome)
+    }
+
+    /// Whether a folder of a group is not there. One look at its path, which opens nothing: most groups are of this machine
+    /// alone, and every read of theirs asks.
+    package func isAbsent(_ folder: Folder, of group: KeychainGroup) -> Bool {
+        let path = ([dataHome] + components(folder, group)).joined(separator: "/")
+        return unsafe access(path, F_OK) != 0 && errno == ENOENT
     }
 
     /// Opens the folder that holds the groups and makes it where it is missing.

@@ -13,7 +13,9 @@ package struct SharedGroupFiles: GroupFiles {
     package init(_ folders: GroupFolders) { self.folders = folders }
 
     package func read(_ name: String, of group: KeychainGroup) throws(CredentialError) -> [UInt8]? {
-        guard let folder = try folders.open(.shared, of: group) else { return nil }
+        guard !folders.isAbsent(.shared, of: group), let folder = try folders.open(.shared, of: group) else {
+            return nil
+        }
         return try folder.read(name, limit: Self.limit)
     }
 

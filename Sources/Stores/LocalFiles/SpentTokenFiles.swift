@@ -33,11 +33,6 @@ package struct SpentTokenFiles: SpentTokens {
         }
     }
 
-    package func removeAll(of account: String, in group: KeychainGroup) {
-        guard let folder = try? PrivateDirectory.open(Self.folder(group), below: stateHome) else { return }
-        try? folder.remove(account)
-    }
-
     private static func folder(_ group: KeychainGroup) -> [String] { ["credmgr", "spent", group.name] }
 
     private static func lines(_ account: String, _ folder: borrowing PrivateDirectory) -> [String] {
