@@ -72,11 +72,7 @@ package struct LinuxPrograms: ProgramRunner, BrowserPrograms {
             prefix: prefix, suffix: suffix, runtime: environment["XDG_RUNTIME_DIR"], otherwise: runtimeFallback)
     }
 
-    package func pause(seconds: Int) {
-        var wanted = timespec(tv_sec: seconds, tv_nsec: 0)
-        var left = timespec()
-        while unsafe nanosleep(&wanted, &left) != 0, errno == EINTR { wanted = left }
-    }
+    package func pause(seconds: Int) { SystemTime.pause(milliseconds: Int64(seconds) * 1_000) }
 
     private func launch(_ words: [String]) throws(CredentialError) -> ProgramLaunch {
         guard let word = words.first, let path = ExecutablePath.find(word, environment: environment) else {
