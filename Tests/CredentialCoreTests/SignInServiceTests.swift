@@ -83,13 +83,34 @@ import Testing
         #expect(scene.refreshFailure() == nil)
     }
 
-    @Test func `what the keyring refuses is no account`() throws {
-        scene.machine.breakStore(.secretService, with: CredentialError(.storeUnavailable, "it is full"))
+    @Test func `what a person refuses their keyring is no account`() throws {
+        scene.machine.breakStore(.secretService, with: CredentialError(.denied, "the prompt was dismissed"))
         #expect(throws: CredentialError.self) { try scene.signIn() }
         scene.machine.breakStore(.secretService, with: nil)
         #expect(scene.machine.accounts().isEmpty)
         #expect(scene.machine.secrets().isEmpty)
         #expect(scene.machine.events.isEmpty)
+    }
+
+    @Test(arguments: [ErrorCode.storeUnavailable, .storeLocked])
+    func `what a keyring cannot take is kept and listed, and goes there when it is back`(code: ErrorCode) throws {
+        let absence = CredentialError(code, "it is not there")
+        let scene = Self.scene(), trace = PortTrace()
+        // It went away while the person was signing in.
+        trace.fail("secret-service.write", with: absence)
+        let kept = try scene.signIn("ada", trace)
+        #expect(kept.warnings.first?.contains("they are kept encrypted in the journal") == true)
+        #expect(scene.machine.accounts().map(\.id) == [kept.account.id])
+        #expect(scene.machine.accounts().first?.store == .secretService)
+        #expect(scene.machine.secrets().isEmpty)
+        // As long as it is away, that is what is wrong.
+        scene.machine.breakStore(.secretService, with: absence)
+        #expect(scene.refreshFailure()?.code == code)
+        scene.machine.breakStore(.secretService, with: nil)
+        #expect(scene.refreshFailure() == nil)
+        #expect(scene.refreshFailure() == nil)
+        #expect(scene.machine.secrets() == [kept.account.id: [.secretService]])
+        #expect(scene.machine.provider.reuses == 0)
     }
 
     @Test func `what the full disk does not take is kept, and taken up by the next sign-in`() throws {

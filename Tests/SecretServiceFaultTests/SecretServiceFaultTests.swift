@@ -151,7 +151,7 @@ struct SecretServiceFaultTests {
             let healthy = try FaultyService(state: home.path + "/../state.json", fault: "healthy")
             defer { healthy.stop() }
             let later = try ProgramHome(home.path, busAddress: healthy.busAddress).run([
-                "token", "--type", SignedInHome.type,
+                "token", "--type", SignedInHome.type, "--account", account,
             ])
             report.check(
                 later.exitStatus == 0 && later.standardOutput != original.token,

@@ -67,13 +67,13 @@ public struct AccountType: Sendable, Hashable {
     public var apiBase: String?
     /// The origins, besides that of ``apiBase``, that `request` may send a token to.
     public var apiOrigins: [String]
-    /// B2C: the tenant.
+    /// The tenant, where the provider has several: of Azure AD B2C, and for `az` of Entra ID.
     public var tenant: String?
-    /// B2C: the authority.
+    /// B2C: the address that its policies are under.
     public var authority: String?
-    /// B2C: policies by alias.
+    /// The provider's policies by alias; a token set has a grant for each (docs/decisions/0012).
     public var policies: [String: String]
-    /// B2C: the alias or name of the policy used when none is named.
+    /// The alias or name of the policy used when none is named.
     public var defaultPolicy: String?
     /// B2C: the policy that resets a forgotten password.
     public var passwordResetPolicy: String?

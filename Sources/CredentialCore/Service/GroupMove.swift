@@ -94,7 +94,7 @@ package struct GroupMove: Sendable {
                 set.generation = 0
                 set.account.store = store
                 switch try accounts.repository.save(&set, in: group) {
-                case .stored, .unlisted, .journaled: kept += 1
+                case .stored, .unlisted, .journaled, .kept: kept += 1
                 case .overtaken:
                     throw CredentialError(
                         .temporary, "another process has changed \(set.account.id) meanwhile", hint: "try again")

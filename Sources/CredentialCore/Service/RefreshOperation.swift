@@ -46,7 +46,7 @@ package struct RefreshOperation: Sendable {
         switch outcome {
         case .stored: break
         case .unlisted(let failure): warnings.append("the account's record was not updated: \(failure.message)")
-        case .journaled(let failure):
+        case .journaled(let failure), .kept(let failure):
             warnings.append(
                 "the \(set.account.store.shownName) did not take the new tokens (\(failure.message)); "
                     + "they are kept encrypted in the journal and will be put there by the next run")

@@ -161,20 +161,23 @@ package struct SignInService: Sendable {
         case .stored: return []
         case .unlisted(let failure): return ["the account's record was not updated: \(failure.message)"]
         case .journaled(let failure):
-            // What a keyring has refused, or its person has, is not kept elsewhere. It may have taken it all the same:
-            // where it cannot be removed now, the journal leads the next sign-in there.
+            // What a person has refused their keyring is not kept elsewhere, nor is what nobody could open. The keyring
+            // may have taken it all the same: where it cannot be removed now, the journal leads the next sign-in there.
             if isNew, account.store == .secretService {
                 try? accounts.repository.remove(account, in: group)
                 throw failure
             }
-            return [
-                "the \(account.store.shownName) did not take the new tokens (\(failure.message)); they are kept "
-                    + "encrypted in the journal, and the next run puts them there"
-            ]
+            return [Self.waiting(account, failure)]
+        case .kept(let failure): return [Self.waiting(account, failure)]
         case .overtaken:
             throw CredentialError(
                 .temporary, "another process has changed \(account.id) meanwhile", hint: "sign in again")
         }
+    }
+
+    private static func waiting(_ account: Account, _ failure: CredentialError) -> String {
+        "the \(account.store.shownName) did not take the new tokens (\(failure.message)); they are kept "
+            + "encrypted in the journal, and the next run puts them there"
     }
 
     /// Keeps a sign-in whose account somebody else holds for too long; the next one who gets the lock takes it up.

@@ -38,7 +38,7 @@ package struct UserDataService: Sendable {
         set.userData = data
         switch try accounts.repository.save(&set, in: group) {
         case .stored, .unlisted: break
-        case .journaled(let failure):
+        case .journaled(let failure), .kept(let failure):
             accounts.policy.warn(
                 "the \(account.store.shownName) did not take the user data yet: \(failure.message)")
         case .overtaken:

@@ -28,16 +28,17 @@ extension TokenSetRepository {
         // The mark of a pending sign-in is no sealed record, but a byte.
         guard let kept = try journal.read(id, in: group), kept.count > 1 else { return false }
         let item = SecretItem(group: group, owner: id, kind: .tokenSet)
-        if let record = try? AccountRecord(kept, of: id, in: group), let sealed = record.sealed {
-            let bytes = try vault(record.account.store).open(sealed, of: id, in: group)
-            var new = AccountRecord(group: group, account: record.account, sealed: sealed)
-            if record.account.store == .secretService {
-                let store = try stores.store(.secretService)
-                try store.write(bytes, for: item, label: "credmgr: \(record.account.type)")
-                new.sealed = nil
+        if var record = try? AccountRecord(kept, of: id, in: group), let sealed = record.sealed {
+            // Of an account of the keyring the token set stays in the journal until the keyring has it.
+            let isInRecord = record.account.store.isInRecord
+            if isInRecord {
+                _ = try vault(record.account.store).open(sealed, of: id, in: group)
+            } else {
+                record.sealed = nil
             }
-            guard case .done = try records.write(new, expecting: nil) else { return false }
-            try journal.remove(id, in: group)
+            record.generation = 0
+            guard case .done = try records.write(record, expecting: nil) else { return false }
+            if isInRecord { try journal.remove(id, in: group) }
             return true
         }
         guard let bytes = try stores.store(.secretService).read(item) else {

@@ -31,8 +31,12 @@ package struct TokenSetRepository: Sendable {
         case stored
         /// In its store, read back; the record still has the facts of before.
         case unlisted(CredentialError)
-        /// Sealed in the journal, because the store failed as told; the next run puts it into the store.
+        /// Sealed in the journal, because the store failed as told; the next run puts it into the store. Of a first
+        /// sign-in that a keyring has refused, the journal keeps only what that keyring can open.
         case journaled(CredentialError)
+        /// A first sign-in, sealed in the journal with the key of the group's file and listed, because the keyring was
+        /// not to be had as told; the next run puts it there.
+        case kept(CredentialError)
         /// Not at all: the store holds this newer generation by now, or nothing any more.
         case overtaken(TokenSet?)
     }
@@ -70,7 +74,7 @@ package struct TokenSetRepository: Sendable {
 
     private func readJournaled(_ record: AccountRecord, isLocked: Bool) throws(CredentialError) -> TokenSet? {
         let id = record.account.id, group = record.group
-        guard let set = try stored(record) else { return nil }
+        guard let set = try stored(record) else { return try keptSignIn(record, isLocked: isLocked) }
         guard let sealed = try journal.read(id, in: group) else { return set }
         guard var journaled = try open(sealed, key: set.journalKey, id, group),
             journaled.generation > set.generation
@@ -82,6 +86,19 @@ package struct TokenSetRepository: Sendable {
         // The journal stays until a later run has read this generation from the store.
         if isLocked { _ = try? put(journaled, over: record) }
         return journaled
+    }
+
+    /// The first sign-in of an account of the keyring that the keyring has not got yet.
+    private func keptSignIn(_ record: AccountRecord, isLocked: Bool) throws(CredentialError) -> TokenSet? {
+        let id = record.account.id, group = record.group
+        guard record.account.store == .secretService, let kept = try journal.read(id, in: group),
+            let sealed = (try? AccountRecord(kept, of: id, in: group))?.sealed
+        else { return nil }
+        var set = try TokenSet(decoding: try vault(.secretService).open(sealed, of: id, in: group))
+        set.account.adoptRecord(record.account)
+        // As above: the journal stays until a later run has read this from the keyring.
+        if isLocked { _ = try? put(set, over: record) }
+        return set
     }
 
     /// What the store of a record has, without the journal.
@@ -178,6 +195,11 @@ package struct TokenSetRepository: Sendable {
             case let outcome: return outcome
             }
         } catch {
+            if isNew, set.account.store == .secretService, Self.isAbsence(error),
+                (try? keepAndList(set, group)) == true
+            {
+                return .kept(error)
+            }
             do throws(CredentialError) {
                 if isNew, set.account.store.isInRecord {
                     try keepSignIn(set, group)
@@ -190,6 +212,21 @@ package struct TokenSetRepository: Sendable {
                 .storeUnavailable, "the new tokens of \(id) could not be kept: \(error.message)",
                 hint: error.hint ?? "credmgr doctor", details: error.details + [journalFailure.message])
         }
+    }
+
+    /// Whether a keyring has not said no, but was not to be had.
+    private static func isAbsence(_ error: CredentialError) -> Bool {
+        error.code == .storeUnavailable || error.code == .storeLocked
+    }
+
+    /// Keeps a first sign-in beside the record that leads to it.
+    ///
+    /// - Returns: whether the record was written.
+    private func keepAndList(_ set: TokenSet, _ group: KeychainGroup) throws(CredentialError) -> Bool {
+        try keepSignIn(set, group)
+        guard case .done = try records.write(AccountRecord(group: group, account: set.account), expecting: nil)
+        else { return false }
+        return true
     }
 
     /// Puts a token set where its record says, and its facts into the record.
