@@ -67,6 +67,14 @@ package struct AzureB2CAdapter: CredentialAdapter {
         }
     }
 
+    package func check(
+        answer: String, to request: SignInRequest, pending: JSONObject, in context: AdapterContext
+    ) throws(CredentialError) {
+        let request = asSent(B2CConfiguration.withLocalhost(request), pending)
+        let client = try client(of: request.type, policy: request.policy, in: context)
+        _ = try CodeFlow(client).refusal(request, pending: pending, answer: answer)
+    }
+
     package func resume(
         _ request: SignInRequest, pending: JSONObject, with reply: InteractionReply, in context: AdapterContext
     ) throws(CredentialError) -> SignInStep {
@@ -91,13 +99,20 @@ package struct AzureB2CAdapter: CredentialAdapter {
         return try flow.resume(request, pending: pending, answer: answer)
     }
 
+    /// The request whose answer is pending: the one for the policy that resets passwords, while that runs.
+    private func asSent(_ request: SignInRequest, _ pending: JSONObject) -> SignInRequest {
+        guard PasswordReset.isUnderWay(pending) else { return request }
+        var reset = request
+        reset.policy = pending["policy"]?.string ?? ""
+        return reset
+    }
+
     /// After the policy that resets passwords the sign-in begins anew. The code of the reset is left unused: it
     /// would give a grant that cannot be refreshed.
     private func returnFromReset(
         _ request: SignInRequest, pending: JSONObject, answer: String, in context: AdapterContext
     ) throws(CredentialError) -> SignInStep {
-        var reset = request
-        reset.policy = pending["policy"]?.string ?? ""
+        let reset = asSent(request, pending)
         let client = try client(of: request.type, policy: reset.policy, in: context)
         if let refusal = try CodeFlow(client).refusal(reset, pending: pending, answer: answer) {
             throw client.dialect.error(for: refusal, in: .authorize)

@@ -75,6 +75,16 @@ package struct GenericOAuth2Adapter: CredentialAdapter {
         }
     }
 
+    package func check(
+        answer: String, to request: SignInRequest, pending: JSONObject, in context: AdapterContext
+    ) throws(CredentialError) {
+        guard pending["flow"]?.string == SignInFlow.code.rawValue else { return }
+        let client = try client(
+            for: request, scope: pending["scope"]?.array?.compactMap(\.string) ?? [],
+            needs: [.authorization, .token], prover: DPoPProver.kept(in: pending), in: context)
+        _ = try CodeFlow(client).refusal(request, pending: pending, answer: answer)
+    }
+
     package func resume(
         _ request: SignInRequest, pending: JSONObject, with reply: InteractionReply, in context: AdapterContext
     ) throws(CredentialError) -> SignInStep {

@@ -24,7 +24,9 @@ public final class AccountStore: Sendable {
 
     /// Opens the accounts of the user. Nothing is read yet but the configuration.
     ///
-    /// - Parameter environment: where things are (`HOME`, `XDG_*`, `DBUS_SESSION_BUS_ADDRESS`); the process's own
+    /// - Parameters:
+    ///   - options: what is to be otherwise than usual.
+    ///   - environment: where things are (`HOME`, `XDG_*`, `DBUS_SESSION_BUS_ADDRESS`); the process's own
     ///   for `nil`.
     /// - Throws: ``CredentialCore/ErrorCode/configuration`` without a home folder.
     public init(_ options: Options = Options(), environment: [String: String]? = nil) throws(CredentialError) {
@@ -36,7 +38,9 @@ public final class AccountStore: Sendable {
 
     /// Configures an account type for this program; it takes the place of one that a file defines.
     ///
-    /// - Parameter persisting: whether the definition is also written where the `credmgr` command and other tools look
+    /// - Parameters:
+    ///   - type: the definition.
+    ///   - persisting: whether the definition is also written where the `credmgr` command and other tools look
     ///   for it, in place of one that is there. Accounts of a type that only this program knows are seen by the command,
     ///   which cannot refresh them.
     /// - Throws: ``CredentialCore/ErrorCode/usage`` for a bad name; ``CredentialCore/ErrorCode/configuration`` for a

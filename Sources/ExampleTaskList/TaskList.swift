@@ -46,7 +46,7 @@ struct TaskList {
         case "sign-in"?, "sign-up"?: try await signIn(policy: parts[0], as: nil)
         case "facebook"?: try await signIn(policy: parts[0], as: account)
         case "other"?: try await signIn(policy: "sign-in", as: nil, prompt: .always)
-        case "claims"?: print(JSONValue.object(try store.claims(of: try current())).text())
+        case "claims"?: print(JSONValue.object(try claims()).text())
         case "list"?: try await list()
         case "add"?: try await send("POST", ["task": .string(rest)])
         case "delete"?: try await send("DELETE", ["task": .string(rest)])
@@ -64,6 +64,17 @@ struct TaskList {
         // The sample took `accounts[0]` of an empty list here, and crashed.
         guard let account else { throw CredentialError(.noSuchAccount, "nobody is signed in", hint: "sign-in") }
         return account
+    }
+
+    private func claims() throws(CredentialError) -> JSONObject {
+        let person = try current()
+        return try store.claims(of: person, policy: Self.policy(of: person))
+    }
+
+    /// The policy whose token is used: who has only signed up has none of the policy that signs in. The samples sent the
+    /// one's refresh token to the other.
+    private static func policy(of person: Account) -> String? {
+        person.policies.contains("b2c_1_sign_in") ? nil : person.policies.first
     }
 
     // MARK: Signing in and out
@@ -121,7 +132,8 @@ struct TaskList {
     /// The token is found, refreshed and sent by the store; a refusal of the API is a failure here, which the samples took
     /// for success.
     private func send(_ request: HTTPRequest) async throws(CredentialError) -> HTTPResponse {
-        let reply = try await store.send(request, as: try current())
+        let person = try current()
+        let reply = try await store.send(request, as: person, policy: Self.policy(of: person))
         guard reply.status < 400 else {
             throw CredentialError(.httpStatus, "the task service answered \(reply.status) to \(request.method)")
         }

@@ -192,6 +192,27 @@ import Testing
         #expect(try home.run(["login", "--complete", redirect]).line.hasSuffix("\talice@example.com"))
     }
 
+    @Test(arguments: [
+        ("another type's redirect URI", "://auth", "://elsewhere"), ("no code", "code=", "cod="),
+        ("another issuer", "state=", "iss=https%3A%2F%2Fevil.example.com&state="),
+    ])
+    func `A redirect on a private scheme that does not fit is refused, and the sign-in waits on`(
+        kind: String, part: String, other: String
+    ) throws {
+        let home = try Home(), tenant = try DemoTenant()
+        try tenant.define(
+            at: home,
+            settings: AppSettings(base: tenant.base, redirectURI: "msal\(DemoTenant.clientID)://auth"))
+        let url = try home.run(["login", "--type", DemoTenant.typeName, "--print-url"]).line
+        let redirect = try tenant.redirect(from: url)
+        let unfit = redirect.replacingOccurrences(of: part, with: other)
+        #expect(unfit != redirect)
+        for _ in 0..<2 { try home.run(["login", "--complete", unfit], exits: 7) }
+        #expect(tenant.provider.counters.tokenRequests == 0)
+        #expect(try home.run(["login", "--complete", redirect]).line.hasSuffix("\talice@example.com"))
+        #expect(try home.run(["login", "--complete", redirect], exits: 7).standardError.contains("used already"))
+    }
+
     @Test func `Cancelling and a forgotten password are told apart`() throws {
         let home = try Home(), tenant = try DemoTenant()
         try tenant.define(at: home)

@@ -4,8 +4,12 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The example program with a browser, from nothing to a second person's sign-out.
-@Suite struct ExampleTests {
+/// The example program with a real browser, from nothing to a second person's sign-out.
+@Suite(
+    .enabled(
+        if: FileManager.default.isExecutableFile(atPath: "/usr/bin/chromedriver"),
+        "needs chromium and chromium-driver: scripts/install-packages test"))
+struct ExampleTests {
     private static let servers = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
         .deletingLastPathComponent().appendingPathComponent("Servers").path
 
@@ -18,9 +22,13 @@ import Testing
         let script = """
             #!/bin/sh
             cd '\(world.path)'
-            user='\(alice.email)' password="\(alice.password.reveal())"
-            case "$1" in *prompt=login*) user='\(bob.email)' password="\(bob.password.reveal())" ;; esac
-            OIDC_LOGIN_PASSWORD="$password" python3 '\(Self.servers)/oidc-login' "$1" --user "$user" --deliver >> browser.log 2>&1
+            case "$1" in
+            *b2c_1_sign_up*) user=carol@example.com password='Carol and 1 password' ;;
+            *prompt=login*) user='\(bob.email)' password="\(bob.password.reveal())" ;;
+            *) user='\(alice.email)' password="\(alice.password.reveal())" ;;
+            esac
+            export OIDC_LOGIN_USER="$user" OIDC_LOGIN_PASSWORD="$password"
+            exec '\(Self.servers)/browser-sign-in' "$1" >> browser.log 2>&1
 
             """
         try installProgram(script, at: browser)
@@ -30,13 +38,13 @@ import Testing
             example,
             [
                 world.base, "sign-in", "claims", "facebook", "add buy milk", "add call Bob", "list", "other",
-                "accounts", "list", "add water the plants", "use alice@example.com", "delete buy milk", "list",
-                "sign-out", "list", "accounts",
+                "accounts", "list", "add water the plants", "sign-up", "list", "use alice@example.com",
+                "delete buy milk", "list", "sign-out", "use bob@example.com", "list", "accounts",
             ],
             environment: world.environment.merging(
                 ["BROWSER": browser, "TMPDIR": NSTemporaryDirectory()]
             ) { $1 })
-        let outcome = try await offPool { try child.run(seconds: 240) }
+        let outcome = try await offPool { try child.run(seconds: 600) }
         let log = (try? String(contentsOfFile: world.path + "/browser.log", encoding: .utf8)) ?? ""
         #expect(outcome.exitStatus == 0, "\(outcome.standardOutput)\n\(outcome.standardError)\n\(log)")
         let lines = outcome.standardOutput.split(separator: "\n").map(String.init)
@@ -52,9 +60,11 @@ import Testing
                 "signed in: bob@example.com", "event: account.added",
                 "  name: Bob Example, identity provider: this one",
                 "  alice@example.com", "* bob@example.com", "0 tasks",
+                "signed in: carol@example.com", "event: account.added",
+                "  name: Carol, identity provider: this one", "0 tasks",
                 "event: account.updated", "- call Bob", "1 tasks",
-                "signed out: alice@example.com", "event: account.removed",
-                "- water the plants", "1 tasks", "* bob@example.com",
+                "signed out: alice@example.com", "event: account.removed", "event: account.updated",
+                "- water the plants", "1 tasks", "* bob@example.com", "  carol@example.com",
             ], "\(outcome.standardOutput)")
 
         // The command has what the program left.

@@ -3,6 +3,7 @@ import Credentials
 import DemoProvider
 import Foundation
 import StrictJSON
+import Synchronization
 import TestSupport
 import Testing
 
@@ -83,6 +84,61 @@ import Testing
             _ = try await store.handleRedirect(redirect)
         }
         #expect(account.username == "alice@example.com")
+    }
+
+    @Test(arguments: [
+        ("another type's redirect URI", "://auth", "://elsewhere"), ("no code", "code=", "cod="),
+        ("another issuer", "state=", "iss=https%3A%2F%2Fevil.example.com&state="),
+        ("an answer that is two", "state=", "error=access_denied&state="),
+    ])
+    func `a redirect on the program's own scheme that does not fit leaves the sign-in waiting`(
+        kind: String, part: String, other: String
+    ) async throws {
+        let world = try LibraryWorld(redirectURI: "msal580e250c-8f26-49d0-bee8-1c078add1609://auth")
+        let store = try world.store(), another = try world.store()
+        var changes = try store.changes().makeAsyncIterator()
+        let account = try await store.signIn(toType: "TaskList") { url in
+            let redirect = try await world.redirect(from: url)
+            let unfit = redirect.replacingOccurrences(of: part, with: other)
+            #expect(unfit != redirect)
+            for one in [store, another] {
+                #expect(await failure { try await one.handleRedirect(unfit) }?.code == .validationFailed)
+            }
+            #expect(world.provider.counters.tokenRequests == 0)
+            _ = try await store.handleRedirect(redirect)
+        }
+        #expect(account.username == "alice@example.com")
+        // And no sign-in is said to have failed.
+        #expect(await changes.next()?.kind == .accountAdded)
+    }
+
+    @Test func `a sign-in goes on after a forgotten password, however late its task gets to run`() async throws {
+        let world = try LibraryWorld(redirectURI: "msal580e250c-8f26-49d0-bee8-1c078add1609://auth")
+        let store = try world.store()
+        var type = world.type
+        type.passwordResetPolicy = "b2c_1_reset"
+        try store.configure(type)
+        let executor = HeldExecutor(), pages = Mutex(0)
+        let task = Task(executorPreference: executor) {
+            try await store.signIn(toType: "TaskList") { url in
+                let page = pages.withLock { count in
+                    count += 1
+                    return count
+                }
+                let redirect = try await world.redirect(from: url, act: page == 1 ? .forgotPassword : .submit())
+                guard page < 3 else {
+                    _ = try await store.handleRedirect(redirect)
+                    return
+                }
+                // The sign-in's own task does not run before whoever brings the redirect has been answered.
+                executor.hold()
+                defer { executor.release() }
+                let error = await failure { try await store.handleRedirect(redirect) }
+                #expect(error?.code == .signInRequired)
+            }
+        }
+        #expect(try await task.value.username == "alice@example.com")
+        #expect(pages.withLock { $0 } == 3)
     }
 
     @Test func `only the account's person may come back`() async throws {

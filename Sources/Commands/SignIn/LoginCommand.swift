@@ -222,7 +222,7 @@ struct LoginCommand: Command {
         // Where what waits is kept, too: which group it is for is known when it was taken, and cannot be taken again.
         let (signIn, step) = try services.signIn.withRoom(in: .standard) { () throws(CredentialError) in
             let signIn = try PendingSignIns(session.context.machine, stores).take(
-                redirected, from: session.options.store)
+                redirected, from: session.options.store, in: services.adapterContext)
             return (
                 signIn,
                 try told(signIn.plan, session) { () throws(CredentialError) in

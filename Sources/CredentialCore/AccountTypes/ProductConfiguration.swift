@@ -37,7 +37,9 @@ public struct ProductConfiguration: Sendable, Hashable {
 
     /// Reads the file.
     ///
-    /// - Parameter place: the file, for messages.
+    /// - Parameters:
+    ///   - json: what is in it.
+    ///   - place: the file, for messages.
     /// - Throws: ``ErrorCode/configuration``, naming key and file.
     public init(json: JSONObject, place: String) throws(CredentialError) {
         let reader = try DefinitionReader(json, known: Self.keys, place: place)
@@ -99,7 +101,7 @@ public struct ProductConfiguration: Sendable, Hashable {
 
 /// One rule of `config.json`: in this folder, or for this host, take this type and account.
 public struct AccountRule: Sendable, Hashable {
-    /// A folder, absolute or beginning with `~/`; see ``FolderPattern``.
+    /// A folder, absolute or beginning with `~/`; `*` and `**` in it as in a shell.
     public var directory: String?
     /// `host` and `path`: where the token may go.
     public var place: RulePlace?

@@ -11,7 +11,9 @@ public struct AdapterRegistry: Sendable {
 
     /// Makes a registry; of two adapters with one name the first wins.
     ///
-    /// - Parameter external: asked for names that no built-in adapter has, and only then.
+    /// - Parameters:
+    ///   - builtIn: those of the program itself.
+    ///   - external: asked for names that no built-in adapter has, and only then.
     public init(_ builtIn: [any CredentialAdapter], external: @escaping External = { _ in nil }) {
         self.builtIn = builtIn
         self.external = external

@@ -49,9 +49,26 @@ public protocol CredentialAdapter: Sendable {
     ///   ``ErrorCode/unsupported`` for a flow that the provider lacks, before any network call.
     func begin(_ request: SignInRequest, in context: AdapterContext) throws(CredentialError) -> SignInStep
 
+    /// Checks that a redirected URL answers a sign-in that waits for it, before the sign-in is used up: nothing of the
+    /// answer is sent anywhere.
+    ///
+    /// - Parameters:
+    ///   - answer: the redirected URL, or its parameters alone.
+    ///   - request: what was asked for.
+    ///   - pending: as for ``resume(_:pending:with:in:)``.
+    ///   - context: what may be used of the machine.
+    /// - Throws: ``ErrorCode/validationFailed`` for an answer to something else; then the sign-in waits on.
+    func check(
+        answer: String, to request: SignInRequest, pending: JSONObject, in context: AdapterContext
+    ) throws(CredentialError)
+
     /// Goes on with a sign-in after the interaction it asked for.
     ///
-    /// - Parameter pending: what ``SignInStep/interaction(_:pending:)`` gave, perhaps in another process.
+    /// - Parameters:
+    ///   - request: what was asked for.
+    ///   - pending: what ``SignInStep/interaction(_:pending:)`` gave, perhaps in another process.
+    ///   - reply: what came of the interaction.
+    ///   - context: what may be used of the machine.
     /// - Throws: as ``begin(_:in:)``; ``ErrorCode/validationFailed`` for a reply that does not hold up.
     func resume(
         _ request: SignInRequest, pending: JSONObject, with reply: InteractionReply, in context: AdapterContext
@@ -112,6 +129,11 @@ public protocol CredentialAdapter: Sendable {
 }
 
 extension CredentialAdapter {
+    /// For adapters that know nothing of an answer but its state and its redirect URI, which are the host's to check.
+    public func check(
+        answer: String, to request: SignInRequest, pending: JSONObject, in context: AdapterContext
+    ) throws(CredentialError) {}
+
     /// Not known.
     public var sendsThroughContext: Bool { false }
 
@@ -220,7 +242,7 @@ public protocol ClientSecrets: Sendable {
     func privateKey(of type: AccountType) throws(CredentialError) -> Secret?
     /// The workload's identity token, read anew; `nil` where the type names none.
     ///
-    /// - Throws: as ``clientSecret(of:)``.
+    /// - Throws: as ``ClientSecrets/clientSecret(of:)``.
     func identityToken(of type: AccountType) throws(CredentialError) -> Secret?
     /// What the type's identity provider vouches with; `nil` where the type names none.
     ///

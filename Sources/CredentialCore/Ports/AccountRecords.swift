@@ -20,7 +20,9 @@ public protocol AccountRecords: Sendable {
 
     /// Every account of a group that can be read, in the order they were added.
     ///
-    /// - Parameter damaged: takes the id and the error of a record that cannot be read.
+    /// - Parameters:
+    ///   - group: the group.
+    ///   - damaged: takes the id and the error of a record that cannot be read.
     /// - Throws: as ``index(of:_:)``.
     func registry(
         of group: KeychainGroup, damaged: (String, CredentialError) -> Void
@@ -28,7 +30,9 @@ public protocol AccountRecords: Sendable {
 
     /// Puts a record into the place of the generation that was read; the record's own number is counted up.
     ///
-    /// - Parameter expected: the generation that it replaces; `nil` for a record that must not be there yet.
+    /// - Parameters:
+    ///   - record: the new one.
+    ///   - expected: the generation that it replaces; `nil` for a record that must not be there yet.
     /// - Throws: as ``read(_:in:)``; then nothing has changed.
     func write(_ record: AccountRecord, expecting expected: Int64?) throws(CredentialError) -> RecordWriting
 

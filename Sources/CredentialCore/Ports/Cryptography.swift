@@ -12,6 +12,8 @@ public protocol Cryptography: Sendable {
     /// Whether `signature` is that of `message` under a public key.
     ///
     /// - Parameters:
+    ///   - signature: the signature, as JWS has it.
+    ///   - message: what was signed.
     ///   - algorithm: the JWS algorithm (RFC 7518 §3.1, RFC 8037); its key type must be that of `key`.
     ///   - key: a JSON Web Key (RFC 7517).
     /// - Throws: ``ErrorCode/validationFailed`` when the key cannot serve for the algorithm;

@@ -57,7 +57,10 @@ public protocol SecretStore: Sendable {
 
     /// Creates or replaces the secret and reads it back; when this returns, the store has given the same bytes.
     ///
-    /// - Parameter label: what people see in their keyring's own program; no `/`.
+    /// - Parameters:
+    ///   - secret: the bytes.
+    ///   - item: what they belong to.
+    ///   - label: what people see in their keyring's own program; no `/`.
     /// - Throws: as ``read(_:)``.
     func write(_ secret: [UInt8], for item: SecretItem, label: String) throws(CredentialError)
 
@@ -78,7 +81,9 @@ public protocol SecretStore: Sendable {
 
     /// Opens what is locked of a group, asking a person where one can be asked.
     ///
-    /// - Parameter seconds: how long it stays open, where the store can limit that.
+    /// - Parameters:
+    ///   - group: the group.
+    ///   - seconds: how long it stays open, where the store can limit that.
     /// - Returns: whether there was anything that could be locked.
     /// - Throws: as ``read(_:)``.
     func unlock(_ group: KeychainGroup, seconds: Int64) throws(CredentialError) -> Bool

@@ -33,6 +33,7 @@ public struct TokenRequestKey: Sendable, Hashable {
     /// here.
     ///
     /// - Parameters:
+    ///   - type: the account type.
     ///   - policy: canonical (``CredentialAdapter/policy(_:of:)``).
     ///   - scope: what is really sent (``CredentialAdapter/effectiveScope(_:of:)``).
     ///   - resource: in place of the type's own.

@@ -5,7 +5,9 @@
 public enum Name {
     /// Gives back `name` when it obeys the rule.
     ///
-    /// - Parameter kind: what it names, for the message: "account type", "keychain group".
+    /// - Parameters:
+    ///   - name: the name.
+    ///   - kind: what it names, for the message: "account type", "keychain group".
     /// - Throws: ``ErrorCode/usage`` when it does not.
     public static func checked(_ name: String, kind: String) throws(CredentialError) -> String {
         guard isValid(name) else {

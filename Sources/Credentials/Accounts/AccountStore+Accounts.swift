@@ -86,7 +86,10 @@ extension AccountStore {
 
     /// The claims of the newest id token of an account, as they were validated when it was stored.
     ///
-    /// - Parameter policy: by alias or name, where the provider has policies; `nil` for the type's own.
+    /// - Parameters:
+    ///   - account: whose.
+    ///   - name: the account type it is asked for under; the account's own for `nil`.
+    ///   - policy: by alias or name, where the provider has policies; `nil` for the type's own.
     /// - Throws: ``CredentialCore/ErrorCode/signInRequired`` where the policy has no sign-in;
     ///   ``CredentialCore/ErrorCode/unsupported`` where the provider issued no id token; the errors of the store.
     public func claims(

@@ -4,6 +4,8 @@ extension AccountStore {
     /// Forgets an account on this machine, or one policy of it.
     ///
     /// - Parameters:
+    ///   - account: the account.
+    ///   - name: the account type it is asked for under; the account's own for `nil`.
     ///   - policy: only this policy's sign-in, by alias or name; the account goes with its last one.
     ///   - revoking: whether the provider is asked to revoke the tokens first. Where it has no revocation that throws
     ///     ``CredentialCore/ErrorCode/unsupported``, and nothing is forgotten.

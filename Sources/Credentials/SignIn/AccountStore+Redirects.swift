@@ -30,11 +30,14 @@ extension AccountStore {
     /// its `state`.
     ///
     /// - Parameters:
+    ///   - name: the account type.
     ///   - account: only its person may come back.
     ///   - redirectURI: where the program receives the redirect; `nil` for the type's own.
     ///   - policy: by alias or name, where the provider has policies.
     ///   - scope: in place of the type's own; none for those.
     ///   - parameters: extra parameters of the authorization request, for this sign-in only.
+    ///   - loginHint: whom the provider should offer first; the account's user name for `nil`.
+    ///   - prompt: what the provider asks.
     /// - Throws: ``CredentialCore/ErrorCode/configuration``, ``CredentialCore/ErrorCode/temporary``; the errors of the
     ///   store.
     public func prepareAuthorization(
@@ -79,7 +82,8 @@ extension AccountStore {
             // Before the code is used up, and where what waits is kept, too: its group is known when it was taken.
             try accounts.signIn.reserveRoom(in: .standard)
             defer { accounts.signIn.releaseRoom(in: .standard) }
-            var signIn = try PendingSignIns(parts.machine, accounts.stores).take(url)
+            var signIn = try PendingSignIns(parts.machine, accounts.stores).take(
+                url, in: accounts.adapterContext)
             let waiter = RedirectState.value(in: url).flatMap { state in waiting.withLock { $0[state] } }
             do throws(CredentialError) {
                 let plan = signIn.plan
@@ -99,7 +103,7 @@ extension AccountStore {
                     accounts.signIn.releaseRoom(in: .standard)
                     progress = .signedIn(try keep(result, plan, accounts).account)
                 }
-                waiter?.settle(.success(progress))
+                settle(waiter, progress)
                 return progress
             } catch {
                 signIn.plan.tell(error, on: parts.machine)
@@ -107,6 +111,19 @@ extension AccountStore {
                 throw error
             }
         }
+    }
+
+    /// Has the sign-in of this store that waits go on. What it waits for next is noted first: whoever brought this redirect
+    /// looks whether anybody waits, and is not to be faster than the task that does.
+    private func settle(_ waiter: Promise<SignInProgress>?, _ progress: SignInProgress) {
+        guard let waiter else { return }
+        guard case .continues(let next) = progress else {
+            waiter.settle(.success(progress))
+            return
+        }
+        waiting.withLock { $0[next.state] = Promise() }
+        // A task that was cancelled meanwhile waits for nothing more.
+        if !waiter.settle(.success(progress)) { waiting.withLock { $0[next.state] = nil } }
     }
 
     /// Forgets a prepared sign-in.

@@ -39,7 +39,11 @@ extension AccountStore {
 
     /// Signs in on another device (RFC 8628): the program shows a code and where to enter it.
     ///
-    /// - Parameter show: shows the code; called once for each code.
+    /// - Parameters:
+    ///   - name: the account type.
+    ///   - account: only its person may come back.
+    ///   - scope: in place of the type's own; none for those.
+    ///   - show: shows the code; called once for each code.
     /// - Throws: as ``signIn(toType:as:policy:scope:parameters:prompt:loginHint:interaction:)``;
     ///   ``CredentialCore/ErrorCode/unsupported`` where the provider has no such flow.
     public func requestDeviceAccess(
@@ -64,7 +68,9 @@ extension AccountStore {
 
     /// Signs in by an assertion of the type's private key, identity token or identity provider (RFC 7523).
     ///
-    /// - Parameter username: whom the assertion is for; `nil` for the client itself.
+    /// - Parameters:
+    ///   - name: the account type.
+    ///   - username: whom the assertion is for; `nil` for the client itself.
     /// - Throws: as ``requestAccess(toType:username:password:policy:)``.
     public func requestAssertionAccess(
         toType name: String, for username: String? = nil
@@ -264,9 +270,12 @@ extension AccountStore {
         let desk = SignInDesk()
         defer { desk.close() }
         while true {
-            let progress = Promise<SignInProgress>()
             let state = next.state
-            waiting.withLock { $0[state] = progress }
+            let progress = waiting.withLock { waiting in
+                let progress = waiting[state] ?? Promise<SignInProgress>()
+                waiting[state] = progress
+                return progress
+            }
             defer { waiting.withLock { $0[state] = nil } }
             guard let address = WebAddress(next.url) else {
                 throw CredentialError(.internalFault, "a page without a URL")

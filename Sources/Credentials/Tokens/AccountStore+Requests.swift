@@ -14,6 +14,8 @@ extension AccountStore {
     /// sent to its end.
     ///
     /// - Parameters:
+    ///   - request: what to send; any `Authorization` of it is replaced.
+    ///   - account: whose token goes with it.
     ///   - name: the account type it is sent under; the account's own for `nil`.
     ///   - policy: by alias or name, where the provider has policies.
     ///   - path: a file to write the reply's body to; its bytes are not in the reply then.
@@ -54,6 +56,17 @@ extension AccountStore {
     ) async throws(CredentialError) -> HTTPRequest {
         try await blocking { [self] () throws(CredentialError) in
             try call(to: request.address, as: account, ofType: name, policy).signed(request)
+        }
+    }
+
+    /// The address that a path has at a type's `apiBase`, as `credmgr request` joins them: an empty path is the `apiBase`
+    /// as it is, dot segments are resolved (RFC 3986 §5.2.4), and a URL is taken as one.
+    ///
+    /// - Throws: ``CredentialCore/ErrorCode/usage`` without an `apiBase`, and for what is neither a path nor an `https` URL.
+    public func address(_ path: String, ofType name: String) throws(CredentialError) -> WebAddress {
+        try forPrograms { () throws(CredentialError) in
+            if let absolute = try RequestAddress.absolute(path) { return absolute }
+            return try RequestAddress.joined(path, to: type(named: name))
         }
     }
 

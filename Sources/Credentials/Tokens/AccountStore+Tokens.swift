@@ -16,6 +16,7 @@ extension AccountStore {
     /// programs ask.
     ///
     /// - Parameters:
+    ///   - account: whose.
     ///   - name: the account type it is asked for under; the account's own for `nil`. Types of one registration share
     ///     their accounts.
     ///   - policy: by alias or name, where the provider has policies.

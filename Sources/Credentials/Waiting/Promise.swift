@@ -13,13 +13,16 @@ final class Promise<Value: Sendable>: Sendable {
     private let state = Mutex(State.open(nil))
 
     /// Gives the result, if there is none yet.
-    func settle(_ outcome: Outcome) {
-        let waiting = state.withLock { state -> CheckedContinuation<Outcome, Never>? in
-            guard case .open(let waiting) = state else { return nil }
+    ///
+    /// - Returns: whether it is the result now.
+    @discardableResult func settle(_ outcome: Outcome) -> Bool {
+        let (isFirst, waiting) = state.withLock { state -> (Bool, CheckedContinuation<Outcome, Never>?) in
+            guard case .open(let waiting) = state else { return (false, nil) }
             state = .settled(outcome)
-            return waiting
+            return (true, waiting)
         }
         waiting?.resume(returning: outcome)
+        return isFirst
     }
 
     /// Waits for the result; ends at once, with ``CredentialCore/ErrorCode/cancelled``, when the task is cancelled. One

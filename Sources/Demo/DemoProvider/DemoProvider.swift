@@ -69,6 +69,9 @@ package final class DemoProvider: Sendable {
         }
     }
 
+    /// The path and the query, as they were sent, of the last request of the to-do API; both `/tasks` and `/tasks/` open it.
+    package var lastTaskTarget: String? { context.state.withLock { $0.lastTaskTarget } }
+
     /// Changes switches; holds for every request from then on.
     package func change(_ body: (inout DemoSwitches) -> Void) {
         context.state.withLock { body(&$0.switches) }

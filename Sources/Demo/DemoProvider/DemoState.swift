@@ -97,6 +97,8 @@ struct DemoState: Sendable {
     var tasks: [String: [DemoTask]] = [:]
     /// The number of the last task.
     var lastTask: Int64 = 0
+    /// Path and query of the last request of the to-do API.
+    var lastTaskTarget: String?
     /// Access and id tokens that the to-do API accepts, and those it no longer does.
     var liveTokens: Set<String> = []
     var expiredTokens: Set<String> = []

@@ -18,6 +18,7 @@ struct TaskAPI: Sendable {
         let isDotNet = parts.starts(with: ["api", "tasks"])
         guard isDotNet || parts.first == "tasks" else { return nil }
         context.count(\.apiRequests)
+        context.state.withLock { $0.lastTaskTarget = request.path + (request.query.map { "?" + $0 } ?? "") }
         guard let owner = BearerCheck(context: context, hosts: hosts).owner(request) else {
             context.count(\.apiUnauthorized)
             var response = ServerResponse.text(401, "Unauthorized")

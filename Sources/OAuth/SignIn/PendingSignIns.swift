@@ -45,27 +45,37 @@ package struct PendingSignIns: Sendable {
         try store.write(JSONValue.object(signIn.json).bytes(), for: item, label: "credmgr: pending sign-in")
     }
 
-    /// Takes the sign-in that a redirected URL belongs to; it can be taken once. A redirect that was meant for somebody
-    /// else leaves it waiting.
+    /// Takes the sign-in that a redirected URL belongs to; it can be taken once. A redirect that does not fit, by its
+    /// redirect URI, what is in it or who sent it, leaves it waiting.
     ///
     /// - Parameter wished: the only store to look in; `nil` for all.
     /// - Throws: ``ErrorCode/usage`` for a URL without a state; ``ErrorCode/denied`` where nothing waits for it;
-    ///   ``ErrorCode/validationFailed`` where the URL is not for its redirect URI; the errors of the store.
-    package func take(_ redirected: String, from wished: StoreKind? = nil) throws(CredentialError) -> PendingSignIn
-    {
+    ///   ``ErrorCode/validationFailed`` where the URL is no answer to it; what its adapter's check throws; the errors of the
+    ///   store.
+    package func take(
+        _ redirected: String, from wished: StoreKind? = nil, in context: AdapterContext
+    ) throws(CredentialError) -> PendingSignIn {
         guard let state = RedirectState.value(in: redirected) else {
             throw CredentialError(
                 .usage, "the redirected URL has no state, so no pending sign-in can be found by it",
                 hint: "give the whole address that the browser ended at")
         }
+        let (signIn, kind) = try find(state, in: wished)
+        try check(redirected, signIn, context)
+        try drop(state: state, from: kind)
+        return signIn
+    }
+
+    /// The sign-in that waits with a state, and where it is kept.
+    private func find(
+        _ state: String, in wished: StoreKind?
+    ) throws(CredentialError) -> (PendingSignIn, StoreKind) {
         var failure: CredentialError?
         let type = (try? machine.catalog.entries())?.first?.name
         let hint = type.map { "begin again: \(LoginCommandLine(type: $0)) --print-url" }
         for kind in wished.map({ [$0] }) ?? StoreKind.allCases {
             do throws(CredentialError) {
-                if let signIn = try take(state: state, answer: redirected, from: try stores.store(kind)) {
-                    return signIn
-                }
+                if let signIn = try read(state: state, from: try stores.store(kind)) { return (signIn, kind) }
             } catch {
                 // A store that is not there counts only if the sign-in was put into it.
                 let isMissing = error.code == .storeUnavailable || error.code == .internalFault
@@ -106,26 +116,28 @@ package struct PendingSignIns: Sendable {
     }
 
     /// - Returns: `nil` when there is none, or it has run out.
-    private func take(
-        state: String, answer: String, from store: any SecretStore
-    ) throws(CredentialError) -> PendingSignIn? {
+    private func read(state: String, from store: any SecretStore) throws(CredentialError) -> PendingSignIn? {
         let item = try item(state)
         guard let bytes = try store.read(item) else { return nil }
         let signIn = try PendingSignIn(bytes, machine)
-        // A redirect that was meant for somebody else does not use the sign-in up.
-        try Self.check(answer, redirectURI: signIn.plan.request.redirectURI)
+        if machine.clock.now.seconds(since: signIn.createdAt) <= PendingSignIn.lifetime { return signIn }
         try remove(item, from: store)
-        return machine.clock.now.seconds(since: signIn.createdAt) <= PendingSignIn.lifetime ? signIn : nil
+        return nil
     }
 
-    private static func check(_ answer: String, redirectURI: String) throws(CredentialError) {
-        guard let address = WebAddress(answer), let expected = WebAddress(redirectURI), address.isWeb else {
-            return
+    /// Refuses what is no answer to a sign-in, while that still waits.
+    private func check(
+        _ answer: String, _ signIn: PendingSignIn, _ context: AdapterContext
+    ) throws(CredentialError) {
+        let request = signIn.plan.request
+        if let address = WebAddress(answer) {
+            guard let expected = WebAddress(request.redirectURI), RedirectURI.matches(address, expected) else {
+                throw CredentialError(
+                    .validationFailed, "this address is not for the redirect URI of the sign-in",
+                    hint: "give the whole address that the browser ended at; the sign-in still waits for it")
+            }
         }
-        guard !RedirectURI.matches(address, expected) else { return }
-        throw CredentialError(
-            .validationFailed, "this address is not for the redirect URI of the sign-in",
-            hint: "give the whole address that the browser ended at; the sign-in still waits for it")
+        try signIn.plan.adapter.check(answer: answer, to: request, pending: signIn.pending, in: context)
     }
 
     /// Drops some of those that have run out: however many there are, a new one is kept in time. Each look into

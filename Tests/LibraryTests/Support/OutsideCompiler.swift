@@ -13,7 +13,7 @@ struct OutsideCompiler {
 
     /// What is wrong with the sources; empty where nothing is.
     func check(_ sources: [String: String]) async throws -> String {
-        try await run(["-typecheck"] + write(sources))
+        try await compile(["-typecheck"] + write(sources))
     }
 
     /// Makes a program of sources, with what a program of this package is linked with; gives its path.
@@ -22,10 +22,29 @@ struct OutsideCompiler {
         let objects = try String(contentsOfFile: list, encoding: .utf8).split(separator: "\n").map(String.init)
             .filter { !$0.contains("/example_task_list.build/") && !$0.contains("/example-task-list.build/") }
         let program = folder.path + "/program"
-        let said = try await run(
+        let said = try await compile(
             try write(sources) + objects + ["-l:libsodium.a", "-lm", "-o", program])
         try #require(said.isEmpty, "\(said)")
         return program
+    }
+
+    /// Writes what is public in modules, with its comments, as DocC reads it.
+    func extractSymbols(of modules: [String], to folder: String) async throws {
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        for module in modules {
+            let said = try await run(
+                "swift",
+                ["symbolgraph-extract", "-module-name", module, "-target", Self.target, "-output-dir", folder])
+            try #require(said.isEmpty, "\(said)")
+        }
+    }
+
+    private static var target: String {
+        #if arch(arm64)
+        "aarch64-unknown-linux-gnu"
+        #else
+        "x86_64-unknown-linux-gnu"
+        #endif
     }
 
     private func write(_ sources: [String: String]) throws -> [String] {
@@ -36,14 +55,18 @@ struct OutsideCompiler {
         }
     }
 
-    private func run(_ arguments: [String]) async throws -> String {
+    private func compile(_ arguments: [String]) async throws -> String {
+        try await run("swiftc", ["-swift-version", "6", "-warnings-as-errors"] + arguments)
+    }
+
+    /// Runs a tool of Swift's that is to know the modules; gives what is wrong.
+    private func run(_ tool: String, _ arguments: [String]) async throws -> String {
         let maps =
             FileManager.default.enumerator(atPath: Self.checkout + "/Sources")?.compactMap { $0 as? String }
             .filter { $0.hasSuffix("/module.modulemap") }
             .map { Self.checkout + "/Sources/" + ($0 as NSString).deletingLastPathComponent } ?? []
         let words =
-            ["swiftc", "-swift-version", "6", "-warnings-as-errors", "-I", Self.built + "/Modules"]
-            + maps.flatMap { ["-I", $0] } + arguments
+            [tool] + arguments + ["-I", Self.built + "/Modules"] + maps.flatMap { ["-I", $0] }
         let child = ChildProcess(
             "/usr/bin/env", words,
             environment: ProcessInfo.processInfo.environment.filter { ["PATH", "HOME", "TMPDIR"].contains($0.key) })

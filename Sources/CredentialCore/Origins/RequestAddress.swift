@@ -1,13 +1,10 @@
-import CredentialCore
-import OAuth
-
-/// The address that `request` is given, and those that redirects name.
-enum RequestAddress {
+/// What a person or a program gives as the address of a request: a URL, or a path at the API of a type.
+package enum RequestAddress {
     /// The absolute URL that `text` is; `nil` for a path.
     ///
     /// - Throws: ``ErrorCode/usage`` for text with a scheme, or with an authority, that is no `https` or `http` URL: it
     ///   must never be taken for a path, with a body that was meant for somebody else.
-    static func absolute(_ text: String) throws(CredentialError) -> WebAddress? {
+    package static func absolute(_ text: String) throws(CredentialError) -> WebAddress? {
         guard WebAddress.hasScheme(text) || text.hasPrefix("//") || text.hasPrefix("\\") else { return nil }
         guard let address = WebAddress(text), address.isWeb, Destination(address) != nil else {
             throw CredentialError(
@@ -20,7 +17,7 @@ enum RequestAddress {
     /// A path joined to the `api_base` of `type`; an empty one means the `api_base` as it is.
     ///
     /// - Throws: ``ErrorCode/usage``.
-    static func joined(_ path: String, to type: AccountType) throws(CredentialError) -> WebAddress {
+    package static func joined(_ path: String, to type: AccountType) throws(CredentialError) -> WebAddress {
         guard let base = type.apiBase.flatMap(WebAddress.init) else {
             throw CredentialError(
                 .usage, "a relative URL needs an api_base, which account type \(type.name) does not have",
