@@ -44,9 +44,21 @@ struct GenericConfiguration {
                 "identity_token and identity_provider go with the flow jwt_bearer", hint: "\"flow\": \"jwt_bearer\""
             )
         }
+        try checkStrays()
         try checkCertificate()
         try checkAuthorizeParameters()
         try ReservedNames.check(type)
+    }
+
+    /// No token is shown to another's API than that of the server that gave it.
+    private func checkStrays() throws(CredentialError) {
+        let strays = type.strayKeys.sorted { $0.key.rawValue > $1.key.rawValue }
+        guard !strays.isEmpty, let endpoint = type.endpoints[.token].flatMap(WebAddress.init) else { return }
+        let keys = strays.map(\.key.rawValue).joined(separator: " and ")
+        throw fault(
+            "\(keys) would show tokens of \(endpoint.host) to the API of github.com",
+            hint: ShellQuote.line(
+                ["credmgr", "types", "set", type.name] + strays.map { "\($0.key.rawValue)=\($0.value)" }))
     }
 
     private func checkCertificate() throws(CredentialError) {

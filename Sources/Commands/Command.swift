@@ -66,8 +66,8 @@ extension Session {
             for: SecretNeed("the \(what) (--\(option))", isText: isText, absence: .usage))
     }
 
-    /// Ends a command that went on after failures: those that weigh as much as the worst are its error, a line each, and
-    /// lesser ones are warnings; nothing is told twice.
+    /// Ends a command that went on after failures: those that weigh as much as the worst are its error, a line each and
+    /// a hint each, and lesser ones are warnings; nothing is told twice.
     ///
     /// - Throws: the worst of `failures`, the last of equals; nothing where there are none.
     func fail(with failures: [CredentialError]) throws(CredentialError) {
@@ -75,7 +75,7 @@ extension Session {
         let worst = failures.filter { $0.gravity == gravity }
         var told = Set(worst.map(\.message))
         for failure in failures where told.insert(failure.message).inserted {
-            notices.warning(failure.message)
+            notices.warning(failure)
         }
         if let last = worst.last { throw last.together(with: worst.dropLast()) }
     }
@@ -98,11 +98,20 @@ extension Session {
 }
 
 extension CredentialError {
-    /// This error and others that weigh the same, a line each.
+    /// What to do about it, and about the others that it tells of, each once: those of the others first.
+    var hints: [String] {
+        var hints: [String] = []
+        for hint in furtherHints + [hint].compactMap(\.self) where !hints.contains(hint) { hints.append(hint) }
+        return hints
+    }
+
+    /// This error and others that weigh the same, a line each, with what helps against each.
     func together(with others: some Collection<CredentialError>) -> CredentialError {
         var messages: [String] = []
         for error in others + [self] where !messages.contains(error.message) { messages.append(error.message) }
-        return CredentialError(code, messages.joined(separator: "\n"), hint: hint, details: details)
+        var error = CredentialError(code, messages.joined(separator: "\n"), hint: hint, details: details)
+        error.furtherHints = others.flatMap(\.hints) + furtherHints
+        return error
     }
 
     /// What goes away by itself counts least, then what a person has to do, then what nobody expected.

@@ -132,7 +132,25 @@ import Testing
         let mixed = scene.run("refresh", "--all")
         #expect(mixed.status == 4)
         #expect(mixed.notices.contains("credmgr: warning: account type Tasks, bob"), "\(mixed.notices)")
+        #expect(mixed.notices.contains("credmgr: hint: credmgr login --account "), "\(mixed.notices)")
         #expect(mixed.notices.contains("credmgr: error: account type Tasks, ada"), "\(mixed.notices)")
+    }
+
+    @Test func `what weighs less keeps its hint`() throws {
+        let scene = Self.signedIn()
+        #expect(scene.signIn("bob").status == 0)
+        let bob = try #require(scene.machine.accounts().first { $0.username?.hasPrefix("bob") == true }?.id)
+        scene.machine.provider.end("bob")
+        scene.machine.clock.pass(3_600)
+        #expect(scene.run("refresh", "--all").status == 4)
+        // What nobody expected weighs more than what a person has to do.
+        scene.machine.clock.pass(3_600)
+        scene.machine.provider.fail(with: CredentialError(.malformedReply, "no token in the reply"))
+        let mixed = scene.run("refresh", "--all")
+        #expect(mixed.status == 1)
+        let lines = mixed.notices.split(separator: "\n").map(String.init)
+        let warning = try #require(lines.firstIndex { $0.hasPrefix("credmgr: warning: account type Tasks, bob") })
+        #expect(lines[warning + 1].hasPrefix("credmgr: hint: credmgr login --account \(bob)"), "\(lines)")
     }
 
     @Test func `an account that has to sign in again is not asked for`() throws {

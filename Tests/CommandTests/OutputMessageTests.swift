@@ -55,6 +55,16 @@ import Testing
             ErrorRenderer.json(error).text()
                 == #"{"error":{"code":"sign_in_required","message":"sign-in required for 'ToDo'","#
                 + #""hint":"credmgr login --type ToDo","exit":4}}"#)
+        // Of several failures all hints are there, each once.
+        var several = error
+        several.furtherHints = ["credmgr login --type Notes", "credmgr login --type ToDo"]
+        #expect(
+            ErrorRenderer.json(several).text()
+                .hasSuffix(#""exit":4,"hints":["credmgr login --type Notes","credmgr login --type ToDo"]}}"#))
+        #expect(
+            ErrorRenderer().error(several)
+                .hasSuffix(
+                    "\ncredmgr: hint: credmgr login --type Notes\ncredmgr: hint: credmgr login --type ToDo\n"))
         let bare = ErrorRenderer.json(CredentialError(.internalFault, "a\u{1B}b")).text()
         #expect(bare == #"{"error":{"code":"internal_fault","message":"a\u001bb","hint":null,"exit":1}}"#)
     }

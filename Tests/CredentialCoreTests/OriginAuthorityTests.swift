@@ -75,6 +75,40 @@ import Testing
         #expect(try isGranted(address) == granted)
     }
 
+    @Test(arguments: [
+        ("https://sts.amazonaws.com/", true), ("https://sts.eu-central-1.amazonaws.com/", true),
+        ("https://sts.us-gov-west-1.amazonaws.com:443", true), ("https://sts-fips.us-east-1.amazonaws.com/", true),
+        ("https://sts.cn-north-1.amazonaws.com.cn/", true), ("https://STS.amazonaws.com", true),
+        ("https://sts.cn-north-1.amazonaws.com/", false), ("https://sts.eu-central-1.amazonaws.com.cn/", false),
+        ("http://sts.amazonaws.com/", false), ("https://sts.amazonaws.com:8443/", false),
+        ("https://sts.s3.amazonaws.com/", false), ("https://sts.evil.s3.amazonaws.com/", false),
+        ("https://sts.eu-central-1.s3.amazonaws.com/", false), ("https://evil.sts.amazonaws.com/", false),
+        ("https://sts.amazonaws.com.evil.example/", false), ("https://sts..amazonaws.com/", false),
+        ("https://s3.eu-central-1.amazonaws.com/", false), ("http://localhost:4566/", false),
+    ])
+    func `AWS's own servers need no rule, and what only looks like them does`(
+        _ address: String, _ granted: Bool
+    ) throws {
+        let destination = try #require(WebAddress(address).flatMap(Destination.init))
+        let ruling = try authority().ruling(
+            on: destination, type: type(), account: account("ada"), for: .awsTokenService)
+        #expect((ruling == .granted) == granted)
+        // Nothing else gets a token there.
+        #expect(try !isGranted(address))
+    }
+
+    @Test func `AWS's address is made of a region, and of nothing else`() {
+        #expect(OfficialService.awsTokenServiceAddress(region: nil) == "https://sts.amazonaws.com/")
+        #expect(
+            OfficialService.awsTokenServiceAddress(region: "eu-west-1") == "https://sts.eu-west-1.amazonaws.com/")
+        #expect(
+            OfficialService.awsTokenServiceAddress(region: "cn-north-1")
+                == "https://sts.cn-north-1.amazonaws.com.cn/")
+        for region in ["", "s3", "a-1", "eu-west-1.x", "eu-west-", "-west-1", "EU-WEST-1", "eu-west-100", "eu--1"] {
+            #expect(OfficialService.awsTokenServiceAddress(region: region) == nil, "\(region)")
+        }
+    }
+
     @Test func `a rule that names an account is about that account alone`() throws {
         #expect(try !isGranted("https://git.example.com:8443/", account: "bob"))
         #expect(try isGranted("https://git.example.com/", account: "bob"))

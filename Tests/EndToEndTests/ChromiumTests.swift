@@ -5,9 +5,7 @@ import Testing
 /// A sign-in through the loopback redirect in a real browser, at the demo provider's own page.
 @Suite(
     "A real browser",
-    .enabled(
-        if: FileManager.default.isExecutableFile(atPath: "/usr/bin/chromedriver"),
-        "needs chromium and chromium-driver: scripts/install-packages test"))
+    .needs(.chromium))
 struct ChromiumTests {
     @Test(.timeLimit(.minutes(2)), arguments: ["", "--dark"])
     func `Chromium signs in, and the page it ends at is plain and holds no secret`(scheme: String) throws {

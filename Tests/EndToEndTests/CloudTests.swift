@@ -46,8 +46,17 @@ import Testing
         """
     private static let role = ["aws", "--role-arn", "arn:aws:iam::123456789012:role/build"]
 
+    /// Lets tokens of the type go to these servers.
+    private func allow(_ services: TokenService...) throws {
+        let rules = services.map { service in
+            #"{"host": "\#(service.base.dropFirst("http://".count))", "type": "\#(DemoTenant.typeName)"}"#
+        }
+        try home.write(#"{"rules": [\#(rules.joined(separator: ","))]}"#, to: "config/credmgr/config.json")
+    }
+
     @Test func `AWS's tools get credentials of a role, kept until their end`() throws {
         let service = try TokenService(200, Self.answer)
+        try allow(service)
         let given = try home.run(Self.role, environment: ["AWS_ENDPOINT_URL_STS": service.base])
         #expect(
             given.standardOutput
@@ -65,17 +74,34 @@ import Testing
         try home.run(Self.role, environment: cached, exits: 3)
     }
 
-    @Test func `The token goes to AWS, to the loopback, or where a rule says`() throws {
+    @Test func `The token goes to AWS, or where a rule says; to the loopback without one as little as elsewhere`()
+        throws
+    {
         try home.run(["aws"], exits: 2)
         for place in ["https://evil.example", "http://evil.example", "https://sts.amazonaws.com.evil.example/"] {
             try home.run(Self.role, environment: ["AWS_ENDPOINT_URL_STS": place], exits: 7)
         }
         try home.run(Self.role, environment: ["AWS_ENDPOINT_URL_STS": "nonsense"], exits: 2)
-        try home.run(Self.role, environment: ["AWS_REGION": "evil.example/"], exits: 2)
+        // Below amazonaws.com anybody can have a name, such as that of a bucket.
+        for region in ["evil.example/", "evil.s3", "s3", "x-1", "eu-central-1.evil"] {
+            try home.run(Self.role, environment: ["AWS_REGION": region], exits: 2)
+        }
         let refusing = try TokenService(403, "<Error><Code>AccessDenied</Code><Message>no trust</Message></Error>")
+        for variable in ["AWS_ENDPOINT_URL_STS", "AWS_ENDPOINT_URL"] {
+            let loopback = try home.run(Self.role, environment: [variable: refusing.base], exits: 7).standardError
+            #expect(loopback.contains("is not for \(refusing.base)"))
+            #expect(loopback.contains(#"{"host": "localhost:\#(refusing.base.split(separator: ":").last ?? "")""#))
+        }
+        let other = try TokenService(200, Self.answer)
+        try allow(other)
+        let miss = try home.run(Self.role, environment: ["AWS_ENDPOINT_URL_STS": refusing.base], exits: 7)
+        #expect(miss.standardError.contains("in config.json is not for port"))
+        #expect(refusing.bodies.isEmpty, "nothing was sent there")
+        try allow(refusing)
         let denied = try home.run(Self.role, environment: ["AWS_ENDPOINT_URL_STS": refusing.base], exits: 7)
         #expect(denied.standardError.contains("no trust"))
         let odd = try TokenService(200, "<html/>")
+        try allow(odd)
         try home.run(Self.role, environment: ["AWS_ENDPOINT_URL_STS": odd.base], exits: 1)
     }
 

@@ -33,22 +33,16 @@ struct EarlyMemoryTests {
         os.waitpid(child, 0)
         """
 
-    @Test(arguments: [(0o755, "open"), (0o711, "closed")])
-    func `A program that nobody may read keeps its memory to itself from the first moment`(
-        _ mode: Int, _ outcome: String
-    ) throws {
-        let folder = try TemporaryFolder()
-        chmod(folder.path, 0o755)
-        let program = folder.path + "/credmgr", library = folder.path + "/stop.so"
+    /// What the attack finds at a program: `open` or `closed`.
+    private func finds(at program: String, _ folder: TemporaryFolder) throws -> String {
+        let library = folder.path + "/stop.so"
         try Self.stopper.write(toFile: folder.path + "/stop.c", atomically: false, encoding: .utf8)
         try Self.attack.write(toFile: folder.path + "/attack.py", atomically: false, encoding: .utf8)
-        for (tool, arguments) in [
-            ("/usr/bin/install", ["-m", String(mode, radix: 8), Home.program, program]),
-            ("/usr/bin/cc", ["-shared", "-fPIC", "-o", library, folder.path + "/stop.c"]),
-        ] {
-            try #require(
-                try ChildProcess(tool, arguments, environment: ["PATH": "/usr/bin:/bin"]).run().exitStatus == 0)
-        }
+        let compiled = try ChildProcess(
+            "/usr/bin/cc", ["-shared", "-fPIC", "-o", library, folder.path + "/stop.c"],
+            environment: ["PATH": "/usr/bin:/bin"]
+        ).run()
+        try #require(compiled.exitStatus == 0, "\(compiled.standardError)")
         for name in ["stop.so", "attack.py"] { chmod(folder.path + "/" + name, 0o644) }
         let tried = try ChildProcess(
             "/usr/bin/setpriv",
@@ -57,6 +51,46 @@ struct EarlyMemoryTests {
                 folder.path + "/attack.py", library, program,
             ], environment: ["PATH": "/usr/bin:/bin"]
         ).run()
-        #expect(tried.standardOutput == outcome + "\n", "\(tried.standardError)")
+        try #require(tried.exitStatus == 0, "\(tried.standardError)")
+        return tried.standardOutput.trimmingCharacters(in: .newlines)
+    }
+
+    /// `scripts/setup`, which finds this build where `scripts/build` would make another.
+    private func setup(_ words: [String], _ folder: TemporaryFolder) throws {
+        let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent().path
+        let tree = folder.path + "/tree"
+        if !FileManager.default.fileExists(atPath: tree) {
+            try FileManager.default.createDirectory(atPath: tree + "/docs", withIntermediateDirectories: true)
+            for name in ["scripts", "docs/templates"] {
+                try FileManager.default.copyItem(atPath: root + "/" + name, toPath: tree + "/" + name)
+            }
+            try FileManager.default.removeItem(atPath: tree + "/scripts/build")
+            try installProgram("#!/bin/sh\necho '\(Home.program)'\n", at: tree + "/scripts/build", mode: 0o755)
+        }
+        // A narrow umask of root's does not show in what it installs.
+        let outcome = try ChildProcess(
+            "/bin/sh", ["-c", #"umask 077; exec "$0" "$@""#, tree + "/scripts/setup"] + words,
+            environment: ["PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": folder.path]
+        ).run()
+        try #require(outcome.exitStatus == 0, "\(outcome.standardError)")
+    }
+
+    @Test func `A program that nobody may read keeps its memory to itself from the first moment`() throws {
+        let folder = try TemporaryFolder(), prefix = folder.path + "/prefix"
+        chmod(folder.path, 0o755)
+        try FileManager.default.createDirectory(atPath: prefix, withIntermediateDirectories: false)
+        chmod(prefix, 0o755)
+        try setup(["install", prefix], folder)
+        let program = prefix + "/bin/credmgr"
+        let facts = try FileManager.default.attributesOfItem(atPath: program)
+        #expect(facts[.posixPermissions] as? Int == 0o711)
+        #expect(facts[.ownerAccountID] as? Int == 0)
+        #expect(try finds(at: program, folder) == "closed")
+        // It is the mode that closes it: the same program, readable, is open to whoever comes early.
+        #expect(chmod(program, 0o755) == 0)
+        #expect(try finds(at: program, folder) == "open")
+        try setup(["uninstall", prefix], folder)
+        #expect(!FileManager.default.fileExists(atPath: program))
     }
 }

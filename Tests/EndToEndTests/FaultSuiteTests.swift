@@ -2,15 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What the tests need that some containers forbid.
-enum Tracing {
-    /// Whether a process may trace another here, which some containers forbid.
-    static let isPossible: Bool =
-        (try? ChildProcess("/usr/bin/strace", ["-o", "/dev/null", "/bin/true"], environment: [:]).run())?
-        .exitStatus == 0
-}
-
-@Suite(.enabled(if: Tracing.isPossible)) struct FaultSuiteTests {
+@Suite(.needs(.tracing)) struct FaultSuiteTests {
     private static let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
         .deletingLastPathComponent().deletingLastPathComponent().appendingPathComponent("scripts/faults").path
 

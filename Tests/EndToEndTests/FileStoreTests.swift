@@ -16,6 +16,24 @@ import Testing
         #expect(
             refused.standardError.contains(
                 "hint: credmgr store rekey --group default --weak-passphrase\n"))
+        // The same where the sign-in is done in one go: the browser, and the provider, see nothing of it.
+        let browser = try home.write(
+            "#!/bin/sh\necho \"$1\" > '\(home.path)/outside/opened'\n", to: "outside/browser", mode: 0o700)
+        let print = try home.write(
+            "#!/bin/sh\necho run >> '\(home.path)/outside/runs'\necho seven77\n",
+            to: "outside/print", mode: 0o700)
+        for given in [keyed, ["CREDMGR_PASSPHRASE_COMMAND": print]] {
+            let before = tenant.provider.counters
+            let inOne = try home.run(
+                ["login", "--type", DemoTenant.typeName], environment: given.merging(["BROWSER": browser]) { $1 },
+                exits: 2)
+            #expect(inOne.standardError.contains("has fewer than 8 characters"))
+            #expect(
+                inOne.standardError.contains(
+                    "hint: credmgr store rekey --group \(DemoTenant.group) --weak-passphrase\n"))
+            #expect(home.text(of: "outside/opened") == nil && tenant.provider.counters == before)
+        }
+        #expect(home.text(of: "outside/runs") == "run\n", "the command that gives it is run once")
         let rekey = ["store", "rekey", "--group", DemoTenant.group, "--passphrase-file", short]
         let again = try home.run(rekey, exits: 2)
         #expect(again.standardError.contains("--passphrase-file \(short) --weak-passphrase\n"))

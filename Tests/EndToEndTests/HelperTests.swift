@@ -69,6 +69,9 @@ import Testing
                 "capability[]=authtype\nauthtype=Bearer\ncredential=\(token)\nephemeral=1\npassword_expiry_utc="))
         let basic = try home.run(["git-credential", "get"], input: place + "wwwauth[]=Basic realm=\"x\"\n\n")
         #expect(basic.standardOutput.hasPrefix("username=oauth2\npassword=\(token)\n"))
+        // `https://@host/` names nobody: git gets a name, for a server that looks at the token alone takes no empty one.
+        let unnamed = try home.run(["git-credential", "get"], input: place + "username=\n\n")
+        #expect(unnamed.standardOutput.hasPrefix("username=oauth2\npassword="), "\(unnamed.standardOutput)")
         // A name that stands for nobody, beside which any token will do.
         let named = try home.run(["git-credential", "get"], input: place + "username=x-access-token\n\n")
         #expect(named.standardOutput.hasPrefix("username=x-access-token\npassword=\(token)\n"))

@@ -160,7 +160,7 @@ import Testing
         try follow(["login", "--type", "Tasks"], exits: 6)
     }
 
-    @Test(.enabled(if: PrivateKeyring.isInstalled)) func `A client's secret that the store has not`() throws {
+    @Test(.needs(.keyring)) func `A client's secret that the store has not`() throws {
         // Both stores are asked; one that is not there could be the one that has it.
         let keyring = try PrivateKeyring()
         defer { keyring.stop() }
@@ -176,7 +176,7 @@ import Testing
         try home.run(["login", "--type", "Machine"])
     }
 
-    @Test(.enabled(if: PrivateKeyring.isInstalled)) func `An account that stays in its store`() throws {
+    @Test(.needs(.keyring)) func `An account that stays in its store`() throws {
         let keyring = try PrivateKeyring(), tenant = try DemoTenant()
         defer { keyring.stop() }
         let home = try Home(["DBUS_SESSION_BUS_ADDRESS": keyring.busAddress])

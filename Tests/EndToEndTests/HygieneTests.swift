@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// What other processes and other users could get hold of while the program runs.
-@Suite(.enabled(if: Tracing.isPossible)) struct HygieneTests {
+@Suite(.needs(.tracing)) struct HygieneTests {
     private static let passphrase = "canary passphrase of a file 5Tr1"
     private static let clientSecret = "canary-client-secret-4Wd6"
 

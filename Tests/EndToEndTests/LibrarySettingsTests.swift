@@ -98,7 +98,7 @@ import Testing
     }
 
     @Test(
-        .enabled(if: PrivateKeyring.isInstalled, "gnome-keyring and dbus are not installed: run scripts/setup test")
+        .needs(.keyring)
     )
     func `GLib puts nothing beside the token, and libsecret stays with the keyring`() throws {
         let keyring = try PrivateKeyring(.gnomeKeyring)

@@ -53,6 +53,23 @@ import Testing
         #expect(try home.json(["accounts", "--json"]).array?.count == 2)
     }
 
+    @Test func `Of several dead accounts each has its own hint, which signs its person in`() throws {
+        func id(_ outcome: ChildProcess.Outcome) -> String { String(outcome.line.prefix { $0 != "\t" }) }
+        let alice = id(try login(["login", "--type", "Tasks"], as: DemoTenant.alice))
+        let bob = id(try login(["login", "--type", "Tasks"], as: DemoTenant.bob))
+        tenant.provider.revokeRefreshTokens()
+        let words = ["refresh", "--all", "--min-valid", "24h"]
+        let dead = try home.run(words, exits: 4)
+        let hints = dead.standardError.split(separator: "\n").filter { $0.hasPrefix("credmgr: hint: ") }
+        let wanted = [alice, bob].map { "credmgr: hint: credmgr login --account \($0) --policy b2c_1_sign_in" }
+        #expect(hints.map(String.init).sorted() == wanted.sorted())
+        for (hint, person) in zip(wanted, [DemoTenant.alice, DemoTenant.bob]) {
+            let login = hint.dropFirst("credmgr: hint: credmgr ".count).split(separator: " ").map(String.init)
+            _ = try self.login(login, as: person)
+        }
+        try home.run(words)
+    }
+
     @Test func `The two halves know whom they are for`() throws {
         let alice = try login(["login", "--type", "Tasks"], as: DemoTenant.alice).line.prefix { $0 != "\t" }
         let url = try home.run(["login", "--account", String(alice), "--print-url"]).line

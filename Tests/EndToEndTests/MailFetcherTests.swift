@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// Mail programs that no `setup` writes for, with the lines of docs/mail.md and a real Dovecot.
-@Suite(.enabled(if: MailScene.isInstalled, "dovecot is not installed: run scripts/setup test"))
+@Suite(.needs(Need("dovecot", isThere: MailScene.isInstalled)))
 struct `Mail programs by the lines of the page` {
     private let mail: MailScene
     private var home: Home { mail.scene.home }

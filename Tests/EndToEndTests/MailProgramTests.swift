@@ -4,8 +4,7 @@ import Testing
 
 /// Mail programs and a real Dovecot, which asks an introspection endpoint (RFC 7662) about each token.
 @Suite(
-    .enabled(
-        if: MailScene.isInstalled, "dovecot is not installed: run scripts/setup test"))
+    .needs(Need("dovecot", isThere: MailScene.isInstalled)))
 struct `Mail programs with a token` {
     private let mail: MailScene
     private var scene: ProgramScene { mail.scene }

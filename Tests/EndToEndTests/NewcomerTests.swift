@@ -169,12 +169,8 @@ import Testing
         #expect(error.contains("or close the file: chmod 600 \(file)\n"))
     }
 
-    /// Whether this user can mount a file system that nobody else sees.
-    private static let mayMount =
-        (try? ChildProcess("unshare", ["-rm", "mount", "-t", "tmpfs", "none", "/mnt"]).run().exitStatus) == 0
-
     @Test(
-        .enabled(if: mayMount, "no user namespaces here"),
+        .needs(.namespaces),
         arguments: [("size=32k", "is full"), ("ro", "is read-only")])
     func `Doctor says that nothing can be written`(options: String, reason: String) throws {
         let folder = home.path + "/data/credmgr"

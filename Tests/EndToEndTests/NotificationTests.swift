@@ -5,9 +5,7 @@ import Testing
 
 /// `notify`, on a bus of its own with a desktop that writes down what it is told.
 @Suite(
-    .enabled(
-        if: PrivateKeyring.isInstalled && FileManager.default.isExecutableFile(atPath: "/usr/bin/notify-send"),
-        "notify-send is not installed: run scripts/setup test"))
+    .needs(.keyring), .needs(.program("notify-send")))
 struct NotificationTests {
     private let home: Home
     private let tenant: DemoTenant

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// Somebody asks for the address of a sign-in again and again, and goes there once.
-@Suite(.enabled(if: PrivateKeyring.isInstalled)) struct `Hundreds of pending sign-ins` {
+@Suite(.needs(.keyring)) struct `Hundreds of pending sign-ins` {
     /// More than any machine needs, however busy; a call that runs into the keyring's deadline time and again needs
     /// more, in seconds.
     private static let patience = 30.0

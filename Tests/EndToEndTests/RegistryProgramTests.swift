@@ -29,7 +29,7 @@ import Testing
         return scene.home.path + "/" + name
     }
 
-    @Test(.enabled(if: ProgramScene.has("uv"), "run scripts/setup test"))
+    @Test(.needs(Need("uv", isThere: ProgramScene.has("uv"))))
     func `pip, uv and twine take and bring a wheel`() throws {
         try setUp("pip")
         let index = "https://\(registries.encrypted)/simple/", target = scene.home.path + "/installed"
@@ -67,7 +67,11 @@ import Testing
         #expect(registries.requests.dropFirst(before).contains("POST /legacy/ 200 Basic"))
     }
 
-    @Test(.enabled(if: ProgramScene.has("cargo"), "Debian 12's cargo has no credential providers"))
+    @Test(
+        .needs(
+            Need(
+                "Debian 12's cargo has no credential providers", isDemanded: false,
+                isThere: ProgramScene.has("cargo"))))
     func `cargo fetches a crate`() throws {
         try setUp("cargo")
         let package = try folder(
@@ -89,7 +93,8 @@ import Testing
         #expect(gave("/crates/ti/ny/tiny", "bare") && gave("/crates/download/tiny/0.1.0/download", "bare"))
     }
 
-    @Test(.enabled(if: ProgramScene.has("terraform"), "Terraform is not in Debian 12"))
+    @Test(
+        .needs(Need("Terraform is not in Debian 12", isDemanded: false, isThere: ProgramScene.has("terraform"))))
     func `terraform gets a module`() throws {
         try setUp("terraform")
         let source = "module \"tiny\" {\n  source = \"\(registries.encrypted)/team/tiny/any\"\n}\n"
@@ -99,7 +104,7 @@ import Testing
         #expect(registries.requests.contains("GET /terraform/team/tiny/any/0.1.0/download 204 Bearer"))
     }
 
-    @Test(.enabled(if: ProgramScene.has("go"), "run scripts/setup test"))
+    @Test(.needs(Need("go", isThere: ProgramScene.has("go"))))
     func `go gets a module`() throws {
         try setUp("go")
         let work = try folder("module", ["go.mod": "module user\n"])
@@ -110,7 +115,8 @@ import Testing
         #expect(scene.home.text(of: "module/go.mod")?.contains("example.com/tiny v0.1.0") == true)
     }
 
-    @Test(.enabled(if: ProgramScene.has("npm"), "npm of Debian 12 brings 300 packages"))
+    @Test(
+        .needs(Need("npm of Debian 12 brings 300 packages", isDemanded: false, isThere: ProgramScene.has("npm"))))
     func `npm packs a package`() throws {
         try setUp("npm")
         let work = try folder("npm", ["package.json": "{}"])
@@ -122,7 +128,7 @@ import Testing
         #expect(gave("/npm/tiny/-/tiny-0.1.0.tgz", "Bearer"))
     }
 
-    @Test(.enabled(if: ProgramScene.has("skopeo"), "run scripts/setup test"))
+    @Test(.needs(Need("skopeo", isThere: ProgramScene.has("skopeo"))))
     func `skopeo and docker read an image`() throws {
         if ProgramScene.has("docker") {
             try setUp("docker")
@@ -143,7 +149,11 @@ import Testing
         #expect(gave("/v2/tiny/manifests/latest", "Basic"))
     }
 
-    @Test(.enabled(if: ProgramScene.has("kubectl"), "Debian 12's kubectl speaks no v1 of the protocol"))
+    @Test(
+        .needs(
+            Need(
+                "Debian 12's kubectl speaks no v1 of the protocol", isDemanded: false,
+                isThere: ProgramScene.has("kubectl"))))
     func `kubectl asks the cluster`() throws {
         let own = """
             apiVersion: v1

@@ -2,18 +2,9 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Whether a process may make namespaces of its own here, as a sandbox does, and keep keys in them.
-private let hasNamespaces: Bool = {
-    let tried = try? ChildProcess(
-        "unshare", ["-Ur", "sh", "-c", "keyctl add user probe x @u && bwrap --unshare-all --ro-bind / / true"],
-        environment: ["PATH": "/usr/bin:/bin"]
-    ).run()
-    return tried?.exitStatus == 0
-}()
-
 /// What others of the same user can reach: a sandbox without our files, a container that shares the runtime folder,
 /// another user. Each home runs with a keyring of its own, that of a new user namespace.
-@Suite(.enabled(if: hasNamespaces, "no user namespaces or no keys here"))
+@Suite(.needs(.namespaces))
 struct SandboxTests {
     /// A sandbox that sees no file of the user's, and no environment.
     private static let sandbox = """

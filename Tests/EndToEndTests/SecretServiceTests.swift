@@ -5,7 +5,7 @@ import StrictJSON
 import TestSupport
 import Testing
 
-@Suite(.enabled(if: PrivateKeyring.isInstalled, "gnome-keyring and dbus are not installed: run scripts/setup test"))
+@Suite(.needs(.keyring))
 struct `With a real keyring` {
     private func desktop(_ provider: PrivateKeyring.Provider = .gnomeKeyring) throws -> (Home, PrivateKeyring) {
         let keyring = try PrivateKeyring(provider)

@@ -56,9 +56,7 @@ import Testing
     }
 
     @Test(
-        .enabled(
-            if: PrivateKeyring.isInstalled && FileManager.default.isExecutableFile(atPath: "/usr/bin/notify-send"),
-            "notify-send is not installed: run scripts/setup test"))
+        .needs(.keyring), .needs(.program("notify-send")))
     func `The desktop is told three days before, once a day`() throws {
         let provider = try signIn(lasting: 4 * 86_400)
         let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent()

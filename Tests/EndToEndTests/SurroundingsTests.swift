@@ -34,12 +34,7 @@ import Testing
         #expect(shown.standardOutput.contains(path + " git-credential"))
     }
 
-    private static let hasNamespaces =
-        (try? ChildProcess(
-            "bwrap", ["--bind", "/", "/", "true"], environment: ["PATH": "/usr/bin:/bin"]
-        ).run().exitStatus) == 0
-
-    @Test(.enabled(if: hasNamespaces, "no user namespaces here"))
+    @Test(.needs(.namespaces))
     func `root is a user like any other`() throws {
         func run(_ words: String...) throws -> ChildProcess.Outcome {
             try ChildProcess(
@@ -72,7 +67,7 @@ import Testing
         #expect(home.text(of: "outside/file") == "no folder")
     }
 
-    @Test(.enabled(if: hasNamespaces, "no user namespaces here"))
+    @Test(.needs(.namespaces))
     func `a home that cannot be written still gives its token`() throws {
         func run(_ words: String...) throws -> ChildProcess.Outcome {
             try ChildProcess(

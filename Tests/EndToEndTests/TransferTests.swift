@@ -202,6 +202,61 @@ import Testing
         }
     }
 
+    @Test func `an old export does not bring back a refresh token that is used up, whatever the account is called`()
+        throws
+    {
+        let home = try Home(), tenant = try DemoTenant()
+        let first = try tenant.signIn(at: home), file = try export(home)
+        try home.run(["token", "--force-refresh"])
+        try home.run(["logout", "--all", "--yes"])
+        // Under a new id, with nobody there any more, and beside the person's new sign-in that has ended.
+        let refused = try `import`(file, at: home, exits: 4)
+        #expect(refused.standardError.contains("the file is older than what this machine has seen"))
+        #expect(refused.standardError.contains("hint: credmgr login --type \(DemoTenant.typeName)\n"))
+        #expect(try home.json(["accounts", "--json"]) == [])
+        // The other one of the file, whose token is good, is not kept back by it.
+        let ada = try tenant.signIn(at: home), both = try tenant.signIn(DemoTenant.bob, at: home)
+        #expect(ada != first)
+        try FileManager.default.removeItem(atPath: file)
+        _ = try export(home)
+        try home.run(["token", "--account", ada, "--force-refresh"])
+        try home.run(["logout", "--all", "--yes"])
+        let sent = tenant.provider.counters.tokenRequests
+        let half = try ChildProcess(
+            Home.program, ["accounts", "import", file, "--passphrase-file", "-"], environment: home.environment
+        ).run(input: "correct horse\n")
+        #expect(half.exitStatus == 4)
+        #expect(half.standardOutput.hasSuffix("\t\(DemoTenant.bob.email)\n") && !half.standardOutput.contains(both))
+        // On this machine under a third id, and spent there: the file's ids are not the ones it is known by.
+        let id = try #require(try home.json(["accounts", "--json"]).array?.first?.object?["id"]?.string)
+        try home.run(["token", "--account", id, "--force-refresh"])
+        try home.run(["logout", "--all", "--yes"])
+        let third = try `import`(file, at: home, exits: 4)
+        #expect(third.standardOutput.isEmpty)
+        #expect(third.standardError.components(separatedBy: "its refresh token is used up").count == 3)
+        #expect(tenant.provider.counters.tokenRequests == sent + 1)
+    }
+
+    @Test func `a refresh token of another program that was used up here is not sent a second time`() throws {
+        let here = try Home(), there = try Home(), tenant = try DemoTenant()
+        try tenant.signIn(at: here)
+        try tenant.define(at: there)
+        let token = try refreshToken(try export(here))
+        let file = try there.write(
+            #"""
+            {"RefreshToken": {"h-localhost-refreshtoken-c--": {"credential_type": "RefreshToken",
+            "secret": "\#(token)", "home_account_id": "h", "environment": "localhost",
+            "client_id": "\#(DemoTenant.clientID)", "target": "x"}}}
+            """#, to: "msal_token_cache.json")
+        try there.run(["accounts", "import", file, "--type", DemoTenant.typeName])
+        try there.run(["logout", "--all", "--yes"])
+        let before = tenant.provider.counters.tokenRequests
+        let again = try there.run(["accounts", "import", file, "--type", DemoTenant.typeName], exits: 4)
+        #expect(again.standardError.contains("its refresh token is used up"))
+        #expect(again.standardError.contains("hint: credmgr login --type \(DemoTenant.typeName)\n"))
+        #expect(tenant.provider.counters.tokenRequests == before)
+    }
+
     @Test func `the token of a GitHub Enterprise Server is shown to that server alone`() throws {
         let home = try Home()
         try home.run(
@@ -217,6 +272,65 @@ import Testing
         let hosts = try home.write("ghe.example.org:\n    oauth_token: gho_1\n    user: eve\n", to: "hosts.yml")
         let refused = try home.run(["accounts", "import", hosts], exits: 2)
         #expect(refused.standardError.contains("would show its token to 127.0.0.1"))
+    }
+
+    /// As the preset `github` once wrote it for a server of one's own.
+    private static func oldDefinition(_ server: String) -> String {
+        #"""
+        {"adapter": "oauth2", "client_id": "c", "authorization_endpoint": "https://\#(server)/login/oauth/authorize",
+        "token_endpoint": "https://\#(server)/login/oauth/access_token",
+        "device_authorization_endpoint": "https://\#(server)/login/device/code",
+        "userinfo_endpoint": "https://api.github.com/user", "flow": "device", "scope": "read:user",
+        "api_base": "https://api.github.com/"}
+        """#
+    }
+
+    @Test func `a definition that would show a GitHub Enterprise Server's tokens to GitHub is refused, and mended`()
+        throws
+    {
+        let server = try GitHubServer(), trusted = ["SSL_CERT_FILE": server.certificate]
+        let home = try Home(["CREDMGR_STORE": "file"].merging(trusted) { $1 })
+        try home.write(Self.oldDefinition(server.host), to: "config/credmgr/types/Old.json")
+        let report = try ChildProcess(Home.program, ["doctor"], environment: home.environment).run().standardOutput
+        #expect(
+            report.contains(
+                "type Old: account type 'Old': userinfo_endpoint and api_base would show tokens of 127.0.0.1 to the API"
+            ))
+        let hosts = try home.write(
+            "\(server.host):\n    oauth_token: gho_1\n    user: octo\n", to: "hosts.yml")
+        for words in [["login", "--type", "Old"], ["accounts", "import", hosts, "--type", "Old"]] {
+            #expect(try home.run(words, exits: 2).standardError.contains("would show tokens of 127.0.0.1"))
+        }
+        #expect(server.requests.isEmpty)
+        // The repair that it names, pasted.
+        let hint = try #require(
+            report.split(separator: "\n").first { $0.contains("credmgr types set Old ") }
+        )
+        .trimmingCharacters(in: .whitespaces)
+        var environment = home.environment
+        environment["PATH"] = (Home.program as NSString).deletingLastPathComponent + ":/usr/bin:/bin"
+        let pasted = try ChildProcess("/bin/sh", ["-c", hint], environment: environment).run()
+        #expect(pasted.exitStatus == 0, "\(pasted.standardError)")
+        #expect(!(try home.run(["doctor"]).standardOutput.contains("type Old")))
+        #expect(try home.run(["login", "--type", "Old"]).line.hasSuffix("\tocto"))
+        #expect(server.requests.contains("GET /api/v3/user 200"))
+    }
+
+    @Test func `a device sign-in at a GitHub Enterprise Server shows its token to that server alone`() throws {
+        let server = try GitHubServer()
+        let home = try Home(["CREDMGR_STORE": "file", "SSL_CERT_FILE": server.certificate])
+        try home.run(
+            ["types", "add", "GHE", "--preset", "github", "--set", "host=\(server.host)", "--client-id", "c"])
+        let signedIn = try home.run(["login", "--type", "GHE", "-v"])
+        #expect(signedIn.line.hasSuffix("\tocto"))
+        #expect(!signedIn.standardError.contains("github.com"), "\(signedIn.standardError)")
+        #expect(
+            server.requests == [
+                "POST /login/device/code 200", "POST /login/oauth/access_token 200",
+                "POST /login/oauth/access_token 200", "GET /api/v3/user 200",
+            ])
+        #expect(try home.json(["request", "GET", "user"]).object?["login"] == "octo")
+        try home.run(["request", "GET", "https://api.github.com/user"], exits: 7)
     }
 
     @Test func `an account of oidc-agent is taken over`() throws {

@@ -8,9 +8,7 @@ import Testing
 /// Here it is compiled against the modules that are built already; `scripts/check-library` has SwiftPM build it as a
 /// package of its own, and names the result in `CREDMGR_OUTSIDE_PROGRAM`.
 @Suite(
-    .enabled(
-        if: FileManager.default.isExecutableFile(atPath: "/usr/bin/chromedriver"),
-        "needs chromium and chromium-driver: scripts/install-packages test"))
+    .needs(.chromium))
 struct OutsideProgramTests {
     private static let robot = OutsideCompiler.checkout + "/Tests/Servers/browser-sign-in"
 
@@ -61,7 +59,7 @@ struct OutsideProgramTests {
         hasKeyring: Bool
     ) async throws {
         let world = try LibraryWorld(), compiler = try OutsideCompiler()
-        let keyring = hasKeyring && PrivateKeyring.isInstalled ? try PrivateKeyring() : nil
+        let keyring = try hasKeyring && Need.keyring.isMet() ? PrivateKeyring() : nil
         defer { withExtendedLifetime((compiler.folder, keyring)) {} }
         var environment = world.environment
         if let keyring { environment["DBUS_SESSION_BUS_ADDRESS"] = keyring.busAddress }

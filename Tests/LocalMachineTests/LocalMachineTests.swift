@@ -7,9 +7,6 @@ import Testing
 
 /// This machine as it is put together for the command and the library.
 @Suite struct LocalMachineTests {
-    /// Whether this kernel has every wall of a plugin.
-    static let hasWalls = (try? ConfinedProgram(supervisor: BuiltProgram.path).lacking())?.isEmpty == true
-
     private let folder: TestSupport.TemporaryFolder
     private let home: ProgramHome
 
@@ -90,7 +87,7 @@ import Testing
     /// Each of credmgr's folders, in the user's variables and where they are without.
     private static let own = ["data", "config", "state", "cache", "run"]
 
-    @Test(.enabled(if: hasWalls), arguments: own)
+    @Test(.needs(.walls), arguments: own)
     func `a plugin gets none of credmgr's folders, whatever its manifest names`(name: String) throws {
         let path = folder.path + "/" + name
         try FileManager.default.createDirectory(

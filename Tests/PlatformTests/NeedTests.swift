@@ -1,3 +1,4 @@
+import Foundation
 import TestSupport
 import Testing
 
@@ -20,5 +21,23 @@ import Testing
             try Need("something", isThere: false).isMet(["CI": value])
         }
         #expect(missing?.description == "CI is set, and this needs something")
+    }
+
+    @Test func `what no Debian has, or what is asked for by name, is left out in CI, too`() throws {
+        #expect(try !Need("something rare", isDemanded: false, isThere: false).isMet(["CI": "true"]))
+    }
+
+    @Test func `no suite decides by itself what it leaves out`() throws {
+        let tests = try #require(#filePath.range(of: "/PlatformTests/")).lowerBound
+        let root = String(#filePath[..<tests])
+        var count = 0
+        for case let name as String in try #require(FileManager.default.enumerator(atPath: root))
+        where name.hasSuffix(".swift") && !name.hasSuffix("/Need.swift") && !name.hasSuffix("/NeedTests.swift") {
+            let text = try String(contentsOfFile: root + "/" + name, encoding: .utf8)
+            let isSilent = text.contains(".enabled(") || text.contains(".disabled(")
+            #expect(!isSilent, "\(name) leaves a test out in silence")
+            count += text.components(separatedBy: ".needs(").count - 1
+        }
+        #expect(count > 40, "the sources are where they are looked for")
     }
 }

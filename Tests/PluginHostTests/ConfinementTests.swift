@@ -9,9 +9,6 @@ import Testing
 
 /// What a plugin that tries cannot do. Each wall is tried by a plugin: shell and Python, confined by the real program.
 @Suite struct ConfinementTests {
-    /// Whether this kernel has every wall; without them there is nothing to try.
-    static let hasWalls = (try? ConfinedProgram(supervisor: BuiltProgram.path).lacking())?.isEmpty == true
-
     /// Runs `shell` in a plugin and gives what it printed on standard error, line by line.
     private func says(
         _ shell: String, needs: JSONObject = JSONObject(), in home: PluginHome, trusting: [String] = []
@@ -53,7 +50,7 @@ import Testing
         return try says("/usr/bin/python3 -S '\(home.seen)/try.py'", needs: needs, in: home, trusting: trusting)
     }
 
-    @Test(.enabled(if: hasWalls))
+    @Test(.needs(.walls))
     func `it reads its own folder, programs and settings of the system, and nothing of the user's`() throws {
         let home = try PluginHome()
         let store = home.base + "/credmgr/groups"
@@ -74,7 +71,7 @@ import Testing
         #expect(!said.contains("listed") && !said.contains("written"))
     }
 
-    @Test(.enabled(if: hasWalls)) func `it cannot change what it cannot open`() throws {
+    @Test(.needs(.walls)) func `it cannot change what it cannot open`() throws {
         let home = try PluginHome()
         let file = home.base + "/credmgr/record"
         try home.write("record", file, mode: 0o600)
@@ -94,7 +91,7 @@ import Testing
         #expect(try FileManager.default.attributesOfItem(atPath: file)[.posixPermissions] as? Int == 0o600)
     }
 
-    @Test(.enabled(if: hasWalls)) func `what it may read it changes no mode, owner or attribute of`() throws {
+    @Test(.needs(.walls)) func `what it may read it changes no mode, owner or attribute of`() throws {
         // Each would change nothing, were it allowed.
         let open = "os.open('/usr/bin/true', os.O_RDONLY)"
         let mode = try #require(
@@ -107,7 +104,7 @@ import Testing
         #expect(tried == Array(repeating: "EPERM", count: 4))
     }
 
-    @Test(.enabled(if: hasWalls)) func `it gets no socket but those of its manifest, and no local one at all`()
+    @Test(.needs(.walls)) func `it gets no socket but those of its manifest, and no local one at all`()
         throws
     {
         let families = ["AF_UNIX", "AF_INET", "AF_INET6", "AF_NETLINK", "AF_PACKET", "AF_ALG", "AF_VSOCK"]
@@ -119,7 +116,7 @@ import Testing
                 == ["EACCES", "ok"] + Array(repeating: "EACCES", count: 6))
     }
 
-    @Test(.enabled(if: hasWalls && PrivateKeyring.isInstalled))
+    @Test(.needs(.walls), .needs(.keyring))
     func `it does not reach the session's bus, where the keyring is`() throws {
         let home = try PluginHome(), keyring = try PrivateKeyring(.nobody)
         let shell = """
@@ -132,7 +129,7 @@ import Testing
         #expect(try says(shell, needs: needs, in: home, trusting: ["canned"]) == ["0"])
     }
 
-    @Test(.enabled(if: hasWalls)) func `it has none of the calls that go round the walls`() throws {
+    @Test(.needs(.walls)) func `it has none of the calls that go round the walls`() throws {
         #if arch(x86_64)
         let numbers = [
             "keyctl": 250, "add_key": 248, "request_key": 249, "ptrace": 101, "process_vm_readv": 310,
@@ -170,7 +167,7 @@ import Testing
         #expect(tried.suffix(2) == ["ENOSYS", "ENOSYS"])
     }
 
-    @Test(.enabled(if: hasWalls)) func `it makes no namespace, and sets no limits of others`() throws {
+    @Test(.needs(.walls)) func `it makes no namespace, and sets no limits of others`() throws {
         #if arch(x86_64)
         let clone = 56, prlimit = 302
         #else
@@ -190,7 +187,7 @@ import Testing
     }
 
     #if arch(x86_64)
-    @Test(.enabled(if: hasWalls)) func `calls of another architecture end it`() throws {
+    @Test(.needs(.walls)) func `calls of another architecture end it`() throws {
         let home = try PluginHome()
         // getpid of x32, and of i386 by int 0x80
         try home.write(
@@ -209,7 +206,7 @@ import Testing
     }
     #endif
 
-    @Test(.enabled(if: hasWalls)) func `it reads no key of its user, as one did that took another account's token`()
+    @Test(.needs(.walls)) func `it reads no key of its user, as one did that took another account's token`()
         throws
     {
         let key = linux_add_user_key("credmgr-test-\(UUID().uuidString)", "token", 5, linux_user_keyring)
@@ -225,7 +222,7 @@ import Testing
         #expect(try tries([read], in: home, trusting: ["canned"]) == ["ok"])
     }
 
-    @Test(.enabled(if: hasWalls)) func `it gains no privileges and sends others no signals`() throws {
+    @Test(.needs(.walls)) func `it gains no privileges and sends others no signals`() throws {
         let home = try PluginHome()
         let said = try says(
             """
@@ -245,7 +242,7 @@ import Testing
                 ], in: PluginHome()) == ["EPERM", "EPERM", "EPERM", "ok"])
     }
 
-    @Test(.enabled(if: hasWalls)) func `it opens no memory, no variables and no descriptors of others`() throws {
+    @Test(.needs(.walls)) func `it opens no memory, no variables and no descriptors of others`() throws {
         let home = try PluginHome(), other = "/proc/\(getpid())"
         let files = ["mem", "environ", "maps", "fd/0", "root/etc/passwd", "cwd"].map {
             "os.open('\(other)/\($0)', 0)"
@@ -260,8 +257,7 @@ import Testing
         #expect(open == ["ok"], "without walls it does: it is the walls that keep it away")
     }
 
-    @Test(.enabled(if: hasWalls)) func `it has no terminal to type on, and no device but the harmless ones`() throws
-    {
+    @Test(.needs(.walls)) func `it has no terminal to type on, and no device but the harmless ones`() throws {
         let home = try PluginHome()
         // The terminal of the caller, a new one, and what other programs put into shared memory.
         let closed = ["/dev/tty", "/dev/ptmx", "/dev/pts", "/dev/shm", "/dev/mem", "/dev/kmsg"]
@@ -314,8 +310,69 @@ import Testing
                 try FileManager.default.createDirectory(
                     atPath: home.base + path, withIntermediateDirectories: true)
             }
-            #expect(throws: CredentialError.self, "\(path)") { try says("true", needs: needs, in: home) }
+            let error = #expect(throws: CredentialError.self, "\(path)") {
+                try says("true", needs: needs, in: home)
+            }
+            // It is not its interpreter that is missing.
+            let manifest = home.providers + "/canned/manifest.json"
+            #expect(error?.hint == "take what leads there out of \"needs\" in \(manifest)", "\(path)")
+            #expect(error?.message.contains("credmgr keeps its own files there") == true)
         }
+        let certificates = home.base + "/credmgr/certificates.pem"
+        try home.write("", certificates)
+        var environment = standardEnvironment
+        environment["SSL_CERT_FILE"] = certificates
+        try home.install(CannedPlugin(begin: doneReply))
+        let launcher = PluginLauncher(environment: environment, walls: home.walls(trusting: []), seconds: 20)
+        let refused = #expect(throws: CredentialError.self) {
+            _ = try PluginAdapter(
+                try #require(try home.catalog().provider(named: "canned")), launcher: launcher
+            ).begin(.canned(), in: World().context)
+        }
+        #expect(refused?.hint == "SSL_CERT_FILE names that place: keep the certificates elsewhere")
+    }
+
+    /// The signal of its parent's death is a second rope: who cuts it, and gathers what has lost its parent, ends by the
+    /// first, the supervisor.
+    @Test(arguments: [[], ["canned"]])
+    func `one that clears the signal of its parent's death, and gathers orphans, is ended all the same`(
+        _ trusted: [String]
+    ) throws {
+        let home = try PluginHome()
+        // PR_SET_PDEATHSIG is 1, PR_SET_CHILD_SUBREAPER is 36.
+        let program = """
+            import ctypes, os, signal
+            prctl = ctypes.CDLL(None, use_errno=True).prctl
+            def deaf():
+                prctl(1, 0, 0, 0, 0)
+                for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
+                    signal.signal(number, signal.SIG_IGN)
+            prctl(36, 1, 0, 0, 0)
+            deaf()
+            reading, writing = os.pipe()
+            if os.fork() == 0:
+                os.setsid()
+                deaf()
+                for name in ("child", "grandchild"):
+                    if name == "grandchild" and os.fork() != 0:
+                        break
+                    with open("\(home.seen)/" + name, "w") as file:
+                        print(os.getpid(), file=file)
+                if name == "grandchild":
+                    os.write(writing, b"x")
+                for stream in (0, 1, 2):
+                    os.close(stream)
+                while True:
+                    signal.pause()
+            os.read(reading, 1)
+            held = ctypes.c_int(9)
+            prctl(2, ctypes.byref(held), 0, 0, 0)
+            print(held.value)
+            """
+        try home.write(program, home.seen + "/deaf.py")
+        let said = try says("/usr/bin/python3 -S '\(home.seen)/deaf.py'", in: home, trusting: trusted)
+        #expect(said == ["0"], "it has cleared it: \(said)")
+        for name in ["child", "grandchild"] { #expect(try isGone(home, name), "\(name) lives") }
     }
 
     @Test func `one that the user trusts has no walls, and is ended all the same`() throws {

@@ -4,7 +4,7 @@ import StrictJSON
 import TestSupport
 import Testing
 
-@Suite(.serialized, .enabled(if: Faults.shared != nil)) struct FaultTests {
+@Suite(.serialized, .needs(Need("a C compiler", isThere: Faults.shared != nil))) struct FaultTests {
     @Test func `without locks nothing is refreshed, and what is fresh is still given`() throws {
         let track = try Track()
         try track.signIn()

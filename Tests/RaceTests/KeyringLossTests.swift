@@ -3,7 +3,7 @@ import StrictJSON
 import TestSupport
 import Testing
 
-@Suite(.serialized, .enabled(if: PrivateKeyring.isInstalled)) struct KeyringLossTests {
+@Suite(.serialized, .needs(.keyring)) struct KeyringLossTests {
     /// What happens to the keyring between a request and its reply.
     enum Loss: String, CaseIterable {
         case ends, isLocked

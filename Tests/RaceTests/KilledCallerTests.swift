@@ -11,7 +11,7 @@ import Testing
     @Test func `no sign-in is lost however often callers are killed`() throws { try killCallers(Track()) }
 
     /// The worker alone opens the keyring: what a caller has done when it dies is not the same as with the file.
-    @Test(.enabled(if: PrivateKeyring.isInstalled))
+    @Test(.needs(.keyring))
     func `no sign-in is lost however often callers are killed, with gnome-keyring`() throws {
         let keyring = try PrivateKeyring(.gnomeKeyring)
         defer { keyring.stop() }

@@ -9,7 +9,7 @@ import Testing
         try raceFifty(Track())
     }
 
-    @Test(.enabled(if: PrivateKeyring.isInstalled))
+    @Test(.needs(.keyring))
     func `fifty processes at expiry make one token request, with gnome-keyring`() throws {
         let keyring = try PrivateKeyring(.gnomeKeyring)
         defer { keyring.stop() }

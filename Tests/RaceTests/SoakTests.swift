@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 @Suite struct SoakTests {
-    @Test(.enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/bin/python3")))
+    @Test(.needs(.program("python3")))
     func `a short soak loses nothing`() throws {
         let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent().path

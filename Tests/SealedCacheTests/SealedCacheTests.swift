@@ -6,14 +6,6 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Whether the kernel keeps keys here, asked without the code under test.
-let hasKernelKeys: Bool = {
-    let probe = "credmgr-probe-\(UUID().uuidString)"
-    let added = try? ChildProcess("keyctl", ["add", "user", probe, "x", "@u"]).run()
-    _ = try? ChildProcess("keyctl", ["purge", "-s", "user", probe]).run()
-    return added?.exitStatus == 0
-}()
-
 /// A clock that stands until it is moved.
 private final class StandingClock: WallClock {
     private let seconds = Mutex<Int64>(1_800_000_000)
@@ -21,7 +13,7 @@ private final class StandingClock: WallClock {
     func move(_ seconds: Int64) { self.seconds.withLock { $0 += seconds } }
 }
 
-@Suite(.enabled(if: hasKernelKeys, "this kernel or container refuses keyctl"))
+@Suite(.needs(.kernelKeys))
 struct SealedCacheTests {
     private let runtime: TemporaryFolder
     private let clock = StandingClock()

@@ -4,7 +4,7 @@ import Testing
 
 /// The four commands that touch secrets on a Secret Service with one fault at a time: each ends in time, with the right
 /// exit status, and never says that something was done that was not.
-@Suite(.enabled(if: FaultyService.isPossible, "dbus-daemon, gnome-keyring or Python's D-Bus modules are missing"))
+@Suite(.needs(.scriptedKeyring))
 struct SecretServiceFaultTests {
     private static let queue = Queue(width: 8)
 

@@ -107,11 +107,6 @@ struct FaultyService: Sendable {
     /// The bus's address.
     var busAddress: String? { environment["DBUS_SESSION_BUS_ADDRESS"] }
 
-    /// Whether Python has what it needs.
-    static let isPossible: Bool =
-        PrivateKeyring.isInstalled
-        && (try? ChildProcess("python3", ["-c", "import dbus, gi"]).run())?.exitStatus == 0
-
     init(state: String, fault: String) throws {
         self.state = state
         switch Fault.Bus(rawValue: fault) {

@@ -11,7 +11,7 @@ enum RealHeaders {
 }
 
 /// Our declarations of libsecret's functions against the real ones.
-@Suite(.enabled(if: RealHeaders.areInstalled, "libsecret-1-dev, pkg-config or a C compiler is missing"))
+@Suite(.needs(Need("libsecret-1-dev, pkg-config and a C compiler", isThere: RealHeaders.areInstalled)))
 struct SecretServiceHeaderTests {
     @Test func `each declared function has the real one's type`() throws {
         let outcome = try compile(realTypes: "#define CREDMGR_ERROR GError")

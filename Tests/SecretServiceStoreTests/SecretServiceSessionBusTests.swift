@@ -12,7 +12,7 @@ import Testing
         #expect(address("autolaunch:scope=x")?.hasPrefix("autolaunch") != true)
     }
 
-    @Test(.enabled(if: PrivateKeyring.isInstalled, "dbus-daemon or gnome-keyring is missing"))
+    @Test(.needs(.keyring))
     func `without an address the socket in the runtime folder counts`() throws {
         let keyring = try PrivateKeyring(.nobody)
         defer { keyring.stop() }

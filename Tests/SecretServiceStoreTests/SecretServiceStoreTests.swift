@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// The store on a real gnome-keyring. A process has one session bus, so that each test runs in one of its own.
-@Suite(.enabled(if: PrivateKeyring.isInstalled, "dbus-daemon or gnome-keyring is missing"))
+@Suite(.needs(.keyring))
 struct SecretServiceStoreTests {
     @Test func `a secret comes back as it was stored`() async {
         await #expect(processExitsWith: .success) {
@@ -192,7 +192,7 @@ struct SecretServiceStoreTests {
 }
 
 /// The same store on a keyring that is another program altogether.
-@Suite(.enabled(if: PrivateKeyring.isKeePassXCInstalled, "keepassxc is not installed"))
+@Suite(.needs(.keePassXC))
 struct SecretServiceKeePassXCTests {
     @Test func `items are created, changed in place by another process, listed and removed`() async {
         await #expect(processExitsWith: .success) {
@@ -231,7 +231,7 @@ struct SecretServiceKeePassXCTests {
 }
 
 /// And on KWallet, whose collection is locked until somebody has asked for it, even when its wallet is open.
-@Suite(.enabled(if: PrivateKeyring.isKWalletInstalled, "kwalletd5 or libqca-qt5-2-plugins is not installed"))
+@Suite(.needs(.kWallet))
 struct SecretServiceKWalletTests {
     @Test func `items are created, changed in place by another process, listed and removed`() async {
         await #expect(processExitsWith: .success) {

@@ -54,12 +54,6 @@ struct UnrulyService {
     private let keyring: PrivateKeyring
     private let folder: TemporaryFolder
 
-    /// Whether Python has what it needs.
-    static var isPossible: Bool {
-        PrivateKeyring.isInstalled
-            && (try? ChildProcess("python3", ["-c", "import dbus, gi"]).run())?.exitStatus == 0
-    }
-
     init(_ options: String...) throws {
         let folder = try TemporaryFolder()
         let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent()

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Buses and keyrings that are missing, silent or dying.
-@Suite(.enabled(if: PrivateKeyring.isInstalled, "dbus-daemon or gnome-keyring is missing"))
+@Suite(.needs(.keyring))
 struct SecretServiceTroubleTests {
     // The upper bounds leave room for a busy machine; GIO's own is 25 seconds.
 
@@ -135,7 +135,7 @@ private func breakBusConnections() -> Int {
 }
 
 /// A keyring that breaks the rules, in ways that real ones were seen to.
-@Suite(.enabled(if: UnrulyService.isPossible, "gnome-keyring's bus or Python's D-Bus modules are missing"))
+@Suite(.needs(.scriptedKeyring))
 struct UnrulySecretServiceTests {
     @Test func `a key that the service refuses is made anew, twice`() async {
         await #expect(processExitsWith: .success) {

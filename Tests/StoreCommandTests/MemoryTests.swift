@@ -6,11 +6,9 @@ import Testing
 
 @testable import EncryptedFileStore
 
-private let canTrace = FileManager.default.isExecutableFile(atPath: "/usr/bin/strace")
-
 /// What a command leaves in its memory, looked at when it has done all but leave. The program hides its memory from
 /// everybody but root, who can stop it there by strace.
-@Suite(.needs(.root), .enabled(if: canTrace, "strace stops the program where its memory is read"))
+@Suite(.needs(.root), .needs(.tracing))
 struct MemoryTests {
     /// The number of `exit_group` on this machine.
     #if arch(x86_64)

@@ -7,7 +7,7 @@ import Testing
 
 /// Moving between the encrypted file and a real gnome-keyring. A process has one session bus, so each test runs in a
 /// process of its own.
-@Suite(.enabled(if: PrivateKeyring.isInstalled, "dbus-daemon or gnome-keyring is missing"))
+@Suite(.needs(.keyring))
 struct MigrationTests {
     @Test func `accounts and client secrets move there and back, and a rehearsal moves nothing`() async {
         await #expect(processExitsWith: .success) {
@@ -140,7 +140,7 @@ struct MigrationTests {
 
 /// The same with KeePassXC, which is another program altogether.
 @Suite(
-    .enabled(if: PrivateKeyring.isKeePassXCInstalled, "keepassxc is not installed: scripts/setup test-keyrings"))
+    .needs(.keePassXC))
 struct KeePassXCMigrationTests {
     @Test func `large token sets of people with other letters move there and back`() async {
         await #expect(processExitsWith: .success) {

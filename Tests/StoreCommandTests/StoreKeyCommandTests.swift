@@ -6,12 +6,6 @@ import SealedCache
 import TestSupport
 import Testing
 
-/// Whether this kernel keeps keys at all; containers often forbid it.
-private let hasKeyring: Bool = {
-    guard let runtime = try? TemporaryFolder() else { return false }
-    return (try? SealedCache(runtime: runtime.path, clock: SystemClock()).check()) != nil
-}()
-
 @Suite struct StoreKeyCommandTests {
     private let id = "00000000000000a1"
 
@@ -103,7 +97,7 @@ private let hasKeyring: Bool = {
         #expect(try opens(scene, variables))
     }
 
-    @Test(.enabled(if: hasKeyring, "the kernel keeps no keys here"))
+    @Test(.needs(.kernelKeys))
     func `an unlocked file needs no passphrase until it is locked`() throws {
         let scene = try Scene()
         try scene.signIn([id], in: scene.file)
@@ -124,7 +118,7 @@ private let hasKeyring: Bool = {
         }
     }
 
-    @Test(.enabled(if: hasKeyring, "the kernel keeps no keys here"))
+    @Test(.needs(.kernelKeys))
     func `locking drops the cached tokens`() throws {
         let scene = try Scene()
         let cache = SealedCache(runtime: scene.folder.path + "/run", clock: SystemClock())

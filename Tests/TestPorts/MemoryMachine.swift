@@ -6,7 +6,7 @@ import Synchronization
 package final class MemoryMachine: Sendable {
     struct State {
         var records: [KeychainGroup: [AccountRecord]] = [:]
-        var spent: Set<[UInt8]> = []
+        var spent: [SpentDigests] = []
         var items: [StoreKind: [SecretItem: [UInt8]]] = [:]
         var broken: [StoreKind: CredentialError] = [:]
         var journal: [KeychainGroup: [String: [UInt8]]] = [:]

@@ -73,11 +73,25 @@ extension MemoryProcess: AccountRecords {
 
 extension MemoryProcess: SpentTokens {
     func contains(_ digest: [UInt8], of account: String, in group: KeychainGroup) -> Bool {
-        trace.quietCall("spent.read", otherwise: false) { machine.state.withLock { $0.spent.contains(digest) } }
+        trace.quietCall("spent.read", otherwise: false) {
+            machine.state.withLock { state in
+                state.spent.contains {
+                    $0.account == account && $0.group == group && $0.digests.contains(digest)
+                }
+            }
+        }
+    }
+
+    func all() -> [SpentDigests] {
+        trace.quietCall("spent.list", otherwise: []) { machine.state.withLock { $0.spent } }
     }
 
     func add(_ digest: [UInt8], of account: String, in group: KeychainGroup) {
-        trace.quietCall("spent.write", otherwise: ()) { _ = machine.state.withLock { $0.spent.insert(digest) } }
+        trace.quietCall("spent.write", otherwise: ()) {
+            machine.state.withLock {
+                $0.spent.append(SpentDigests(group: group, account: account, digests: [digest]))
+            }
+        }
     }
 }
 

@@ -75,3 +75,39 @@ public final class Dovecot: Sendable {
     /// The mail that was sent through it.
     public var delivered: String { (try? String(contentsOfFile: facts.delivered, encoding: .utf8)) ?? "" }
 }
+
+/// A GitHub Enterprise Server with TLS, as far as a device sign-in and its API go.
+///
+/// It ends with ``stop()``, with the last reference, and with the test process.
+public final class GitHubServer: Sendable {
+    private struct Facts: Decodable {
+        let port: UInt16, certificate: String, log: String
+    }
+
+    private let script: ServerScript
+    private let facts: Facts
+
+    /// Starts it.
+    ///
+    /// - Throws: ``ServerFailure`` with what it printed.
+    public init() throws {
+        script = try ServerScript("github-enterprise", environment: [:])
+        facts = try JSONDecoder().decode(Facts.self, from: script.facts)
+    }
+
+    deinit { stop() }
+
+    /// Ends the server; a second call does nothing.
+    public func stop() { script.stop() }
+
+    /// Host and port.
+    public var host: String { "127.0.0.1:\(facts.port)" }
+    /// Its certificate.
+    public var certificate: String { facts.certificate }
+
+    /// The requests so far: `METHOD PATH STATUS`.
+    public var requests: [String] {
+        let text = (try? String(contentsOfFile: facts.log, encoding: .utf8)) ?? ""
+        return text.split(separator: "\n").map(String.init)
+    }
+}

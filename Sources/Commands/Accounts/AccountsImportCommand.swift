@@ -9,7 +9,7 @@ struct AccountsImportCommand: Command {
         details: """
             Reads what 'accounts export' has written, hosts.yml of GitHub's gh with a token in it, a token cache of \
             MSAL, or what 'oidc-add --print NAME' of oidc-agent prints. An exported account that is signed in here \
-            already is left as it is. Sign-ins of other programs need an account type of the same client: --type, or \
+            already is left as it is, and one whose refresh token this machine knows to be used up is left out. Sign-ins of other programs need an account type of the same client: --type, or \
             the only one with that client id; their refresh token is used at once, which may end its use there.
             """,
         parameters: [file],
@@ -34,10 +34,9 @@ struct AccountsImportCommand: Command {
             let archive = try SealedArchive.open(
                 document, passphrase: try passphrase(session), session.context.cryptography)
             let choice = try StoreChoice(session, stores)
-            if try ArchiveImport(session, stores, store: choice.kind).run(archive) {
-                choice.tell("what was imported", session)
-            }
-            return
+            let outcome = try ArchiveImport(session, stores, store: choice.kind).run(archive)
+            if outcome.hasTaken { choice.tell("what was imported", session) }
+            return try session.fail(with: outcome.failures)
         }
         let found = try ForeignFiles.signIns(in: file.bytes)
         let choice = try StoreChoice(session, stores)

@@ -12,10 +12,16 @@ struct ArchiveImport: Sendable {
         self.store = store
     }
 
-    /// Takes over what is not here yet.
-    ///
-    /// - Returns: whether an account was.
-    func run(_ archive: AccountArchive) throws(CredentialError) -> Bool {
+    /// What became of an archive.
+    struct Outcome {
+        /// Whether an account was taken over.
+        var hasTaken = false
+        /// Why others are of no use any more.
+        var failures: [CredentialError] = []
+    }
+
+    /// Takes over what is not here yet. An account that has to sign in anew does not keep the others back.
+    func run(_ archive: AccountArchive) throws(CredentialError) -> Outcome {
         for (name, definition) in archive.types where try !session.catalog.isDefined(name) {
             let type = try AccountType(
                 name: name, json: definition, isPrivateFile: true, place: "the exported file")
@@ -27,12 +33,22 @@ struct ArchiveImport: Sendable {
             }
             session.notices.note("account type \(name) is defined in \(try session.catalog.add(type))")
         }
-        var hasTaken = false
-        for entry in archive.accounts where try take(entry) { hasTaken = true }
-        return hasTaken
+        let isSpent = session.services(stores).repository.spentByAnyone()
+        var outcome = Outcome()
+        for entry in archive.accounts {
+            do throws(CredentialError) {
+                if try take(entry, isSpent) { outcome.hasTaken = true }
+            } catch {
+                guard error.code == .signInRequired else { throw error }
+                outcome.failures.append(error)
+            }
+        }
+        return outcome
     }
 
-    private func take(_ sent: AccountArchive.Entry) throws(CredentialError) -> Bool {
+    private func take(
+        _ sent: AccountArchive.Entry, _ isSpent: (Secret) -> Bool
+    ) throws(CredentialError) -> Bool {
         let account = sent.tokenSet.account
         let group = session.options.group ?? sent.group
         let shown = "\(ForeignText.shown(account.shownName)) of account type \(account.type)"
@@ -52,7 +68,19 @@ struct ArchiveImport: Sendable {
             return false
         }
         var kept: SignInService.Outcome?
-        for (policy, grant) in sent.tokenSet.grants.sorted(by: { $0.key < $1.key }) where grant.lostReason == nil {
+        let grants = sent.tokenSet.grants.filter { $0.value.lostReason == nil }
+        let usable = grants.filter { !($0.value.refreshToken.map(isSpent) ?? false) }
+        if usable.count < grants.count {
+            let message =
+                "\(shown): its refresh token is used up: the file is older than what this machine has seen"
+            guard !usable.isEmpty else {
+                var login = LoginCommandLine(type: type.name, group: group == type.keychainGroup ? nil : group)
+                if let known { login = LoginCommandLine(for: known, in: group) }
+                throw CredentialError(.signInRequired, message, hint: login.description)
+            }
+            session.notices.warning("\(message); its other policies are taken over")
+        }
+        for (policy, grant) in usable.sorted(by: { $0.key < $1.key }) {
             let identity = Identity(
                 issuer: account.issuer, subject: account.subject, username: account.username,
                 displayName: account.displayName)

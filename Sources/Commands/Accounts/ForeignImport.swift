@@ -16,20 +16,26 @@ struct ForeignImport: Sendable {
 
     /// Takes over each. One that fails does not keep the others back; the first failure is thrown at the end.
     func run(_ found: [ForeignSignIn]) throws(CredentialError) {
-        var failure: CredentialError?
+        let isSpent = session.services(stores).repository.spentByAnyone()
+        var failures: [CredentialError] = []
         for signIn in found {
-            do throws(CredentialError) { try take(signIn) } catch {
-                if let failure { session.notices.warning(failure.message) }
-                failure = error
-            }
+            do throws(CredentialError) { try take(signIn, isSpent) } catch { failures.append(error) }
         }
-        if let failure { throw failure }
+        try session.fail(with: failures)
     }
 
-    private func take(_ signIn: ForeignSignIn) throws(CredentialError) {
+    private func take(_ signIn: ForeignSignIn, _ isSpent: (Secret) -> Bool) throws(CredentialError) {
         let type = try type(for: signIn)
         let resolver = TargetResolver(session)
         try checkPlace(of: type, signIn)
+        var refreshToken: Secret?
+        if case .refresh(let token) = signIn.token { refreshToken = token }
+        if let refreshToken, isSpent(refreshToken) {
+            throw CredentialError(
+                .signInRequired,
+                "the sign-in of \(signIn.program): its refresh token is used up: the file is older than what this "
+                    + "machine has seen", hint: LoginCommandLine(type: type.name).description)
+        }
         let adapter = try session.context.adapters.adapter(of: type)
         let policy = try adapter.policy(nil, of: type)
         var request = SignInRequest(
@@ -37,12 +43,14 @@ struct ForeignImport: Sendable {
         request.username = signIn.username
         let services = session.services(stores)
         let group = resolver.group(of: type)
-        let result = try services.signIn.withRoom(in: group) { () throws(CredentialError) in
+        let result = try services.signIn.withRoom(in: group, of: store) { () throws(CredentialError) in
             try adapter.adopt(signIn.token, request, in: services.adapterContext)
         }
         let outcome = try services.signIn.keep(
             result, of: type, registration: try resolver.registration(of: type), policy: policy, in: group,
             store: store, forceNew: false)
+        services.repository.noteSpent(
+            refreshToken, replacedBy: result.tokens.grant, of: outcome.account.id, in: group)
         for warning in outcome.warnings { session.notices.warning(warning) }
         try session.print("\(outcome.account.id)\t\(ForeignText.shown(outcome.account.shownName))\n")
     }

@@ -24,6 +24,8 @@ package struct Notices: Sendable {
     package func note(_ text: String) { if !isQuiet { console.writeNotice(renderer.note(text)) } }
     /// Something that went wrong without stopping the command.
     package func warning(_ text: String) { console.writeNotice(renderer.warning(text)) }
+    /// A failure that did not stop the command, with what helps.
+    package func warning(_ error: CredentialError) { console.writeNotice(renderer.warning(error)) }
     /// A fact for `--verbose`.
     package func detail(_ text: String) { if isVerbose { console.writeNotice(renderer.note(text)) } }
     /// A line that is part of a dialogue: a URL to open, a code to enter.

@@ -11,7 +11,8 @@ struct AWSCommand: Command {
         details: """
             Gives the account's id token, or with --access-token its access token, to AWS's token service in exchange \
             for credentials of the role, and keeps them in the cache until a while before their end. \
-            AWS_ENDPOINT_URL_STS and AWS_ENDPOINT_URL name another service, AWS_REGION its region.
+            AWS_ENDPOINT_URL_STS and AWS_ENDPOINT_URL name another service, which has to be one that the type or a \
+            rule of config.json names; AWS_REGION is the region of AWS's own.
             """,
         options: [
             roleARN, sessionName, duration, region, accessToken, SharedOption.type, SharedOption.account,
@@ -68,28 +69,26 @@ struct AWSCommand: Command {
         try session.print(credentials.text + "\n")
     }
 
-    /// Where the token goes: AWS's own service, a server on the loopback, or one that a rule or the type names.
+    /// Where the token goes: AWS's own service, or a server that a rule or the type names.
     ///
     /// - Throws: ``ErrorCode/denied``, ``ErrorCode/usage``.
     private func endpoint(_ target: Target, _ session: Session) throws(CredentialError) -> WebAddress {
         func variable(_ name: String) -> String? { GlobalOptions.set(name, session.context.environment) }
         let region = arguments[Self.region] ?? variable("AWS_REGION") ?? variable("AWS_DEFAULT_REGION")
-        if let region, !Name.isValid(region) { throw CredentialError(.usage, "the region is no word") }
-        let standard =
-            region.map { "https://sts.\($0).amazonaws.com\($0.hasPrefix("cn-") ? ".cn" : "")/" }
-            ?? "https://sts.amazonaws.com/"
-        let text = variable("AWS_ENDPOINT_URL_STS") ?? variable("AWS_ENDPOINT_URL") ?? standard
+        let named = variable("AWS_ENDPOINT_URL_STS") ?? variable("AWS_ENDPOINT_URL")
+        guard let text = named ?? OfficialService.awsTokenServiceAddress(region: region) else {
+            throw CredentialError(
+                .usage, "'\(ForeignText.shown(region ?? "", limit: 60))' is no region of AWS",
+                hint: "a region looks like eu-central-1; AWS_ENDPOINT_URL_STS names another service")
+        }
         guard let address = WebAddress(text), address.isWeb, let destination = Destination(address) else {
             throw CredentialError(.usage, "the endpoint of AWS's token service is not an https URL")
         }
         let authority = TargetResolver(session).authority
-        if let refusal = authority.refusalOfTravel(to: destination) {
-            throw CredentialError(.denied, refusal.message)
-        }
-        if text == standard || address.isLoopback { return address }
         if case .refused(let refusal) = authority.ruling(
-            on: destination, type: target.type, account: target.account)
+            on: destination, type: target.type, account: target.account, for: .awsTokenService)
         {
+            for miss in authority.nearMisses(of: destination) { session.notices.warning(miss) }
             throw CredentialError(.denied, refusal.message, hint: refusal.hint)
         }
         return address

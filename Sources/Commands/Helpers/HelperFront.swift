@@ -8,8 +8,13 @@ struct HelperFront: Sendable {
     struct Wanted: Sendable {
         /// The server.
         var destination: Destination
-        /// The user name it asks for; `nil` where it names none.
-        var username: String?
+        /// The user name it asks for; `nil` where it names none. An empty one names none: `https://@host/` has such.
+        let username: String?
+
+        init(destination: Destination, username: String? = nil) {
+            self.destination = destination
+            self.username = username?.isEmpty == true ? nil : username
+        }
     }
 
     /// What comes of it.
@@ -97,7 +102,7 @@ struct HelperFront: Sendable {
         if let refusal = authority.refusalOfTravel(to: wanted.destination) { return .nothing(refusal) }
         var options = options
         options.destination = wanted.destination
-        guard let name = wanted.username, !name.isEmpty, !authority.isNobody(name, at: wanted.destination) else {
+        guard let name = wanted.username, !authority.isNobody(name, at: wanted.destination) else {
             return try choose(wanted.destination, options, authority)
         }
         let refusal = OriginAuthority.Refusal(

@@ -35,8 +35,13 @@ package struct ErrorRenderer: Sendable {
                 text += line("detail", colour: 2, detail)
             }
         }
-        if let hint = error.hint { text += line("hint", colour: 36, hint) }
+        for hint in error.hints { text += line("hint", colour: 36, hint) }
         return text
+    }
+
+    /// A failure that did not stop the command, with its hint.
+    package func warning(_ error: CredentialError) -> String {
+        warning(error.message) + error.hints.map { line("hint", colour: 36, $0) }.joined()
     }
 
     /// A warning: something went another way than asked.
@@ -50,14 +55,14 @@ package struct ErrorRenderer: Sendable {
 
     /// The error as the JSON document that `--json` promises on standard output.
     package static func json(_ error: CredentialError) -> JSONValue {
-        [
-            "error": [
-                "code": .string(error.code.rawValue),
-                "message": .string(error.message),
-                "hint": JSONValue(error.hint),
-                "exit": .integer(Int64(error.code.exitStatus)),
-            ]
-        ]
+        var members = JSONObject([
+            "code": .string(error.code.rawValue),
+            "message": .string(error.message),
+            "hint": JSONValue(error.hint),
+            "exit": .integer(Int64(error.code.exitStatus)),
+        ])
+        if error.hints.count > 1 { members["hints"] = JSONValue(error.hints) }
+        return ["error": .object(members)]
     }
 
     private func line(_ kind: String, colour: Int, _ message: String) -> String {

@@ -132,8 +132,8 @@ struct LoginCommand: Command {
         defer { driver.end() }
         do throws(CredentialError) {
             let services = session.services(stores)
-            let result = try services.signIn.withRoom(in: plan.group) { () throws(CredentialError) in
-                try driver.run()
+            let result = try services.signIn.withRoom(in: plan.group, of: plan.store.kind) {
+                () throws(CredentialError) in try driver.run()
             }
             let outcome = try plan.keep(result, by: services)
             driver.show(title: plan.title(of: outcome))

@@ -12,6 +12,8 @@ public struct CredentialError: Error, Sendable, Equatable, CustomStringConvertib
     public var details: [String]
     /// What a new sign-in has to ask for, where a protected resource refused a token that no refresh mends.
     public var stepUp: StepUp?
+    /// What to do about the failures that this error tells of besides its own, each a hint as ``hint`` is.
+    package var furtherHints: [String] = []
     /// Whether a request failed before anything of it had left this machine.
     package var isBeforeRequest = false
 

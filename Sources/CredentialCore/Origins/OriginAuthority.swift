@@ -39,10 +39,14 @@ package struct OriginAuthority: Sendable {
 
     /// Whether the token of `account` may go to `destination`.
     ///
-    /// - Parameter type: the type it is asked for under.
-    package func ruling(on destination: Destination, type: AccountType, account: Account) -> Ruling {
+    /// - Parameters:
+    ///   - type: the type it is asked for under.
+    ///   - service: what it is asked for by name, whose own servers need no rule.
+    package func ruling(
+        on destination: Destination, type: AccountType, account: Account, for service: OfficialService? = nil
+    ) -> Ruling {
         if let refusal = refusalOfTravel(to: destination) { return .refused(refusal) }
-        if isAPI(of: type, destination) { return .granted }
+        if isAPI(of: type, destination) || service?.isAt(destination) == true { return .granted }
         let isNamed = rules(for: destination).contains { rule in
             // A rule without a type means its account's own.
             if (rule.type ?? account.type) != type.name { return false }
@@ -58,9 +62,10 @@ package struct OriginAuthority: Sendable {
             ? nil : Refusal(message: "a token is not sent over plain http to \(destination.host)")
     }
 
-    /// Whether `destination` is an API of the type: one of `api_base` and `api_origins`.
+    /// Whether `destination` is an API of the type: one of `api_base` and `api_origins`, unless it is one that an old
+    /// definition names by mistake.
     package func isAPI(of type: AccountType, _ destination: Destination) -> Bool {
-        ([type.apiBase] + type.apiOrigins).contains { text in
+        ([type.strayKeys[.apiBase] == nil ? type.apiBase : nil] + type.apiOrigins).contains { text in
             text.flatMap(WebAddress.init).flatMap(Destination.init)?.isSameOrigin(as: destination) == true
         }
     }

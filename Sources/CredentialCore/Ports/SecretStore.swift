@@ -99,6 +99,12 @@ public protocol SecretStore: Sendable {
     /// - Throws: ``ErrorCode/unsupported`` where others keep the keys; as ``write(_:for:label:)``.
     func setKey(_ key: StoreKey, of group: KeychainGroup) throws(CredentialError)
 
+    /// Whether the store would take a first secret of a group as it is configured, found out before anybody is asked for
+    /// anything.
+    ///
+    /// - Throws: ``ErrorCode/usage`` for what it would be opened with and must not be; as ``read(_:)``.
+    func checkFirst(of group: KeychainGroup) throws(CredentialError)
+
     /// Facts for `doctor`: what provides the store and what state it is in, one sentence each.
     ///
     /// - Throws: ``ErrorCode/storeUnavailable``.
@@ -130,6 +136,9 @@ extension SecretStore {
     public func setKey(_ key: StoreKey, of group: KeychainGroup) throws(CredentialError) {
         throw CredentialError(.unsupported, "the \(kind.shownName) has keys of its own")
     }
+
+    /// Nothing: it is opened by others.
+    public func checkFirst(of group: KeychainGroup) throws(CredentialError) {}
 
     /// None.
     public func facts() throws(CredentialError) -> [String] { [] }

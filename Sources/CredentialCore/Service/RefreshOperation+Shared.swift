@@ -73,7 +73,7 @@ extension RefreshOperation {
         guard let token = issued.accessToken else {
             throw CredentialError(.malformedReply, "the provider's reply to the refresh holds no token")
         }
-        accounts.repository.noteSpent(old, replacedBy: issued.grant, of: id, in: job.group)
+        accounts.repository.noteSpent(old.refreshToken, replacedBy: issued.grant, of: id, in: job.group)
         var warnings = outcome.warnings
         do throws(CredentialError) { try accounts.tellEnding(of: id, in: job.group) } catch {
             warnings.append("the end of the sign-in was not noted: \(error.message)")

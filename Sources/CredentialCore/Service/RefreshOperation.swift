@@ -62,7 +62,8 @@ package struct RefreshOperation: Sendable {
         }
         // The new tokens are safe.
         if let old = job.tokenSet.grants[job.key.policy] {
-            accounts.repository.noteSpent(old, replacedBy: issued.grant, of: set.account.id, in: job.group)
+            accounts.repository.noteSpent(
+                old.refreshToken, replacedBy: issued.grant, of: set.account.id, in: job.group)
         }
         do throws(CredentialError) { try accounts.tellEnding(of: set.account.id, in: job.group) } catch {
             warnings.append("the end of the sign-in was not noted: \(error.message)")

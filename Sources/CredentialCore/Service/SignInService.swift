@@ -104,9 +104,13 @@ package struct SignInService: Sendable {
 
     /// Sets room aside for what a sign-in will give, before a person is sent to it.
     ///
-    /// - Throws: ``ErrorCode/storeUnavailable``.
-    package func reserveRoom(in group: KeychainGroup) throws(CredentialError) {
+    /// - Parameter store: where a new account will be kept, if that is known: it must be one that takes it.
+    /// - Throws: ``ErrorCode/storeUnavailable``; as ``SecretStore/checkFirst(of:)``.
+    package func reserveRoom(in group: KeychainGroup, of store: StoreKind? = nil) throws(CredentialError) {
         try accounts.machine.sharing.check(group)
+        if let store, try !accounts.machine.sharing.isShared(group) {
+            try accounts.stores.store(store).checkFirst(of: group)
+        }
         do {
             try accounts.machine.journal.reserve(Self.room, for: Self.lockOfNewcomers, in: group)
         } catch {
@@ -118,16 +122,16 @@ package struct SignInService: Sendable {
 
     /// Obtains a sign-in with room set aside for it: a full disk is noticed before a code or a refresh token is used up.
     ///
-    /// - Throws: as ``reserveRoom(in:)``; what `obtain` throws.
+    /// - Throws: as ``reserveRoom(in:of:)``; what `obtain` throws.
     package func withRoom<Value>(
-        in group: KeychainGroup, _ obtain: () throws(CredentialError) -> Value
+        in group: KeychainGroup, of store: StoreKind? = nil, _ obtain: () throws(CredentialError) -> Value
     ) throws(CredentialError) -> Value {
-        try reserveRoom(in: group)
+        try reserveRoom(in: group, of: store)
         defer { releaseRoom(in: group) }
         return try obtain()
     }
 
-    /// Gives back what ``reserveRoom(in:)`` has set aside.
+    /// Gives back what ``reserveRoom(in:of:)`` has set aside.
     package func releaseRoom(in group: KeychainGroup) {
         accounts.machine.journal.releaseReserve(for: Self.lockOfNewcomers, in: group)
     }

@@ -7,10 +7,18 @@ extension TokenSetRepository {
         return spent.contains(digest, of: account, in: group)
     }
 
+    /// Which refresh tokens are known to be used up, whatever account had them: for those that come from outside, where
+    /// their account had another id, or the same person has a new one.
+    package func spentByAnyone() -> @Sendable (Secret) -> Bool {
+        let all = spent.all()
+        return { token in
+            all.contains { known in digest(token, known.account, known.group).map(known.digests.contains) ?? false }
+        }
+    }
+
     /// Notes that a provider has replaced a refresh token; the new one is safe.
-    func noteSpent(_ old: Grant, replacedBy new: Grant, of account: String, in group: KeychainGroup) {
-        guard let token = old.refreshToken, let next = new.refreshToken, token != next,
-            let digest = digest(token, account, group)
+    package func noteSpent(_ token: Secret?, replacedBy new: Grant, of account: String, in group: KeychainGroup) {
+        guard let token, let next = new.refreshToken, token != next, let digest = digest(token, account, group)
         else { return }
         spent.add(digest, of: account, in: group)
     }

@@ -124,7 +124,7 @@ extension AccountStore {
         var (plan, stage) = try await blocking { [self] () throws(CredentialError) -> (SignInPlan, Stage) in
             var plan = plan
             // Keeping the account gives it back, and so does what ends this early.
-            try accounts.signIn.reserveRoom(in: plan.group)
+            try accounts.signIn.reserveRoom(in: plan.group, of: plan.store.kind)
             if let place {
                 let receiver = try listen(at: place)
                 desk.receiver = receiver

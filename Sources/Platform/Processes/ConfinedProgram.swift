@@ -25,7 +25,7 @@ package struct ConfinedProgram: Sendable {
     ///   - limit: the most to take from standard output, in bytes.
     ///   - seconds: the time it may take.
     /// - Throws: ``ErrorCode/inputOutput`` when it, or the supervisor, cannot be started; ``ErrorCode/configuration``
-    ///   when the confinement names what must be kept out of.
+    ///   when the confinement names what must be kept out of, with the path alone as its detail.
     package func run(
         _ launch: ProgramLaunch, in confinement: Confinement, input: [UInt8], limit: Int, seconds: Int
     ) throws(CredentialError) -> ChildProgram.Outcome {
@@ -77,8 +77,10 @@ package struct ConfinedProgram: Sendable {
             throw CredentialError(
                 .configuration,
                 "\(ForeignText.shown(launch.program)) must not have \(ForeignText.shown(value)): "
-                    + "credmgr keeps its own files there")
-        default: throw CredentialError(.inputOutput, "cannot confine \(launch.program): no \(value)")
+                    + "credmgr keeps its own files there", details: [value])
+        default:
+            throw CredentialError(
+                .inputOutput, "cannot confine \(launch.program): no \(value)", hint: "credmgr doctor")
         }
     }
 

@@ -60,9 +60,21 @@ package struct PluginLauncher: Sendable {
         } catch {
             throw CredentialError(
                 .configuration, "the plugin \(provider.manifest.name) does not start: \(error.message)",
-                hint: error.hint ?? "an interpreter that its first line names is missing or stands outside /usr",
-                details: error.details)
+                hint: hint(for: error, of: provider), details: error.details)
         }
+    }
+
+    /// What helps against a start that failed.
+    private func hint(for error: CredentialError, of provider: InstalledPlugin) -> String {
+        if let hint = error.hint { return hint }
+        guard error.code == .configuration, let path = error.details.first else {
+            return "an interpreter that its first line names is missing or stands outside /usr"
+        }
+        if let variable = Self.certificates.first(where: { environment[$0] == path }) {
+            return "\(variable) names that place: keep the certificates elsewhere"
+        }
+        let manifest = ForeignText.shown("\(provider.path)/\(InstalledPlugin.manifestName)", limit: 4_096)
+        return "take what leads there out of \"needs\" in \(manifest)"
     }
 
     /// Asks `provider` and gives its final reply.

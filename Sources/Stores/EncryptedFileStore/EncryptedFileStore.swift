@@ -58,6 +58,10 @@ package struct EncryptedFileStore: SecretStore {
         try opened(item.group)?.items.secret(of: item)
     }
 
+    package func checkFirst(of group: KeychainGroup) throws(CredentialError) {
+        if try opened(group) == nil { try keys.checkConfiguredKey(of: group) }
+    }
+
     package func items(of group: KeychainGroup, kind: SecretItem.Kind) throws(CredentialError) -> [SecretItem] {
         try opened(group)?.items.owners(of: kind).map { SecretItem(group: group, owner: $0, kind: kind) } ?? []
     }

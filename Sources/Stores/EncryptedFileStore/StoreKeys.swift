@@ -9,6 +9,8 @@ final class StoreKeys: Sendable {
     private let random: any RandomSource
     private let cryptography: any Cryptography
     private let remembered = Mutex<[[UInt8]: DataKey]>([:])
+    /// What a new file is to be opened with, once it was asked for: a command that gives it is run once.
+    private let checked = Mutex<StoreKey?>(nil)
 
     /// Knows where to look.
     init(
@@ -101,9 +103,22 @@ final class StoreKeys: Sendable {
     ///
     /// - Throws: ``ErrorCode/usage`` for a passphrase that is too short to make a file with.
     func configuredKey(of group: KeychainGroup) throws(CredentialError) -> StoreKey {
+        let known = checked.withLock { checked in
+            defer { checked = nil }
+            return checked
+        }
+        if let known { return known }
         guard let passphrase = try sources.passphrase() else { return .keyFile }
         try sources.acceptsNew(passphrase, group)
         return .passphrase(passphrase)
+    }
+
+    /// Refuses what ``configuredKey(of:)`` would, before there is anything to keep.
+    ///
+    /// - Throws: as ``configuredKey(of:)``.
+    func checkConfiguredKey(of group: KeychainGroup) throws(CredentialError) {
+        let key = try configuredKey(of: group)
+        checked.withLock { $0 = key }
     }
 
     /// A data key and the header of a new file, with one slot.

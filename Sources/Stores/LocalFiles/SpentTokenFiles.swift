@@ -33,7 +33,29 @@ package struct SpentTokenFiles: SpentTokens {
         }
     }
 
-    private static func folder(_ group: KeychainGroup) -> [String] { ["credmgr", "spent", group.name] }
+    package func all() -> [SpentDigests] {
+        guard let root = try? PrivateDirectory.open(Self.root, below: stateHome), let names = try? root.names()
+        else {
+            return []
+        }
+        var found: [SpentDigests] = []
+        for group in names.compactMap({ try? KeychainGroup($0) }) {
+            guard let folder = try? PrivateDirectory.open(Self.folder(group), below: stateHome),
+                let accounts = try? folder.names()
+            else { continue }
+            for account in accounts {
+                let digests = Self.lines(account, folder).compactMap { Base64URL.decode($0) }
+                if !digests.isEmpty {
+                    found.append(SpentDigests(group: group, account: account, digests: Set(digests)))
+                }
+            }
+        }
+        return found
+    }
+
+    private static let root = ["credmgr", "spent"]
+
+    private static func folder(_ group: KeychainGroup) -> [String] { root + [group.name] }
 
     private static func lines(_ account: String, _ folder: borrowing PrivateDirectory) -> [String] {
         guard let bytes = try? folder.read(account, limit: limit) else { return [] }

@@ -1,0 +1,30 @@
+/// Definitions of a GitHub Enterprise Server that name GitHub's own API, as the preset `github` once wrote them: a token of
+/// that server would be shown to somebody else.
+extension AccountType {
+    /// A key that can be such.
+    package enum StrayKey: String, CaseIterable, Sendable {
+        /// Where it is asked who has signed in.
+        case userInfo = "userinfo_endpoint"
+        /// Where `request` goes.
+        case apiBase = "api_base"
+    }
+
+    /// The keys that lead a token astray, each with the address that is meant: that of the server's own API.
+    ///
+    /// GitHub is told from others by the path of its token endpoint; that of github.com itself belongs to the API.
+    package var strayKeys: [StrayKey: String] {
+        guard let endpoint = endpoints[.token].flatMap(WebAddress.init), !Self.isGitHub(endpoint.host),
+            endpoint.path == "/login/oauth/access_token"
+        else { return [:] }
+        let api =
+            endpoint.host.hasSuffix(".ghe.com") ? "https://api.\(endpoint.host)" : endpoint.origin + "/api/v3"
+        var keys: [StrayKey: String] = [:]
+        for (key, text) in [(StrayKey.userInfo, endpoints[.userInfo]), (.apiBase, apiBase)] {
+            guard let host = text.flatMap(WebAddress.init)?.host, Self.isGitHub(host) else { continue }
+            keys[key] = api + (key == .userInfo ? "/user" : "/")
+        }
+        return keys
+    }
+
+    private static func isGitHub(_ host: String) -> Bool { host == "github.com" || host.hasSuffix(".github.com") }
+}
