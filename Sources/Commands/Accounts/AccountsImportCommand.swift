@@ -8,8 +8,11 @@ struct AccountsImportCommand: Command {
         ["accounts", "import"], "take over sign-ins from a file",
         details: """
             Reads what 'accounts export' has written, hosts.yml of GitHub's gh with a token in it, a token cache of \
-            MSAL, or what 'oidc-add --print NAME' of oidc-agent prints. An exported account that is signed in here \
-            already is left as it is, and one whose refresh token this machine knows to be used up is left out. Sign-ins of other programs need an account type of the same client: --type, or \
+            MSAL, what 'oidc-add --print NAME' of oidc-agent prints, application_default_credentials.json of gcloud, \
+            rclone.conf, the decrypted token file of mutt_oauth2.py, or accounts.conf of GNOME Online Accounts with \
+            the keyring that has its tokens. An exported account that is signed in here already is left as it is, and \
+            one whose refresh token this machine knows to be used up is left out. Sign-ins of other programs need an \
+            account type of the same client: --type, or \
             the only one with that client id; their refresh token is used at once, which may end its use there.
             """,
         parameters: [file],
@@ -38,7 +41,9 @@ struct AccountsImportCommand: Command {
             if outcome.hasTaken { choice.tell("what was imported", session) }
             return try session.fail(with: outcome.failures)
         }
-        let found = try ForeignFiles.signIns(in: file.bytes)
+        let found = try ForeignFiles.signIns(in: file.bytes) { () throws(CredentialError) in
+            try stores.store(.secretService)
+        }
         let choice = try StoreChoice(session, stores)
         try ForeignImport(session, stores, store: choice.kind, typeName: arguments[SharedOption.type]).run(found)
         choice.tell("what was imported", session)

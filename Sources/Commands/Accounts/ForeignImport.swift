@@ -17,9 +17,17 @@ struct ForeignImport: Sendable {
     /// Takes over each. One that fails does not keep the others back; the first failure is thrown at the end.
     func run(_ found: [ForeignSignIn]) throws(CredentialError) {
         let isSpent = session.services(stores).repository.spentByAnyone()
-        var failures: [CredentialError] = []
+        var failures: [CredentialError] = [], sharer: String?
         for signIn in found {
-            do throws(CredentialError) { try take(signIn, isSpent) } catch { failures.append(error) }
+            do throws(CredentialError) {
+                try take(signIn, isSpent)
+                if signIn.isSharedFurther { sharer = signIn.program }
+            } catch { failures.append(error) }
+        }
+        if let sharer {
+            session.notices.warning(
+                "\(sharer) goes on with the same refresh token: where a provider replaces refresh tokens, one of the two "
+                    + "sign-ins ends with the other's next refresh; remove the account there, or sign in here anew")
         }
         try session.fail(with: failures)
     }
@@ -103,7 +111,9 @@ struct ForeignImport: Sendable {
         if let issuer = signIn.issuer {
             return Self.plain(issuer) == type.issuer.map(Self.plain)
         }
-        guard let host = signIn.host, signIn.clientID == nil else { return signIn.clientID != nil }
+        guard let host = signIn.host, signIn.clientID == nil || signIn.isHostBinding else {
+            return signIn.clientID != nil
+        }
         let addresses = [type.issuer, type.authority].compactMap(\.self) + type.endpoints.values
         return addresses.contains { WebAddress($0)?.host == host.lowercased() }
     }

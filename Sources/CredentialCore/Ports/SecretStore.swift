@@ -105,6 +105,17 @@ public protocol SecretStore: Sendable {
     /// - Throws: ``ErrorCode/usage`` for what it would be opened with and must not be; as ``read(_:)``.
     func checkFirst(of group: KeychainGroup) throws(CredentialError)
 
+    /// What another program keeps where this store is shared with others.
+    ///
+    /// - Parameters:
+    ///   - schema: the kind of that program's items.
+    ///   - attribute: the attribute that tells them apart.
+    ///   - isWanted: whether the secret is wanted of the item with this value of the attribute; no other is read.
+    /// - Throws: as ``read(_:)``.
+    func foreignItems(
+        schema: String, attribute: String, where isWanted: @escaping @Sendable (String) -> Bool
+    ) throws(CredentialError) -> [ForeignItem]
+
     /// Facts for `doctor`: what provides the store and what state it is in, one sentence each.
     ///
     /// - Throws: ``ErrorCode/storeUnavailable``.
@@ -139,6 +150,11 @@ extension SecretStore {
 
     /// Nothing: it is opened by others.
     public func checkFirst(of group: KeychainGroup) throws(CredentialError) {}
+
+    /// None: the store is for this program alone.
+    public func foreignItems(
+        schema: String, attribute: String, where isWanted: @escaping @Sendable (String) -> Bool
+    ) throws(CredentialError) -> [ForeignItem] { [] }
 
     /// None.
     public func facts() throws(CredentialError) -> [String] { [] }

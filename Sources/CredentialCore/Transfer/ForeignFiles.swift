@@ -1,18 +1,32 @@
 import StrictJSON
 
 /// Reads the files of other programs that keep sign-ins: `hosts.yml` of GitHub's `gh`, the token cache of MSAL, what
-/// `oidc-add --print NAME` prints of an account of oidc-agent, the application-default file of gcloud, `rclone.conf`, and
-/// the token file of mutt_oauth2.py, decrypted.
+/// `oidc-add --print NAME` prints of an account of oidc-agent, the application-default file of gcloud, `rclone.conf`,
+/// the token file of mutt_oauth2.py, decrypted, and `accounts.conf` of GNOME Online Accounts, whose tokens are in the
+/// desktop's keyring.
 package enum ForeignFiles {
     /// The sign-ins in a file.
     ///
-    /// - Throws: ``ErrorCode/configuration`` for a file that is none of these, or one without a sign-in.
-    package static func signIns(in bytes: [UInt8]) throws(CredentialError) -> [ForeignSignIn] {
+    /// - Parameter keyring: gives the desktop's keyring, for files whose tokens are there.
+    /// - Throws: ``ErrorCode/configuration`` for a file that is none of these, or one without a sign-in; what the keyring
+    ///   throws.
+    package static func signIns(
+        in bytes: [UInt8], keyring: () throws(CredentialError) -> any SecretStore
+    ) throws(CredentialError) -> [ForeignSignIn] {
         let found: [ForeignSignIn]
         if let object = (try? JSONValue.parse(bytes, limits: .ownFile))?.object {
             found = fromMSAL(object) + fromOIDCAgent(object) + fromGoogleCloud(object) + fromMutt(object)
         } else if let text = String(validating: bytes, as: UTF8.self) {
-            found = fromGitHub(text) + fromRclone(text)
+            let online = try OnlineAccounts.signIns(in: text) { (isWanted) throws(CredentialError) in
+                try keyring().foreignItems(
+                    schema: OnlineAccounts.schema, attribute: OnlineAccounts.attribute, where: isWanted)
+            }
+            if let online, online.isEmpty {
+                throw CredentialError(
+                    .configuration, "the keyring has no refresh token of an account in this file",
+                    hint: "an account with a password has none; sign in to another in the settings of GNOME first")
+            }
+            found = online ?? fromGitHub(text) + fromRclone(text)
         } else {
             found = []
         }
@@ -22,7 +36,8 @@ package enum ForeignFiles {
             hint:
                 "it reads what 'credmgr accounts export' writes, hosts.yml of gh (with its token), a token cache of "
                 + "MSAL, what 'oidc-add --print NAME' of oidc-agent prints, application_default_credentials.json of "
-                + "gcloud, rclone.conf, and the decrypted token file of mutt_oauth2.py")
+                + "gcloud, rclone.conf, the decrypted token file of mutt_oauth2.py, and accounts.conf of GNOME Online "
+                + "Accounts")
     }
 
     // MARK: MSAL
@@ -57,7 +72,7 @@ package enum ForeignFiles {
 
     // MARK: gcloud
 
-    private static let googleIssuer = "https://accounts.google.com"
+    static let googleIssuer = "https://accounts.google.com"
 
     /// `application_default_credentials.json` of a user.
     private static func fromGoogleCloud(_ object: JSONObject) -> [ForeignSignIn] {

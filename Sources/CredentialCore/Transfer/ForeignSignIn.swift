@@ -10,20 +10,39 @@ package struct ForeignSignIn: Sendable, Equatable {
     package var issuer: String?
     /// The host that the sign-in is for, where that is all the file tells.
     package var host: String?
+    /// Whether the type must name ``host`` also where the client's id is known.
+    package var isHostBinding = false
     /// The user's name, where the file tells.
     package var username: String?
+    /// Whether the program, a service of the desktop, goes on using the token by itself.
+    package var isSharedFurther: Bool { program == OnlineAccounts.program }
 
     /// Makes a sign-in.
     package init(
         program: String, token: ForeignToken, clientID: String? = nil, issuer: String? = nil, host: String? = nil,
-        username: String? = nil
+        isHostBinding: Bool = false, username: String? = nil
     ) {
         self.program = program
         self.token = token
         self.clientID = clientID
         self.issuer = issuer
         self.host = host
+        self.isHostBinding = isHostBinding
         self.username = username
+    }
+}
+
+/// An item of another program's in the desktop's keyring.
+public struct ForeignItem: Sendable {
+    /// The attribute that it was asked for by.
+    public let name: String
+    /// What is kept there.
+    public let secret: Secret
+
+    /// Makes an item.
+    public init(name: String, secret: Secret) {
+        self.name = name
+        self.secret = secret
     }
 }
 

@@ -161,6 +161,31 @@ package final class SecretServiceStore: SecretStore {
         }
     }
 
+    package func foreignItems(
+        schema: String, attribute: String, where isWanted: @escaping @Sendable (String) -> Bool
+    ) throws(CredentialError) -> [ForeignItem] {
+        var time = Allowance(milliseconds: Self.readMilliseconds)
+        return try service.settled(&time) { session, deadline throws(ServiceFault) in
+            switch try session.search([("xdg:schema", schema)], until: deadline) {
+            case .found(let paths):
+                var items: [ForeignItem] = []
+                for path in paths {
+                    let attributes = try session.attributes(of: path, until: deadline)
+                    guard let name = attributes.first(where: { $0.0 == attribute })?.1, isWanted(name) else {
+                        continue
+                    }
+                    let bytes = try session.secret(of: path, until: deadline).bytes
+                    guard let text = String(validating: bytes, as: UTF8.self) else { continue }
+                    items.append(ForeignItem(name: name, secret: Secret(text)))
+                }
+                return .done(items)
+            case .locked(let objects): return .locked(objects)
+            case .absent, .elsewhere: return .done([])
+            case .noDefaultCollection: return .failed(ServiceFault.noDefaultCollection)
+            }
+        }
+    }
+
     /// Who provides the service and what its default collection is, without unlocking anything.
     ///
     /// - Throws: ``ErrorCode/storeUnavailable``.
