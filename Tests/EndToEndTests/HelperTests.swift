@@ -286,6 +286,13 @@ import Testing
         #expect(try said("-f", name) != token + "\n")
         #expect(tenant.provider.counters.tokenRequests == requests + 1)
         try home.run(["oidc-token", "https://issuer.example/"], exits: 2)
+        // An issuer's types that see the same accounts count as one; also by the program's name.
+        #expect(try said(issuer) == home.run(["token", "--type", name]).line + "\n")
+        try tenant.define("Twin", at: home)
+        #expect(try said(issuer) == home.run(["token", "--type", name]).line + "\n")
+        let linked = try ChildProcess(try link("oidc-token", at: home), [issuer], environment: home.environment)
+            .run()
+        #expect(try linked.standardOutput == home.run(["token", "--type", name]).line + "\n")
         try home.run(["oidc-token", "--token=1X", name], exits: 2)
     }
 }

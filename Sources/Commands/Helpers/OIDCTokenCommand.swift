@@ -108,9 +108,17 @@ struct OIDCTokenCommand: Command {
     /// The type of an issuer. Types that see the same accounts count as one.
     private func type(ofIssuer issuer: String, _ session: Session) throws(CredentialError) -> String {
         func plain(_ text: String) -> Substring { text.hasSuffix("/") ? text.dropLast() : text[...] }
-        let types = try session.catalog.entries().compactMap { try? $0.type.get() }
-            .filter { $0.issuer.map(plain) == plain(issuer) }
         let resolver = TargetResolver(session)
+        var types = try session.catalog.entries().compactMap { try? $0.type.get() }
+            .filter { $0.issuer.map(plain) == plain(issuer) }
+        if types.isEmpty {
+            // A definition of B2C names no issuer; its accounts do.
+            let accounts = try session.accounts { session.notices.warning($0.message) }
+                .filter { $0.account.issuer.map(plain) == plain(issuer) }
+            types = try Set(accounts.map(\.account.type)).sorted().map { (name) throws(CredentialError) in
+                try resolver.type(named: name)
+            }
+        }
         let seen = types.map { type in
             "\(resolver.group(of: type)) \((try? resolver.registration(of: type))?.provider ?? type.name) \(type.clientID)"
         }
