@@ -4,7 +4,7 @@ import Testing
 
 /// Mail programs that no `setup` writes for, with the lines of docs/mail.md and a real Dovecot.
 @Suite(.needs(Need("dovecot", isThere: MailScene.isInstalled)))
-struct `Mail programs by the lines of the page` {
+struct `Mail programs with a token, by the lines of the page` {
     private let mail: MailScene
     private var home: Home { mail.scene.home }
     private var port: Substring { mail.dovecot.imaps.split(separator: ":")[1] }
@@ -50,6 +50,43 @@ struct `Mail programs by the lines of the page` {
         let folders = ["new", "cur"].map { home.path + "/near/INBOX/" + $0 }
         let fetched = try folders.flatMap { try FileManager.default.contentsOfDirectory(atPath: $0) }
         #expect(fetched.count == 1)
+    }
+
+    @Test(.enabled(if: ProgramScene.has("getmail"), "run scripts/setup test"))
+    func `getmail fetches`() throws {
+        try mail.receive("by getmail")
+        let file = try home.write(
+            """
+            [retriever]
+            type = SimpleIMAPSSLRetriever
+            server = localhost
+            port = \(port)
+            username = \(MailScene.user)
+            ca_certs = \(mail.dovecot.certificate)
+            \(try lines(of: "getmail 6").joined(separator: "\n"))
+            [destination]
+            type = MDA_external
+            path = /bin/sh
+            arguments = ("-c", "cat >>'\(home.path)/box'")
+            allow_root_commands = True
+
+            """, to: "outside/getmailrc")
+        try mail.scene.run(["getmail", "--getmaildir", home.path + "/outside", "--rcfile", file], mail.environment)
+        #expect(home.text(of: "box")?.contains("Subject: by getmail") == true)
+    }
+
+    @Test(.enabled(if: ProgramScene.has("aerc"), "run scripts/setup test"))
+    func `aerc shows the mailbox`() throws {
+        try mail.receive("by aerc")
+        let account = try lines(of: "aerc").joined(separator: "\n")
+            .replacing("USER", with: MailScene.user.replacing("@", with: "%40")).replacing(
+                "HOST", with: "localhost:\(port)")
+        try home.write(
+            "[A]\n\(account)\ndefault = INBOX\nfrom = <\(MailScene.user)>\n", to: "config/aerc/accounts.conf")
+        let session = try home.onTerminal(
+            [], [("by aerc", ":quit\r")], environment: mail.environment, program: "/usr/bin/aerc")
+        #expect(session.text.contains("by aerc") && session.status == 0, "\(session.text.suffix(2_000))")
+        ProgramVersion.tell("aerc", mail.environment)
     }
 
     @Test func `git send-email sends by msmtp`() throws {

@@ -41,7 +41,7 @@ public struct ChildProcess: Sendable {
         process.standardError = errors
         let collected = Collected()
         let group = DispatchGroup()
-        try process.run()
+        try Self.withSignals { try process.run() }
         for (handle, isError) in [(output.fileHandleForReading, false), (errors.fileHandleForReading, true)] {
             DispatchQueue.global().async(group: group) {
                 collected.add(handle.readDataToEndOfFile(), isError: isError)
@@ -67,6 +67,16 @@ public struct ChildProcess: Sendable {
             exitStatus: process.terminationReason == .uncaughtSignal ? 128 + status : status)
         if program.hasSuffix("/credmgr") { try Canary.check(outcome, of: arguments) }
         return outcome
+    }
+
+    /// Does something, starting a program, with no signal blocked: a program inherits what its caller blocks, the runner of
+    /// the tests blocks them all, and some wait for a SIGCHLD that would never come.
+    private static func withSignals(_ body: () throws -> Void) rethrows {
+        var none = sigset_t(), before = sigset_t()
+        sigemptyset(&none)
+        pthread_sigmask(SIG_SETMASK, &none, &before)
+        defer { pthread_sigmask(SIG_SETMASK, &before, nil) }
+        try body()
     }
 
     private final class Collected: @unchecked Sendable {

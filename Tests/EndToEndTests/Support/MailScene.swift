@@ -30,7 +30,8 @@ final class MailScene: Sendable {
 
     /// Puts a message into the mailbox.
     func receive(_ subject: String) throws {
-        let message = try scene.home.write("Subject: \(subject)\r\n\r\nx\r\n", to: "message")
+        let message = try scene.home.write(
+            "From: Bob <bob@example.com>\r\nSubject: \(subject)\r\n\r\nx\r\n", to: "message")
         try scene.run(
             [
                 "curl", "-sS", "--max-time", "60", "--noproxy", "*", "--cacert", dovecot.certificate,
