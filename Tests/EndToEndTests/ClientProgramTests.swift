@@ -8,16 +8,13 @@ private let clients = ProgramScene.clients
 @Suite(
     .needs(Need("moto of PyPI", isThere: ProgramScene.has("moto_server"))))
 struct `Cloud programs with a token` {
-    private let home: Home
-    private let tenant: DemoTenant
-    private var environment: [String: String]
+    private let scene: ProgramScene
+    private var home: Home { scene.home }
+    private let environment: [String: String]
 
     init() throws {
-        home = try Home()
-        tenant = try DemoTenant()
-        try tenant.signIn(at: home)
-        environment = home.environment
-        environment["PATH"] = "\(clients):/usr/bin:/bin"
+        scene = try ProgramScene()
+        environment = scene.environment()
     }
 
     @Test func `boto3 takes a role's credentials, and moto knows whose they are`() throws {
@@ -63,6 +60,8 @@ struct `Cloud programs with a token` {
         #expect(
             outcome.line == "arn:aws:sts::123456789012:assumed-role/build/alice@example.com",
             "\(outcome.standardError)")
+        ProgramVersion.tell("boto3", environment)
+        ProgramVersion.tell("moto", environment)
     }
 
     @Test func `google-auth runs the executable of the credential file`() throws {
@@ -79,5 +78,28 @@ struct `Cloud programs with a token` {
         let outcome = try ChildProcess(clients + "/python3", ["-c", script], environment: variables)
             .run(seconds: 120)
         #expect(try outcome.line == home.run(["token", "--id-token"]).line, "\(outcome.standardError)")
+        ProgramVersion.tell("google-auth", environment)
+    }
+
+    @Test func `azure-identity asks the command that setup writes`() throws {
+        // A provider that gives scopes as Entra does.
+        let provider = try ScriptedProvider()
+        try home.run(["types", "add", "Work", "--issuer", provider.base, "--client-id", "app", "--scope", "api"])
+        try provider.signIn(at: home)
+        provider.change {
+            $0.token = .json(200, ["access_token": "at-2", "expires_in": 3600, "refresh_token": "rt-2"])
+        }
+        try home.run(["setup", "azure", "--type", "Work", "--no-verify"])
+        var variables = environment
+        variables["PATH"] = "\(home.path)/data/credmgr/links:" + (variables["PATH"] ?? "")
+        let script = """
+            from azure.identity import AzureCliCredential
+            print(AzureCliCredential().get_token("https://api.example.com/.default").token)
+            """
+        let outcome = try ChildProcess(clients + "/python3", ["-c", script], environment: variables)
+            .run(seconds: 120)
+        #expect(outcome.line == "at-2", "\(outcome.standardError)")
+        #expect(provider.forms.last?["scope"] == "https://api.example.com/.default")
+        ProgramVersion.tell("azure-identity", environment)
     }
 }

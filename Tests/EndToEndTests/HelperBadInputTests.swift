@@ -8,6 +8,7 @@ import Testing
     private let home: Home
     private let tenant: DemoTenant
     private let token: String
+    private let idToken: String
 
     init() throws {
         home = try Home()
@@ -17,6 +18,7 @@ import Testing
             #"{"rules": [{"host": "own.example.com", "type": "\#(DemoTenant.typeName)"}]}"#,
             to: "config/credmgr/config.json")
         token = try home.run(["token"]).line
+        idToken = try home.run(["token", "--id-token"]).line
     }
 
     /// One front: how it is asked about a place and perhaps a user, and what it prints for nothing.
@@ -28,6 +30,8 @@ import Testing
         var environment: @Sendable (String) -> [String: String] = { _ in [:] }
         /// Whether it is told a user name.
         var takesUser = false
+        /// A place for which it gives something; `nil` for the front that needs a service for that.
+        var own: String? = "https://own.example.com/"
         /// Whether these words and this status are its protocol's "nothing".
         let isNothing: @Sendable (String, Int32) -> Bool
     }
@@ -38,16 +42,16 @@ import Testing
         Front(
             testDescription: "git", words: { _, _ in ["git-credential", "get"] },
             input: { "protocol=https\nhost=\($0)\n" + ($1.map { "username=\($0)\n" } ?? "") + "\n" },
-            takesUser: true,
+            takesUser: true, own: "own.example.com",
             isNothing: { output, status in output.isEmpty && status <= 2 }),
         Front(
             testDescription: "mail by git's protocol", words: { _, _ in ["git-credential", "get"] },
             input: { "protocol=imaps\nhost=\($0)\n" + ($1.map { "username=\($0)\n" } ?? "") + "\n" },
-            takesUser: true,
+            takesUser: true, own: "own.example.com",
             isNothing: { output, status in output.isEmpty && status <= 2 }),
         Front(
             testDescription: "docker", words: { _, _ in ["docker-credential", "get"] },
-            input: { place, _ in place },
+            input: { place, _ in place }, own: "own.example.com",
             isNothing: { output, status in
                 // docker has every message on standard output.
                 output == "credentials not found in native keychain\n" && status == 3 || status == 2
@@ -60,12 +64,13 @@ import Testing
             input: { place, _ in
                 #"{"v":1,"registry":{"index-url":\#(quoted(place))},"kind":"get","operation":"read","args":[]}"#
                     + "\n"
-            },
+            }, own: "sparse+https://own.example.com/",
             isNothing: { output, _ in
                 output.split(separator: "\n").dropFirst().allSatisfy { $0.contains(#""Err""#) }
             }),
         Front(
             testDescription: "terraform", words: { place, _ in ["terraform", "get", "--", place] },
+            own: "own.example.com",
             isNothing: { output, status in output == "{}\n" && status == 0 || output.isEmpty && status == 2 }),
         Front(
             testDescription: "bazel", words: { _, _ in ["bazel", "get"] },
@@ -87,21 +92,24 @@ import Testing
             }, isNothing: { output, status in output.isEmpty && (status == 7 || status == 2) }),
         Front(
             testDescription: "aws", words: { _, _ in ["aws", "--role-arn", "arn:aws:iam::1:role/x"] },
-            environment: { ["AWS_ENDPOINT_URL_STS": $0.isEmpty ? "x" : $0] },
+            environment: { ["AWS_ENDPOINT_URL_STS": $0.isEmpty ? "x" : $0] }, own: nil,
             isNothing: { output, status in output.isEmpty && (status == 7 || status == 2) }),
         Front(
             testDescription: "google", words: { _, _ in ["google"] },
             // It is told no place: Google's libraries tell it the kind of token.
             environment: { ["GOOGLE_EXTERNAL_ACCOUNT_TOKEN_TYPE": $0] },
+            own: "urn:ietf:params:oauth:token-type:id_token",
             isNothing: { output, status in
                 output.hasPrefix(#"{"version":1,"success":false,"#) && status == 2
             }),
         Front(
             testDescription: "az",
             words: { place, _ in ["az", "account", "get-access-token", "--tenant=\(place)"] },
+            own: DemoTenant.tenant,
             isNothing: { output, status in output.isEmpty && (2...3).contains(status) }),
         Front(
             testDescription: "oidc-token", words: { place, _ in ["oidc-token", "--", place] },
+            own: DemoTenant.typeName,
             isNothing: { output, status in output.isEmpty && (2...3).contains(status) }),
     ]
 
@@ -116,11 +124,68 @@ import Testing
         String(repeating: "x", count: 100_000), "https://" + String(repeating: "a.", count: 40_000) + "example/",
     ]
 
-    private func ask(_ front: Front, _ place: String, _ user: String?) throws -> ChildProcess.Outcome {
+    private func ask(
+        _ front: Front, _ place: String, _ user: String?, _ more: [String: String] = [:]
+    ) throws -> ChildProcess.Outcome {
         try ChildProcess(
             Home.program, front.words(place, user),
-            environment: home.environment.merging(front.environment(place)) { $1 }
+            environment: home.environment.merging(front.environment(place)) { $1 }.merging(more) { $1 }
         ).run(input: front.input(place, user), seconds: 60)
+    }
+
+    private func holdsToken(_ outcome: ChildProcess.Outcome) -> Bool {
+        let printed = outcome.standardOutput + outcome.standardError
+        return printed.contains(token) || printed.contains(idToken)
+    }
+
+    @Test(arguments: fronts.filter { $0.own != nil })
+    func `its own place gets a token, and nobody else's account does there`(_ front: Front) throws {
+        let own = try #require(front.own), given = try ask(front, own, nil)
+        #expect(
+            holdsToken(given) && !front.isNothing(given.standardOutput, given.exitStatus), "\(given.standardError)")
+        for name in ["bob@example.com", "alice@example.com\nx", "\u{1B}[2J", String(repeating: "u", count: 50_000)]
+        {
+            let outcome = try ask(front, own, nil, ["CREDMGR_ACCOUNT": name])
+            #expect(
+                !holdsToken(outcome) && outcome.exitStatus < 128, "\(name.prefix(40)): \(outcome.standardError)")
+            #expect(!outcome.standardError.contains("\u{1B}"))
+        }
+        // A name in the address.
+        guard own.contains("own.example.com") else { return }
+        let outcome = try ask(front, own.replacing("own.", with: "bob@own."), nil)
+        #expect(!holdsToken(outcome), "\(outcome.standardError)")
+    }
+
+    /// What is no message of any protocol.
+    private static let messages = [
+        "", "\u{0}", "\u{0}\u{0}\n\n", "=", "=\n\n", "host", "host=own.example.com", "\n\n\n", "{", "[]", "null",
+        "{}",
+        #"{"uri":1}"#, #"{"v":1,"registry":1}"#, "own.example.com\u{0}", "own.example.com\u{0}.evil.example",
+        #"{"uri":"https://own.example.com\u0000.evil.example/"}"#,
+        #"{"uri":"https://own.example.com\n.evil.example/"}"#,
+        #"{"apiVersion":"client.authentication.k8s.io/v1","spec":{"cluster":1}}"#,
+        "protocol=https\nhost=own.example.com\u{0}\n\n",
+        "protocol=https\nhost=own.example.com\nhost=evil.example\n\n",
+        String(repeating: "[", count: 200_000), "host=" + String(repeating: "h", count: 2 << 20) + "\n\n",
+        String(repeating: "a=b\n", count: 100_000),
+    ]
+
+    @Test(arguments: fronts)
+    func `what is no message at all gets nothing, at once`(_ front: Front) throws {
+        let reads = !front.input("x", nil).isEmpty
+        // A word or a variable holds no NUL, and no more than the kernel takes. Without a word there is nothing to ask.
+        let messages = reads ? Self.messages : Self.messages.filter { !$0.isEmpty && !$0.contains("\u{0}") }
+        for message in messages {
+            let raw = reads ? message : String(message.prefix(100_000))
+            var environment = home.environment.merging(front.environment(raw)) { $1 }
+            if front.testDescription == "kubernetes" { environment["KUBERNETES_EXEC_INFO"] = raw }
+            let outcome = try ChildProcess(Home.program, front.words(raw, nil), environment: environment)
+                .run(input: reads ? raw : "", seconds: 60)
+            let shown = Comment(
+                rawValue: "\(message.debugDescription.prefix(40)): \(outcome.standardError.prefix(300))")
+            #expect(outcome.exitStatus < 128 && !holdsToken(outcome), shown)
+        }
+        #expect(try home.run(["token"]).line == token)
     }
 
     @Test(arguments: fronts)
@@ -144,22 +209,16 @@ import Testing
     }
 
     @Test(arguments: [
-        ["git-credential", "get"], ["docker-credential", "get"], ["cargo"], ["bazel", "get"],
         ["docker-credential", "store"], ["docker-credential", "erase"], ["git-credential", "store"],
         ["git-credential", "erase"], ["terraform", "store", "own.example.com"],
         ["terraform", "forget", "own.example.com"],
     ])
-    func `what is no message at all is told as such, and costs no sign-in`(_ words: [String]) throws {
-        for input in [
-            "", "\u{0}", "\u{0}\u{0}\n\n", "=", "=\n\n", "host", "host=own.example.com", "\n\n\n", "{", "[]",
-            "null", "{}",
-            #"{"uri":1}"#, #"{"v":1,"registry":1}"#, String(repeating: "[", count: 200_000),
-            "host=" + String(repeating: "h", count: 2 << 20) + "\n\n", String(repeating: "a=b\n", count: 100_000),
-        ] {
+    func `what would store or forget costs no sign-in, whatever it reads`(_ words: [String]) throws {
+        for input in Self.messages {
             let outcome = try ChildProcess(Home.program, words, environment: home.environment).run(input: input)
             let shown = Comment(
                 rawValue: "\(input.debugDescription.prefix(40)): \(outcome.standardError.prefix(300))")
-            #expect(outcome.exitStatus < 128 && !outcome.standardOutput.contains(token), shown)
+            #expect(outcome.exitStatus < 128 && !holdsToken(outcome), shown)
         }
         #expect(try home.run(["token"]).line == token)
     }

@@ -52,7 +52,7 @@ struct `Mail programs with a token, by the lines of the page` {
         #expect(fetched.count == 1)
     }
 
-    @Test(.enabled(if: ProgramScene.has("getmail"), "run scripts/setup test"))
+    @Test(.needs(.program("getmail")))
     func `getmail fetches`() throws {
         try mail.receive("by getmail")
         let file = try home.write(
@@ -75,7 +75,7 @@ struct `Mail programs with a token, by the lines of the page` {
         #expect(home.text(of: "box")?.contains("Subject: by getmail") == true)
     }
 
-    @Test(.enabled(if: ProgramScene.has("aerc"), "run scripts/setup test"))
+    @Test(.needs(.program("aerc")))
     func `aerc shows the mailbox`() throws {
         try mail.receive("by aerc")
         let account = try lines(of: "aerc").joined(separator: "\n")

@@ -40,6 +40,7 @@ struct `Mail programs with a token` {
         try curl(scene.token, exits: 0)
         #expect(dovecot.delivered.contains("Subject: by \(mechanism)"))
         try curl("another", exits: 67)
+        ProgramVersion.tell("Dovecot", environment)
     }
 
     @Test func `the initial response of XOAUTH2 is what Dovecot wants`() throws {
@@ -98,6 +99,7 @@ struct `Mail programs with a token` {
             "set ssl_ca_certificates_file=\"\(dovecot.certificate)\" certificate_file=\"\(dovecot.certificate)\"\n"
         try scene.home.write(trust, to: "config/neomutt/neomuttrc")
         try setUp("neomutt", dovecot.imaps)
+        ProgramVersion.tell("neomutt", environment)
         // By the same lines. neomutt of Debian 12 sends no token of more than 1,000 characters.
         try scene.run(
             [

@@ -5,9 +5,8 @@ import Testing
 
 /// Sign-ins of GNOME Online Accounts, kept by its own daemon and by the library that it keeps them with.
 @Suite(
-    .enabled(
-        if: PrivateKeyring.isInstalled && FileManager.default.isExecutableFile(atPath: daemon),
-        "gnome-keyring, dbus or gnome-online-accounts is not installed: run scripts/setup test"))
+    .needs(.keyring),
+    .needs(Need("gnome-online-accounts", isThere: FileManager.default.isExecutableFile(atPath: daemon))))
 struct `Sign-ins of GNOME Online Accounts` {
     private let keyring: PrivateKeyring
     private let home: Home

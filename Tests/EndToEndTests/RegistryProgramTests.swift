@@ -29,6 +29,22 @@ import Testing
         return scene.home.path + "/" + name
     }
 
+    @Test func `git reads a repository`() throws {
+        try scene.home.run(
+            ["setup", "git", "--host", registries.encrypted, "--rule", "--type", DemoTenant.typeName],
+            environment: environment)
+        var variables = environment
+        (variables["GIT_SSL_CAINFO"], variables["GIT_TERMINAL_PROMPT"]) = (registries.certificate, "0")
+        let read = try scene.run(["git", "ls-remote", "https://\(registries.encrypted)/git/tiny.git"], variables)
+        #expect(read.standardOutput.contains("refs/heads/tiny"))
+        #expect(gave("/git/tiny.git/info/refs?service=git-upload-pack", "Basic"))
+    }
+
+    @Test func `Bazel's helper is proven by a request with what it gives`() throws {
+        try setUp("bazel")
+        #expect(registries.requests.contains("GET /credmgr-setup-proof 404 Bearer"))
+    }
+
     @Test(.needs(Need("uv", isThere: ProgramScene.has("uv"))))
     func `pip, uv and twine take and bring a wheel`() throws {
         try setUp("pip")
@@ -196,15 +212,15 @@ import Testing
     @Test func `setup fails where the server lets the program in no more than before`() throws {
         let stranger = try Registries(token: "another")
         let trusting = scene.environment(trusting: stranger.certificate)
-        for program in ["pip", "cargo", "terraform", "go", "npm", "docker", "kubectl"]
-        where ProgramScene.has(program) {
+        for program in ["pip", "cargo", "terraform", "bazel", "go", "npm", "docker", "kubectl"]
+        where ProgramScene.has(program) || program == "bazel" {
             let words = ["setup", program, "--rule", "--type", DemoTenant.typeName, "--host"]
             let refused = try scene.home.run(words + [stranger.encrypted], environment: trusting, exits: 1)
             #expect(refused.standardError.contains("was not let in"), "\(program)")
         }
         // Nobody listens there.
         let silent = try freePort()
-        for program in ["pip", "docker", "go"] where ProgramScene.has(program) {
+        for program in ["pip", "docker", "go", "bazel"] where ProgramScene.has(program) || program == "bazel" {
             let words = [
                 "setup", program, "--rule", "--type", DemoTenant.typeName, "--host", "127.0.0.1:\(silent)",
             ]

@@ -108,6 +108,58 @@ import Testing
         #expect(home.text(of: "config/neomutt/neomuttrc") == nil)
     }
 
+    /// Every program: its arguments, and the file of the user's that it is written to, where there is one.
+    private static let every: [(words: [String], file: String?)] = [
+        (["git", "--host", "pkg.example.com:8443", "--rule"], ".gitconfig"),
+        (["docker", "--host", "pkg.example.com:8443", "--rule"], ".docker/config.json"),
+        (["kubectl"], ".kube/config"), (["pip", "--host", "pkg.example.com", "--rule"], "config/pip/pip.conf"),
+        (["cargo", "--host", "pkg.example.com", "--rule"], ".cargo/config.toml"),
+        (["terraform", "--host", "pkg.example.com", "--rule"], ".terraformrc"),
+        (["bazel", "--host", "pkg.example.com:8443", "--rule"], ".bazelrc"),
+        (["go", "--host", "pkg.example.com", "--rule"], "config/go/env"),
+        (["npm", "--host", "pkg.example.com", "--rule"], ".npmrc"),
+        (["aws", "--role-arn", "arn:aws:iam::1:role/x"], ".aws/config"),
+        (["google", "--audience", "//iam.googleapis.com/x"], nil), (["azure"], nil),
+        (["neomutt"], "config/neomutt/neomuttrc"),
+        (["msmtp", "--host", "smtp.example.com:587"], "config/msmtp/config"),
+        (["mbsync", "--host", "imap.example.com"], ".mbsyncrc"), (["timer"], nil), (["token-socket"], nil),
+        (["redirect-handler", "--scheme", "com.example.app"], nil),
+    ]
+
+    @Test(arguments: every.map(\.words))
+    func `each program is shown, written once, listed, and taken back byte for byte`(_ words: [String]) throws {
+        let file = Self.every.first { $0.words == words }?.file
+        let isJSON = file?.hasSuffix(".json") == true, isYAML = file == ".kube/config"
+        let own =
+            isJSON ? "{ \"auths\": {} }" : isYAML ? "kind: Config\nusers:\n- name: x\n" : "# mine, without an end"
+        if let file { try home.write(own, to: file) }
+        try home.write("{\n  \"min_valid\": 60\n}\n", to: "config/credmgr/config.json")
+        func kept() -> [String: Data] {
+            home.files.filter { !$0.key.contains("/locks/") && !$0.key.hasPrefix("run/") }
+        }
+        let arguments = ["setup"] + words + ["--type", Self.type], before = kept()
+        #expect(!(try home.run(arguments + ["--dry-run"]).standardOutput.isEmpty))
+        #expect(kept() == before, "shown only")
+        try home.run(arguments + ["--no-verify"])
+        let once = kept()
+        #expect(once != before)
+        try home.run(arguments + ["--no-verify"])
+        #expect(kept() == once, "never a second entry")
+        #expect(try home.run(["setup", "--list"]).standardOutput.contains(words[0]))
+        try home.run(arguments + ["--undo"])
+        #expect(kept() == before)
+        // And with something that was added since.
+        guard let file, !isJSON else { return }
+        try home.run(arguments + ["--no-verify"])
+        let added = isYAML ? "- name: y\n" : "# added\n"
+        try home.write(try #require(home.text(of: file)) + added, to: file)
+        try home.run(arguments + ["--undo"])
+        let left = try #require(home.text(of: file))
+        #expect(
+            left.hasPrefix(own) && left.hasSuffix(added) && left.utf8.count <= own.utf8.count + 1 + added.utf8.count
+        )
+    }
+
     @Test func `what cannot be set up says so`() throws {
         let unknown = try home.run(["setup", "gti"], exits: 2)
         #expect(unknown.standardError.contains("did you mean 'git'?") && unknown.standardError.contains("docker"))

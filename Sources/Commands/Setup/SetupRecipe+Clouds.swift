@@ -20,7 +20,8 @@ extension SetupRecipe {
                 : .init(
                     program: "credential_process",
                     words: [request.command, "aws", "--role-arn", role] + request.selection,
-                    output: ["AccessKeyId"]))
+                    output: ["AccessKeyId"]),
+            notes: programs.isProgram("aws") ? [] : ["not proven by aws itself, which is not installed"])
     }
 
     static let google = SetupRecipe(
@@ -64,6 +65,9 @@ extension SetupRecipe {
             edits: [.file(text, path: path, isProgram: true)],
             proof: .init(
                 program: "az", words: [path, "account", "get-access-token", "-o", "json"], output: ["accessToken"]),
-            notes: ["Azure's libraries look in PATH: export PATH=\"\(request.linkFolder):$PATH\""])
+            notes: [
+                "Azure's libraries look in PATH: export PATH=\"\(request.linkFolder):$PATH\"",
+                "not proven: that Azure takes the token",
+            ])
     }
 }

@@ -2,7 +2,8 @@ import Foundation
 import TestSupport
 import Testing
 
-/// A person who has signed in once, and other people's programs that take the token here.
+/// A person who has signed in once in the whole run, and other people's programs that take the token here: each scene has
+/// a home of its own with that sign-in in it, as programs write their configuration there.
 final class ProgramScene: Sendable {
     let home: Home
     let tenant: DemoTenant
@@ -26,11 +27,32 @@ final class ProgramScene: Sendable {
         folders.contains { FileManager.default.isExecutableFile(atPath: $0 + "/" + program) }
     }
 
+    /// The one sign-in, and where it was made.
+    private struct SignIn: Sendable {
+        let home: Home, tenant: DemoTenant, token: String
+
+        init() throws {
+            home = try Home()
+            tenant = try DemoTenant()
+            try tenant.signIn(at: home)
+            token = try home.run(["token"]).line
+        }
+    }
+
+    private static let signIn = Result { try SignIn() }
+
     init() throws {
+        let once = try Self.signIn.get()
         home = try Home()
-        tenant = try DemoTenant()
-        try tenant.signIn(at: home)
+        tenant = once.tenant
+        let folders = ["config", "data", ".local"].map { once.home.path + "/" + $0 }
+        let copied = try ChildProcess(
+            "cp", ["-a", "--"] + folders.filter(FileManager.default.fileExists(atPath:)) + [home.path]
+        ).run()
+        #expect(copied.exitStatus == 0, "\(copied.standardError)")
         token = try home.run(["token"]).line
+        #expect(token == once.token)
+        #expect(tenant.provider.counters.grants["authorization_code"] == 1, "nobody signs in again")
         try FileManager.default.createDirectory(atPath: home.path + "/bin", withIntermediateDirectories: true)
         // By its name, as where a package put it.
         try FileManager.default.createSymbolicLink(
@@ -65,6 +87,7 @@ final class ProgramScene: Sendable {
         let shown = Comment(
             rawValue: "\(words.joined(separator: " "))\n\(outcome.standardOutput)\(outcome.standardError)")
         if let status { #expect(outcome.exitStatus == status, shown, sourceLocation: sourceLocation) }
+        if outcome.exitStatus == 0 { for word in words { ProgramVersion.tell(word, environment) } }
         return outcome
     }
 
