@@ -160,6 +160,31 @@ import Testing
         )
     }
 
+    @Test(.needs(Need("systemd-analyze", isDemanded: false, isThere: ProgramScene.has("systemd-analyze"))))
+    func `the units are walled in as those of the packages`() throws {
+        try home.run(["setup", "timer", "--no-verify"])
+        try home.run(["setup", "token-socket", "--type", Self.type, "--no-verify"])
+        let packaged = try String(
+            contentsOf: URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+                .deletingLastPathComponent().appendingPathComponent("scripts/packaging/credmgr-refresh.service"),
+            encoding: .utf8)
+        let walls = packaged.split(separator: "\n").drop { !$0.hasPrefix("Environment=") }.filter {
+            !$0.hasPrefix("#")
+        }
+        #expect(walls.count > 15)
+        let folder = "config/systemd/user/"
+        for unit in ["credmgr-refresh.service", "credmgr-token-\(Self.type)@.service"] {
+            let lines = try #require(home.text(of: folder + unit)).split(separator: "\n")
+            #expect(walls.allSatisfy(lines.contains), "\(unit)")
+            let judged = try ChildProcess(
+                "systemd-analyze",
+                ["security", "--offline=yes", "--threshold=50", "--no-pager", home.path + "/" + folder + unit],
+                environment: home.environment
+            ).run(seconds: 60)
+            #expect(judged.exitStatus == 0, "\(judged.standardOutput.suffix(300))\(judged.standardError)")
+        }
+    }
+
     @Test func `what cannot be set up says so`() throws {
         let unknown = try home.run(["setup", "gti"], exits: 2)
         #expect(unknown.standardError.contains("did you mean 'git'?") && unknown.standardError.contains("docker"))

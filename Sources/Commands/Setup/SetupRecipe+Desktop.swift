@@ -2,6 +2,31 @@ import CredentialCore
 
 /// The desktop and the session.
 extension SetupRecipe {
+    /// What a unit that runs this program needs not, as in the units of the packages, whose comments say why: systemd may
+    /// give it a kernel keyring of its own, in which no cache would be found.
+    private static let walls = """
+        Environment=CREDMGR_CACHE=off
+        UMask=0077
+        DevicePolicy=closed
+        KeyringMode=private
+        LockPersonality=yes
+        MemoryDenyWriteExecute=yes
+        NoNewPrivileges=yes
+        ProtectClock=yes
+        ProtectHostname=yes
+        ProtectKernelLogs=yes
+        ProtectKernelModules=yes
+        ProtectKernelTunables=yes
+        RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6
+        RestrictNamespaces=yes
+        RestrictRealtime=yes
+        RestrictSUIDSGID=yes
+        SystemCallArchitectures=native
+        SystemCallErrorNumber=EPERM
+        SystemCallFilter=@system-service seccomp landlock_create_ruleset landlock_add_rule landlock_restrict_self
+        SystemCallFilter=~@privileged @resources
+        """
+
     static let timer = SetupRecipe(
         name: "timer", summary: "a systemd timer that refreshes what is about to end"
     ) { (request, programs) throws(CredentialError) in
@@ -15,6 +40,7 @@ extension SetupRecipe {
             Type=oneshot
             ExecStart=\(programs.ownPath) --no-input --quiet refresh --all
             SuccessExitStatus=4 5 6
+            \(walls)
 
             """
         let timer = """
@@ -73,8 +99,7 @@ extension SetupRecipe {
             StandardInput=null
             StandardOutput=socket
             StandardError=journal
-            UMask=0077
-            NoNewPrivileges=yes
+            \(walls)
 
             """
         return SetupPlan(
