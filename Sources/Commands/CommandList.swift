@@ -11,7 +11,8 @@ enum CommandList {
         Section(
             "Accounts",
             [
-                AccountsCommand.self, AccountsShowCommand.self, AccountsExportCommand.self,
+                AccountsCommand.self, AccountsShowCommand.self, AccountsDataCommand.self,
+                AccountsExportCommand.self,
                 AccountsImportCommand.self, UseCommand.self,
                 LabelCommand.self, WhichCommand.self, GroupsCommand.self, WatchCommand.self,
             ]),

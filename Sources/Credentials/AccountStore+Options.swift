@@ -11,7 +11,7 @@ extension AccountStore {
         public var group: KeychainGroup?
         /// Where secrets of new accounts go; `nil` for the Secret Service if it answers, else the encrypted file.
         public var store: StoreKind?
-        /// Whether the desktop may ask the user to unlock the keyring.
+        /// Whether the desktop may ask the user to unlock the keyring, in calls that are `async`.
         public var mayPrompt = true
         /// How long to wait for another process's refresh, in seconds.
         public var lockWait = 60

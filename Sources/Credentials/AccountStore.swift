@@ -11,7 +11,7 @@ import Synchronization
 /// What waits is `async`, runs on threads of its own and not on the cooperative pool, and ends at once when its task is
 /// cancelled, with ``CredentialCore/ErrorCode/cancelled``. A request that was sent then is not given up: what the provider
 /// answers is kept. The calls that are not `async` read and write small files of this machine; ``claims(of:ofType:policy:)``
-/// and ``userData(of:)`` ask the account's store, which answers within 3 seconds or is given up on;
+/// and ``userData(of:)`` ask the account's store, which answers within 3 seconds or is given up on, and asks nobody to unlock it;
 /// ``setUserData(_:of:)-(JSONObject,_)`` may take some seconds more, as it says.
 ///
 /// Refreshes are done by the installed `credmgr` of the same version, in a process of its own that lives on when this one

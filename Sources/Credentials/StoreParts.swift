@@ -34,6 +34,13 @@ struct StoreParts: Sendable {
     /// What can be done with accounts.
     var accounts: AccountServices { AccountServices(machine, policy, configuration) }
 
+    /// The same for calls that do not wait: nobody is asked to unlock a keyring, which may take minutes.
+    var accountsAtOnce: AccountServices {
+        var policy = policy
+        policy.mayPrompt = false
+        return AccountServices(machine, policy, configuration)
+    }
+
     /// What can be done with accounts of a type, refreshes included: by a worker where there is one that can.
     func accounts(refreshing account: Account, under type: AccountType) throws(CredentialError) -> AccountServices {
         var policy = policy

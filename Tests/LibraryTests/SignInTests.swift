@@ -119,6 +119,7 @@ import Testing
         type.passwordResetPolicy = "b2c_1_reset"
         try store.configure(type)
         let executor = HeldExecutor(), pages = Mutex(0)
+        defer { executor.finish() }
         let task = Task(executorPreference: executor) {
             try await store.signIn(toType: "TaskList") { url in
                 let page = pages.withLock { count in
@@ -233,10 +234,14 @@ import Testing
     @Test func `a device, a password, the program itself and an assertion sign in`() async throws {
         let held = try HeldProvider(), world = try LibraryWorld(), store = try world.store(configuring: false)
         try store.configure(held.type)
+        let devices = AsyncStream.makeStream(of: Account.self)
         let shown = try await withCheckedThrowingContinuation { continuation in
             Task {
                 do {
-                    _ = try await store.requestDeviceAccess(toType: "Held") { continuation.resume(returning: $0) }
+                    let account = try await store.requestDeviceAccess(toType: "Held") {
+                        continuation.resume(returning: $0)
+                    }
+                    devices.continuation.yield(account)
                 } catch {
                     Issue.record("\(error)")
                 }
@@ -244,6 +249,11 @@ import Testing
         }
         #expect(shown.userCode == "WDJB-MJHT" && shown.verificationURI == "https://example.com/device")
         try await held.reached("/token")
+        var signedIn = devices.stream.makeAsyncIterator()
+        let device = try #require(await signedIn.next())
+        #expect(try await store.token(of: device).token.reveal().hasPrefix("at-"))
+        #expect(held.received.last { $0.path == "/token" }?.text.contains("device_code=dc") == true)
+        #expect(try store.accounts(ofType: "Held").map(\.id) == [device.id])
 
         var password = held.type
         password.name = "Password"
@@ -271,8 +281,14 @@ import Testing
         workload.clientID = "workload"
         workload.identityToken = .file(identity)
         try store.configure(workload)
-        _ = try await store.requestAssertionAccess(toType: "Workload")
+        let asserted = try await store.requestAssertionAccess(toType: "Workload")
         #expect(held.received.last?.text.contains("jwt-bearer") == true)
+        #expect(try store.accounts(ofType: "Workload").map(\.id) == [asserted.id])
+        #expect(try await store.token(of: asserted).token.reveal().hasPrefix("at-"))
+        let count = held.received.count
+        // A workload asks again by itself, with an assertion anew.
+        _ = try await store.token(of: asserted, forceRefresh: true)
+        #expect(held.received.count == count + 1)
     }
 
     @Test func `a plugin that is installed serves like a built-in one`() async throws {

@@ -4,6 +4,7 @@ import DemoProvider
 import Foundation
 import StrictJSON
 import Synchronization
+import TestSupport
 import Testing
 
 /// Tokens and requests of a Swift program.
@@ -33,6 +34,90 @@ import Testing
         #expect(told.withLock { $0.count } == 1)
         #expect(told.withLock { $0.first?.contains("/nonexistent/credmgr does not start") } == true)
         #expect(world.provider.counters.refreshes == 2)
+    }
+
+    @Test func `a refresh is another process's, which is told what is wanted and given the lock`() async throws {
+        let world = try LibraryWorld(), log = world.path + "/calls", script = world.path + "/credmgr"
+        try installProgram(
+            "#!/bin/sh\nprintf '%s\\n' \"$*\" >> '\(log)'\nexec '\(BuiltProgram.path)' \"$@\"\n", at: script)
+        let alice = try await world.signIn(try world.store())
+        let store = try world.store { $0.program = script }
+        let before = try await store.token(of: alice)
+        world.provider.holdTokenReplies(1)
+        let refresh = Task { try await store.token(of: alice, forceRefresh: true) }
+        try await offPool { while world.provider.heldTokenReplies == 0 { usleep(10_000) } }
+        // While the provider has not answered, the account's lock is held, and not by this process.
+        let holder = try await offPool {
+            try ChildProcess(
+                "/bin/sh",
+                [
+                    "-c",
+                    "fuser '\(world.path)/.local/share/credmgr/groups/default/locks/\(alice.id).lock' 2>/dev/null",
+                ],
+                environment: ["PATH": "/usr/bin:/bin"]
+            ).run().standardOutput
+        }
+        #expect(!holder.isEmpty && !holder.split(separator: " ").contains("\(getpid())"), "\(holder)")
+        world.provider.releaseTokenReplies()
+        #expect(try await refresh.value.token != before.token)
+        let calls = try String(contentsOfFile: log, encoding: .utf8).split(separator: "\n")
+        #expect(calls.count == 2 && calls.first == "--version" && calls.last?.hasPrefix("__") == true, "\(calls)")
+    }
+
+    @Test func `the type's client certificate is shown to an API that asks for one, and its own is looked at`()
+        async throws
+    {
+        let (held, world, _, _) = try await signedIn()
+        let key = world.path + "/key.pem", certificate = world.path + "/certificate.pem"
+        let making = ChildProcess(
+            "openssl",
+            [
+                "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", certificate, "-days", "2",
+                "-subj", "/CN=tasks-client", "-addext", "subjectAltName=IP:127.0.0.1",
+            ], environment: ["PATH": "/usr/bin:/bin"])
+        try #require(try await offPool { try making.run(seconds: 120) }.exitStatus == 0)
+        let server = Process(), output = Pipe()
+        server.executableURL = URL(fileURLWithPath: "/usr/bin/openssl")
+        server.arguments = [
+            "s_server", "-accept", "127.0.0.1:0", "-cert", certificate, "-key", key, "-CAfile", certificate,
+            "-Verify", "1", "-verify_return_error", "-www",
+        ]
+        server.standardInput = Pipe()
+        server.standardOutput = output
+        server.standardError = FileHandle.nullDevice
+        try server.run()
+        defer { server.terminate() }
+        let port = try await offPool {
+            var text = ""
+            while !text.contains("ACCEPT 127.0.0.1:") || !text.hasSuffix("\n") {
+                guard let byte = try output.fileHandleForReading.read(upToCount: 1)?.first else { break }
+                text.unicodeScalars.append(Unicode.Scalar(byte))
+            }
+            return text.split(separator: "\n").last?.split(separator: ":").last.map(String.init) ?? ""
+        }
+        func send(_ variables: [String: String], _ change: (inout AccountType) -> Void) async throws -> HTTPResponse
+        {
+            var options = AccountStore.Options()
+            options.store = .file
+            let store = try AccountStore(options, environment: world.environment.merging(variables) { $1 })
+            var type = held.type
+            type.apiBase = "https://127.0.0.1:\(port)"
+            change(&type)
+            try store.configure(type)
+            let account = try #require(try store.defaultAccount(ofType: "Held"))
+            return try await store.send(HTTPRequest(address: store.address("/", ofType: "Held")), as: account)
+        }
+        let trusting = ["CURL_CA_BUNDLE": certificate]
+        let reply = try await send(trusting) {
+            $0.tlsClientCertificate = certificate
+            $0.tlsClientKey = key
+            $0.tokenEndpointAuthMethod = "none"
+        }
+        #expect(reply.status == 200)
+        #expect(String(decoding: reply.body, as: UTF8.self).contains("tasks-client"))
+        // Without it the API lets nobody in; and nothing is sent where the API's own does not hold.
+        #expect(await failure { try await send(trusting) { _ in } } != nil)
+        #expect(await failure { try await send([:]) { _ in } }?.code == .denied)
     }
 
     @Test func `a person is asked never, if needed, or always`() async throws {

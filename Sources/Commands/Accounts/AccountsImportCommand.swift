@@ -12,8 +12,8 @@ struct AccountsImportCommand: Command {
             rclone.conf, the decrypted token file of mutt_oauth2.py, or accounts.conf of GNOME Online Accounts with \
             the keyring that has its tokens. An exported account that is signed in here already is left as it is, and \
             one whose refresh token this machine knows to be used up is left out. Sign-ins of other programs need an \
-            account type of the same client: --type, or \
-            the only one with that client id; their refresh token is used at once, which may end its use there.
+            account type of the same client: --type, or the only one with that client id; their refresh token is used \
+            at once, which may end its use there.
             """,
         parameters: [file],
         options: [SharedOption.type, passphraseFile],
@@ -37,16 +37,30 @@ struct AccountsImportCommand: Command {
             let archive = try SealedArchive.open(
                 document, passphrase: try passphrase(session), session.context.cryptography)
             let choice = try StoreChoice(session, stores)
-            let outcome = try ArchiveImport(session, stores, store: choice.kind).run(archive)
-            if outcome.hasTaken { choice.tell("what was imported", session) }
-            return try session.fail(with: outcome.failures)
+            var isEmpty = true
+            let failures = try AccountTransfer(session, stores).take(archive, into: choice.kind) {
+                (account) throws(CredentialError) in
+                isEmpty = false
+                try Self.show(account, session)
+            }
+            if !isEmpty { choice.tell("what was imported", session) }
+            return try session.fail(with: failures)
         }
         let found = try ForeignFiles.signIns(in: file.bytes) { () throws(CredentialError) in
             try stores.store(.secretService)
         }
         let choice = try StoreChoice(session, stores)
-        try ForeignImport(session, stores, store: choice.kind, typeName: arguments[SharedOption.type]).run(found)
+        let failures = AccountTransfer(session, stores).take(
+            found, ofType: arguments[SharedOption.type], into: choice.kind
+        ) {
+            (account) throws(CredentialError) in try Self.show(account, session)
+        }
+        try session.fail(with: failures)
         choice.tell("what was imported", session)
+    }
+
+    private static func show(_ account: Account, _ session: Session) throws(CredentialError) {
+        try session.print("\(account.id)\t\(ForeignText.shown(account.shownName))\n")
     }
 
     private func passphrase(_ session: Session) throws(CredentialError) -> Secret {

@@ -78,22 +78,34 @@ struct RequestMessage: Sendable {
     private static let inputLimit = 64 << 20
 
     private static func json(_ text: String, _ session: Session) throws(CredentialError) -> [UInt8] {
-        var bytes = Array(text.utf8)
-        if text == "@-" {
-            bytes = try session.context.console.readInput(limit: inputLimit)
-        } else if text.hasPrefix("@") {
-            let path = String(text.dropFirst())
-            guard let file = try session.context.typeFiles.read(path) else {
-                throw CredentialError(.usage, "there is no file \(ForeignText.shown(path))")
-            }
-            bytes = file.bytes
-        }
-        do {
-            _ = try JSONValue.parse(bytes, limits: .ownFile)
-        } catch {
-            throw CredentialError(.usage, "the value of --json is not JSON: \(error)")
-        }
+        let bytes = try bytes(of: text, session)
+        _ = try value(of: bytes, option: "json")
         return bytes
+    }
+
+    /// The JSON that an option says: the text, or `@FILE`, or `@-` for standard input.
+    ///
+    /// - Throws: ``ErrorCode/usage`` for what is no JSON, or no file.
+    static func value(
+        of text: String, option: String, _ session: Session
+    ) throws(CredentialError) -> JSONValue { try value(of: try bytes(of: text, session), option: option) }
+
+    private static func value(of bytes: [UInt8], option: String) throws(CredentialError) -> JSONValue {
+        do {
+            return try JSONValue.parse(bytes, limits: .ownFile)
+        } catch {
+            throw CredentialError(.usage, "the value of --\(option) is not JSON: \(error)")
+        }
+    }
+
+    private static func bytes(of text: String, _ session: Session) throws(CredentialError) -> [UInt8] {
+        guard text.hasPrefix("@") else { return Array(text.utf8) }
+        if text == "@-" { return try session.context.console.readInput(limit: inputLimit) }
+        let path = String(text.dropFirst())
+        guard let file = try session.context.typeFiles.read(path) else {
+            throw CredentialError(.usage, "there is no file \(ForeignText.shown(path))")
+        }
+        return file.bytes
     }
 
     private static func data(_ text: String, _ session: Session) throws(CredentialError) -> HTTPBody {

@@ -12,20 +12,29 @@ struct ClaimsCommand: Command {
 
             --access-token shows those of a valid access token, refreshed if need be, once all that RFC 9068 demands of \
             it holds: type, signature, issuer, audience, times and client. An opaque token has none.
+
+            --reply-fields shows, in the id token's place, what no standard knows of the provider's token replies: the \
+            address of an instance, the id of a team.
             """,
         options: [
-            SharedOption.type, SharedOption.account, SharedOption.policy, accessToken, SharedOption.scope,
+            SharedOption.type, SharedOption.account, SharedOption.policy, accessToken, replyFields,
+            SharedOption.scope,
             SharedOption.resource, SharedOption.audience, SharedOption.json,
         ],
         exitStatuses: [3, 4, 5, 6, 7])
 
     private static let accessToken = Option.flag("access-token", "show those of the access token")
 
+    private static let replyFields = Option.flag("reply-fields", "show what else the provider's token replies had")
+
     let arguments: Arguments
 
     func run(_ session: Session) throws(CredentialError) {
         let query = TokenQuery(arguments, configuration: session.configuration)
         let target = try TargetResolver(session).target(query.target)
+        guard !arguments[Self.accessToken] || !arguments[Self.replyFields] else {
+            throw CredentialError(.usage, "--access-token and --reply-fields are two things")
+        }
         let claims =
             try arguments[Self.accessToken]
             ? accessTokenClaims(query, target, session) : idTokenClaims(query, target, session)
@@ -42,6 +51,17 @@ struct ClaimsCommand: Command {
         guard query.scope.isEmpty, query.resource == nil, query.audience == nil else {
             throw CredentialError(.usage, "--scope, --resource and --audience go with --access-token")
         }
+        let grant = try grant(query, target, session)
+        guard !arguments[Self.replyFields] else { return GrantState.fields(in: grant.adapterState) }
+        guard let idToken = grant.idToken else {
+            throw CredentialError(
+                .unsupported, "account \(target.account.id) has no id token",
+                hint: "the type's scope needs 'openid'")
+        }
+        return try CompactToken(idToken.reveal()).claims
+    }
+
+    private func grant(_ query: TokenQuery, _ target: Target, _ session: Session) throws(CredentialError) -> Grant {
         let policy = try session.context.adapters.adapter(of: target.type).policy(query.policy, of: target.type)
         let repository = session.services(session.stores()).repository
         guard let set = try repository.read(target.account, in: target.group, isLocked: false),
@@ -53,12 +73,7 @@ struct ClaimsCommand: Command {
                 hint: LoginCommandLine(for: target.account, in: target.group, as: target.type, policy: policy)
                     .description)
         }
-        guard let idToken = grant.idToken else {
-            throw CredentialError(
-                .unsupported, "account \(target.account.id) has no id token",
-                hint: "the type's scope needs 'openid'")
-        }
-        return try CompactToken(idToken.reveal()).claims
+        return grant
     }
 
     private func accessTokenClaims(

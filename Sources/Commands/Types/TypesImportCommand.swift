@@ -34,7 +34,7 @@ struct TypesImportCommand: Command {
         }
         let type: AccountType
         let report: [String]
-        if Self.isDefinition(file, path) {
+        if AccountTypeCatalog.isDefinition(file, at: path) {
             let stem = path.split(separator: "/").last.map { $0.hasSuffix(".json") ? $0.dropLast(5) : $0 } ?? ""
             type = try session.catalog.type(
                 try Name.checked(name ?? String(stem), kind: "account type"), in: file, at: path)
@@ -52,27 +52,13 @@ struct TypesImportCommand: Command {
         try tellGroup(of: type, session)
     }
 
-    /// The app of one article has a keychain group and that of another has none, for one client: they would not share a
-    /// sign-in, which nobody would see.
+    /// Says which types of the same client share no sign-in with the new one.
     private func tellGroup(of type: AccountType, _ session: Session) throws(CredentialError) {
-        let resolver = TargetResolver(session)
-        let registration = try resolver.registration(of: type)
-        for entry in try session.catalog.entries() where entry.name != type.name {
-            guard case .success(let other) = entry.type, other.keychainGroup != type.keychainGroup,
-                (try? resolver.registration(of: other)) == registration
-            else { continue }
+        for other in try session.catalog.strangers(to: type, session.context.adapters) {
             session.notices.note(
                 "\(other.name) is of the same client in group \(other.keychainGroup), \(type.name) in group "
                     + "\(type.keychainGroup): they do not share a sign-in; for that: "
                     + "credmgr types set \(type.name) keychain_group=\(other.keychainGroup)")
         }
-    }
-
-    /// Whether a file is a JSON definition, be it a broken one: settings of an app in JSON have keys of their own.
-    private static func isDefinition(_ file: TypeFile, _ path: String) -> Bool {
-        guard let keys = try? JSONValue.parse(file.bytes, dialect: .commented).object?.keys else {
-            return path.hasSuffix(".json")
-        }
-        return !keys.contains { ["authURL", "clientID", "clientId"].contains($0) }
     }
 }

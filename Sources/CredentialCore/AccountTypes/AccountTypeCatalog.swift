@@ -95,6 +95,34 @@ public struct AccountTypeCatalog: Sendable {
         return try AccountType(name: name, json: members, isPrivateFile: file.isPrivate, place: path)
     }
 
+    /// Whether what stands in a file is a definition, be it a broken one, and not the settings of an app, which may be JSON
+    /// with keys of their own.
+    package static func isDefinition(_ file: TypeFile, at path: String) -> Bool {
+        guard let keys = try? JSONValue.parse(file.bytes, dialect: .commented).object?.keys else {
+            return path.hasSuffix(".json")
+        }
+        return !keys.contains { ["authURL", "clientID", "clientId"].contains($0) }
+    }
+
+    /// The types of the same client in other groups, which share no sign-in with `type`: the app of one article has a
+    /// keychain group and that of another has none, for one client, and nobody would see why.
+    ///
+    /// - Throws: what the adapters and ``entries()`` throw.
+    package func strangers(
+        to type: AccountType, _ adapters: AdapterRegistry
+    ) throws(CredentialError) -> [AccountType] {
+        func registration(of type: AccountType) throws(CredentialError) -> Registration {
+            Registration(provider: try adapters.adapter(of: type).provider(of: type), clientID: type.clientID)
+        }
+        let own = try registration(of: type)
+        return try entries().compactMap { entry in
+            guard entry.name != type.name, case .success(let other) = entry.type,
+                other.keychainGroup != type.keychainGroup, (try? registration(of: other)) == own
+            else { return nil }
+            return other
+        }
+    }
+
     private func type(_ name: String, at path: String) -> Result<AccountType, CredentialError> {
         do throws(CredentialError) {
             guard let file = try files.read(path) else {

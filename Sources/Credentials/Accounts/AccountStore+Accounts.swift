@@ -122,7 +122,8 @@ extension AccountStore {
         let policy = try parts.machine.adapters.adapter(of: type).policy(policy, of: type)
         let group = try group(of: account, under: type)
         guard
-            let grant = try parts.accounts.repository.read(account, in: group, isLocked: false)?.grants[policy]
+            let grant = try parts.accountsAtOnce.repository.read(account, in: group, isLocked: false)?.grants[
+                policy]
         else {
             throw CredentialError(
                 .signInRequired,
@@ -137,7 +138,7 @@ extension AccountStore {
     public func userData(of account: Account) -> JSONObject {
         do throws(CredentialError) {
             let group = try group(of: account, under: try? type(named: account.type))
-            return try parts.accounts.userData.read(of: account, in: group)
+            return try parts.accountsAtOnce.userData.read(of: account, in: group)
         } catch {
             options.warn("the user data of \(account.id) cannot be read: \(error.message)")
             return JSONObject()
@@ -154,7 +155,7 @@ extension AccountStore {
     ///   the store.
     public func setUserData(_ data: JSONObject, of account: Account) throws(CredentialError) {
         let group = try group(of: account, under: try? type(named: account.type))
-        try parts.accounts.userData.write(data, of: account, in: group)
+        try parts.accountsAtOnce.userData.write(data, of: account, in: group)
     }
 
     /// Keeps JSON beside an account.

@@ -15,10 +15,14 @@ extension AccountStore {
         var flow: SignInFlow?
         var username: String?
         var password: Secret?
+        var makesNew = false
     }
 
     /// Everything that can be wrong before a person is asked for anything.
     func plan(_ wish: Wish, _ accounts: AccountServices) throws(CredentialError) -> SignInPlan {
+        if wish.makesNew, wish.account != nil {
+            throw CredentialError(.usage, "a sign-in of an account's person makes no new account")
+        }
         var type = try current(try type(named: wish.type), for: wish.account, accounts)
         try ReservedNames.check(signIn: wish.parameters)
         type.authorizeParameters.merge(wish.parameters) { $1 }
@@ -38,7 +42,7 @@ extension AccountStore {
         request.username = wish.username
         request.password = wish.password
         request.loginHint = wish.loginHint ?? wish.account?.username
-        if request.loginHint == nil, wish.account == nil {
+        if request.loginHint == nil, wish.account == nil, !wish.makesNew {
             request.loginHint = try SignInPlan.knownUser(
                 for: request, adapter, among: try parts.machine.records.index(of: group, .none))
         }
@@ -48,7 +52,7 @@ extension AccountStore {
             SecretItem(group: group, owner: type.name, kind: .clientSecret))
         return SignInPlan(
             adapter: adapter, request: request, group: group, store: store,
-            person: wish.account.map(ExpectedPerson.init), parameters: wish.parameters, forceNew: false)
+            person: wish.account.map(ExpectedPerson.init), parameters: wish.parameters, forceNew: wish.makesNew)
     }
 
     /// The type as its API has it now.

@@ -38,15 +38,18 @@ extension AccountStore {
     ///   - parameters: extra parameters of the authorization request, for this sign-in only.
     ///   - loginHint: whom the provider should offer first; the account's user name for `nil`.
     ///   - prompt: what the provider asks.
+    ///   - makingNew: whether a person who is known here gets another account, as `login --new` gives.
     /// - Throws: ``CredentialCore/ErrorCode/configuration``, ``CredentialCore/ErrorCode/temporary``; the errors of the
     ///   store.
     public func prepareAuthorization(
         ofType name: String, as account: Account? = nil, redirectURI: String? = nil, policy: String? = nil,
-        scope: [String] = [], parameters: [String: String] = [:], loginHint: String? = nil, prompt: Prompt = .auto
+        scope: [String] = [], parameters: [String: String] = [:], loginHint: String? = nil, prompt: Prompt = .auto,
+        makingNew: Bool = false
     ) async throws(CredentialError) -> PreparedAuthorization {
         let wish = Wish(
             type: name, account: account, policy: policy, scope: scope, parameters: parameters,
-            loginHint: loginHint, prompt: prompt, redirectURI: redirectURI, flow: .code)
+            loginHint: loginHint, prompt: prompt, redirectURI: redirectURI, flow: .code,
+            makesNew: makingNew)
         return try await blocking { [self] () throws(CredentialError) in
             let accounts = parts.accounts
             return try prepare(try plan(wish, accounts), accounts)

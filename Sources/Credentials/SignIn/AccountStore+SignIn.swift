@@ -19,6 +19,7 @@ extension AccountStore {
     ///   - parameters: extra parameters of the authorization request, for this sign-in only.
     ///   - prompt: what the provider asks.
     ///   - loginHint: whom the provider should offer first; the account's user name for `nil`.
+    ///   - makingNew: whether a person who is known here gets another account, as `login --new` gives.
     ///   - interaction: opens the page; `nil` for the opener of the options, else the user's browser. Where it throws, the
     ///     sign-in ends with that error.
     /// - Throws: ``CredentialCore/ErrorCode/denied`` where somebody else has signed in than was expected;
@@ -29,11 +30,11 @@ extension AccountStore {
     public func signIn(
         toType name: String, as account: Account? = nil, policy: String? = nil, scope: [String] = [],
         parameters: [String: String] = [:], prompt: Prompt = .auto, loginHint: String? = nil,
-        interaction: URLOpener? = nil
+        makingNew: Bool = false, interaction: URLOpener? = nil
     ) async throws(CredentialError) -> Account {
         let wish = Wish(
             type: name, account: account, policy: policy, scope: scope, parameters: parameters,
-            loginHint: loginHint, prompt: prompt)
+            loginHint: loginHint, prompt: prompt, makesNew: makingNew)
         return try await signIn(wish, opening: interaction ?? options.openURL, showing: nil)
     }
 
@@ -44,7 +45,7 @@ extension AccountStore {
     ///   - account: only its person may come back.
     ///   - scope: in place of the type's own; none for those.
     ///   - show: shows the code; called once for each code.
-    /// - Throws: as ``signIn(toType:as:policy:scope:parameters:prompt:loginHint:interaction:)``;
+    /// - Throws: as ``signIn(toType:as:policy:scope:parameters:prompt:loginHint:makingNew:interaction:)``;
     ///   ``CredentialCore/ErrorCode/unsupported`` where the provider has no such flow.
     public func requestDeviceAccess(
         toType name: String, as account: Account? = nil, scope: [String] = [],

@@ -1,5 +1,6 @@
 public import CredentialCore
 import OAuth
+public import StrictJSON
 
 extension AccountStore {
     /// Whether a person may be asked for a token.
@@ -58,6 +59,65 @@ extension AccountStore {
         // The sign-in's tokens are from after the call.
         demand.forceRefresh = false
         return try await give(demand)
+    }
+
+    // MARK: What is known of a token
+
+    /// What the provider says of an account's token (RFC 7662), `active` among it.
+    ///
+    /// - Throws: ``CredentialCore/ErrorCode/unsupported`` where the provider has no introspection; as
+    ///   ``token(of:ofType:policy:scope:resource:audience:minimumValidity:forceRefresh:interaction:)``.
+    public func introspectToken(
+        of account: Account, ofType name: String? = nil, policy: String? = nil, scope: [String]? = nil,
+        resource: String? = nil, audience: String? = nil
+    ) async throws(CredentialError) -> JSONObject {
+        try await issued(
+            to: account, name, policy, scope, resource, audience
+        ) { (adapter, token, grant, type, context) throws(CredentialError) in
+            try adapter.introspect(token, grant: grant, of: type, in: context)
+        }
+    }
+
+    /// The claims of an account's access token, once all that RFC 9068 demands of it holds.
+    ///
+    /// - Throws: ``CredentialCore/ErrorCode/unsupported`` for a token that only its API can read;
+    ///   ``CredentialCore/ErrorCode/validationFailed``; as
+    ///   ``token(of:ofType:policy:scope:resource:audience:minimumValidity:forceRefresh:interaction:)``.
+    public func accessTokenClaims(
+        of account: Account, ofType name: String? = nil, policy: String? = nil, scope: [String]? = nil,
+        resource: String? = nil, audience: String? = nil
+    ) async throws(CredentialError) -> JSONObject {
+        try await issued(
+            to: account, name, policy, scope, resource, audience
+        ) { (adapter, token, grant, type, context) throws(CredentialError) in
+            try adapter.accessTokenClaims(token, grant: grant, of: type, in: context)
+        }
+    }
+
+    private func issued(
+        to account: Account, _ name: String?, _ policy: String?, _ scope: [String]?, _ resource: String?,
+        _ audience: String?,
+        _ ask:
+            @escaping @Sendable (any CredentialAdapter, AccessToken, Grant, AccountType, AdapterContext)
+            throws(CredentialError) -> JSONObject
+    ) async throws(CredentialError) -> JSONObject {
+        let demand = TokenDemand(
+            policy: policy, scope: scope ?? [], resource: resource, audience: audience,
+            freshness: Freshness(demanded: nil, configured: parts.configuration.minimumValidity))
+        return try await blocking { [self] () throws(CredentialError) in
+            let type = try type(name, of: account)
+            let access = try access(to: account, ofType: name, demand)
+            guard let grant = try access.grant() else {
+                throw CredentialError(
+                    .signInRequired, "account \(account.id) has no sign-in any more",
+                    hint: LoginCommandLine(
+                        for: account, in: try group(of: account, under: type), as: type
+                    ).description)
+            }
+            return try ask(
+                try parts.machine.adapters.adapter(of: type), access.token, grant, type,
+                parts.accounts.adapterContext)
+        }
     }
 
     /// A token, and how to get the grant that it is of.

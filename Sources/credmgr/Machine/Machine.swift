@@ -58,7 +58,6 @@ private struct B2CSettings: SettingsImporter {
     func importSettings(
         _ bytes: [UInt8], name: String?, fix: Bool, exact: Bool, place: String
     ) throws(CredentialError) -> Outcome {
-        let (type, report) = try SettingsPlist.import(bytes, name: name, fix: fix, exact: exact, place: place)
-        return (type, report.map(\.description))
+        try LocalMachine.importSettings(bytes, name: name, fix: fix, exact: exact, place: place)
     }
 }

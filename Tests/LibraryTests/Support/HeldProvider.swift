@@ -11,7 +11,7 @@ final class HeldProvider: Sendable {
     private let gate = Gate()
 
     struct Received: Sendable {
-        let method: String, path: String, headers: [(name: String, value: String)], body: [UInt8]
+        let method: String, path: String, query: String?, headers: [(name: String, value: String)], body: [UInt8]
 
         func header(_ name: String) -> String? { headers.first { $0.name.lowercased() == name }?.value }
         var text: String { String(decoding: body, as: UTF8.self) }
@@ -34,6 +34,10 @@ final class HeldProvider: Sendable {
 
     /// Holds back the answers of a path from now on.
     func hold(_ path: String) { gate.close(path) }
+    /// Changes members of the token replies to come; `nil` takes one out.
+    func change(_ members: [String: JSONValue?]) { gate.change(members) }
+    /// Has the token endpoint answer with a status from now on, and nothing else; `nil` mends it.
+    func fail(_ status: Int?) { gate.fail(status) }
     /// Lets all answers go.
     func release() { gate.open() }
     /// Waits until `count` requests of a path have come in all.
@@ -46,7 +50,7 @@ final class HeldProvider: Sendable {
         var type = AccountType(name: "Held", adapter: "oauth2", clientID: "client")
         type.endpoints = [
             .authorization: base + "/authorize", .token: base + "/token", .deviceAuthorization: base + "/device",
-            .revocation: base + "/revoke", .endSession: base + "/leave",
+            .revocation: base + "/revoke", .endSession: base + "/leave", .introspection: base + "/introspect",
         ]
         type.scope = ["tasks"]
         type.apiBase = base + "/api"
@@ -55,7 +59,9 @@ final class HeldProvider: Sendable {
 
     private static func answer(_ request: ServerRequest, _ gate: Gate) -> ServerResponse {
         let number = gate.note(
-            Received(method: request.method, path: request.path, headers: request.headers, body: request.body))
+            Received(
+                method: request.method, path: request.path, query: request.query, headers: request.headers,
+                body: request.body))
         switch request.path {
         case "/authorize":
             let fields = FormFields(query: request.query ?? "")
@@ -64,14 +70,20 @@ final class HeldProvider: Sendable {
             response.headers.append(("Location", "\(redirect)?code=c\(number)&state=\(state)"))
             return response
         case "/token":
+            let (changes, status) = gate.changes
+            if let status { return .text(status, "") }
             let isBound = request.value(of: "dpop") != nil
+            let reply: JSONValue = [
+                "access_token": .string("at-\(number)"), "token_type": isBound ? "DPoP" : "Bearer",
+                "expires_in": 3600, "refresh_token": .string("rt-\(number)"),
+                "instance_url": "https://eu7.example.com", "team": ["id": "T0001"], "user": "ann",
+            ]
+            var members = reply.object ?? JSONObject()
+            for (name, value) in changes { members[name] = value }
+            return .json(200, .object(members))
+        case "/introspect":
             return .json(
-                200,
-                [
-                    "access_token": .string("at-\(number)"), "token_type": isBound ? "DPoP" : "Bearer",
-                    "expires_in": 3600, "refresh_token": .string("rt-\(number)"),
-                    "instance_url": "https://eu7.example.com", "team": ["id": "T0001"], "user": "ann",
-                ])
+                200, ["active": true, "token": .string(FormFields(decoding: request.body)["token"] ?? "")])
         case "/device":
             return .json(
                 200,
@@ -106,11 +118,16 @@ private final class Gate: @unchecked Sendable {
     private let condition = NSCondition()
     private var held: Set<String> = []
     private var requests: [HeldProvider.Received] = []
+    private var members: [String: JSONValue?] = [:]
+    private var status: Int?
 
     /// However a test ends, no handler is kept for longer, in seconds.
     private static let longest = 120.0
 
     var received: [HeldProvider.Received] { condition.withLock { requests } }
+    var changes: (members: [String: JSONValue?], status: Int?) { condition.withLock { (members, status) } }
+    func change(_ members: [String: JSONValue?]) { condition.withLock { self.members.merge(members) { $1 } } }
+    func fail(_ status: Int?) { condition.withLock { self.status = status } }
     func close(_ path: String) { condition.withLock { _ = held.insert(path) } }
     func open() {
         condition.withLock {

@@ -1,40 +1,35 @@
-import CredentialCore
-
-/// Takes over sign-ins that other programs keep.
-struct ForeignImport: Sendable {
-    private let session: Session
-    private let stores: any SecretStores
-    private let store: StoreKind
-    private let typeName: String?
-
-    init(_ session: Session, _ stores: any SecretStores, store: StoreKind, typeName: String?) {
-        self.session = session
-        self.stores = stores
-        self.store = store
-        self.typeName = typeName
-    }
-
-    /// Takes over each. One that fails does not keep the others back; the first failure is thrown at the end.
-    func run(_ found: [ForeignSignIn]) throws(CredentialError) {
-        let isSpent = session.services(stores).repository.spentByAnyone()
+extension AccountTransfer {
+    /// Takes over sign-ins that other programs keep. One that fails does not keep the others back.
+    ///
+    /// - Parameters:
+    ///   - typeName: the account type; `nil` for the only one that they can be of.
+    ///   - store: where accounts are put.
+    ///   - taken: told of each account that is.
+    /// - Returns: why the others were not taken over.
+    package func take(
+        _ found: [ForeignSignIn], ofType typeName: String?, into store: StoreKind,
+        taken: (Account) throws(CredentialError) -> Void
+    ) -> [CredentialError] {
+        let isSpent = accounts.repository.spentByAnyone()
         var failures: [CredentialError] = [], sharer: String?
         for signIn in found {
             do throws(CredentialError) {
-                try take(signIn, isSpent)
+                try taken(try take(signIn, typeName, store, isSpent))
                 if signIn.isSharedFurther { sharer = signIn.program }
             } catch { failures.append(error) }
         }
         if let sharer {
-            session.notices.warning(
+            warn(
                 "\(sharer) goes on with the same refresh token: where a provider replaces refresh tokens, one of the two "
                     + "sign-ins ends with the other's next refresh; remove the account there, or sign in here anew")
         }
-        try session.fail(with: failures)
+        return failures
     }
 
-    private func take(_ signIn: ForeignSignIn, _ isSpent: (Secret) -> Bool) throws(CredentialError) {
-        let type = try type(for: signIn)
-        let resolver = TargetResolver(session)
+    private func take(
+        _ signIn: ForeignSignIn, _ typeName: String?, _ store: StoreKind, _ isSpent: (Secret) -> Bool
+    ) throws(CredentialError) -> Account {
+        let type = try type(for: signIn, typeName)
         try checkPlace(of: type, signIn)
         var refreshToken: Secret?
         if case .refresh(let token) = signIn.token { refreshToken = token }
@@ -44,29 +39,28 @@ struct ForeignImport: Sendable {
                 "the sign-in of \(signIn.program): its refresh token is used up: the file is older than what this "
                     + "machine has seen", hint: LoginCommandLine(type: type.name).description)
         }
-        let adapter = try session.context.adapters.adapter(of: type)
+        let adapter = try adapters.adapter(of: type)
         let policy = try adapter.policy(nil, of: type)
         var request = SignInRequest(
             type: type, flow: .code, policy: policy, scope: type.scope, redirectURI: adapter.defaultRedirectURI)
         request.username = signIn.username
-        let services = session.services(stores)
-        let group = resolver.group(of: type)
-        let result = try services.signIn.withRoom(in: group, of: store) { () throws(CredentialError) in
-            try adapter.adopt(signIn.token, request, in: services.adapterContext)
+        let group = self.group ?? type.keychainGroup
+        let result = try accounts.signIn.withRoom(in: group, of: store) { () throws(CredentialError) in
+            try adapter.adopt(signIn.token, request, in: accounts.adapterContext)
         }
-        let outcome = try services.signIn.keep(
-            result, of: type, registration: try resolver.registration(of: type), policy: policy, in: group,
+        let outcome = try accounts.signIn.keep(
+            result, of: type, registration: try registration(of: type), policy: policy, in: group,
             store: store, forceNew: false)
-        services.repository.noteSpent(
+        accounts.repository.noteSpent(
             refreshToken, replacedBy: result.tokens.grant, of: outcome.account.id, in: group)
-        for warning in outcome.warnings { session.notices.warning(warning) }
-        try session.print("\(outcome.account.id)\t\(ForeignText.shown(outcome.account.shownName))\n")
+        for warning in outcome.warnings { warn(warning) }
+        return outcome.account
     }
 
     /// The type of the same client: a refresh token is good with no other, and is not shown to another's provider.
-    private func type(for signIn: ForeignSignIn) throws(CredentialError) -> AccountType {
+    private func type(for signIn: ForeignSignIn, _ typeName: String?) throws(CredentialError) -> AccountType {
         if let typeName {
-            let type = try TargetResolver(session).type(named: typeName)
+            let type = try definition(typeName)
             guard fits(type, signIn) else {
                 let client = signIn.clientID.map { "client \(ForeignText.shown($0))" }
                 let owner = client ?? signIn.host.map { "host \(ForeignText.shown($0))" } ?? "another client"
@@ -76,7 +70,7 @@ struct ForeignImport: Sendable {
             }
             return type
         }
-        let names = try session.catalog.entries().compactMap { entry -> String? in
+        let names = try catalog.entries().compactMap { entry -> String? in
             guard case .success(let type) = entry.type, fits(type, signIn) else { return nil }
             return type.name
         }
@@ -90,7 +84,7 @@ struct ForeignImport: Sendable {
                     : "several account types have \(wanted): \(names.joined(separator: ", "))",
                 hint: names.isEmpty ? "define one: credmgr types add --help" : "choose one with --type")
         }
-        return try TargetResolver(session).type(named: name)
+        return try definition(name)
     }
 
     /// The token is shown to the endpoint that says who it is of: one of the host that it came from, or below it.

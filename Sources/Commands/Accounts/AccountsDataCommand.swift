@@ -1,0 +1,36 @@
+import CommandLine
+import CredentialCore
+import OAuth
+import StrictJSON
+
+/// `credmgr accounts data`: what programs keep of their own beside an account.
+struct AccountsDataCommand: Command {
+    static let spec = CommandSpec(
+        ["accounts", "data"], "show or replace what programs keep with an account",
+        details: """
+            Prints the JSON object that programs of the Swift library keep with an account, as secret as its tokens; with \
+            --set it is replaced. It goes with the account where that goes, and is forgotten with it.
+            """,
+        parameters: [account], options: [SharedOption.type, set],
+        examples: [.init("replace it by what a file says", "credmgr accounts data ann --set @data.json")],
+        exitStatuses: [3, 5, 6])
+
+    private static let account = Parameter.required("account", .account, "its id, username, subject or label")
+    private static let set = Option.value(
+        "set", .any("JSON"), "the new object: the text, or @FILE; @- for standard input")
+
+    let arguments: Arguments
+
+    func run(_ session: Session) throws(CredentialError) {
+        let (group, account) = try AccountFinder(session).account(
+            arguments[Self.account], type: arguments[SharedOption.type])
+        let data = session.services(session.stores()).userData
+        guard let text = arguments[Self.set] else {
+            return try session.print(.object(try data.read(of: account, in: group)))
+        }
+        guard let object = try RequestMessage.value(of: text, option: "set", session).object else {
+            throw CredentialError(.usage, "the value of --set is no JSON object")
+        }
+        try data.write(object, of: account, in: group)
+    }
+}

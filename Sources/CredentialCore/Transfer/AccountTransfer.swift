@@ -1,0 +1,101 @@
+import StrictJSON
+
+/// Takes sign-ins over from files and puts them into one: what `accounts import`, `accounts export` and a program do.
+package struct AccountTransfer: Sendable {
+    /// What it works on.
+    package let accounts: AccountServices
+    let group: KeychainGroup?
+    let definition: @Sendable (_ name: String) throws(CredentialError) -> AccountType
+    let note: @Sendable (String) -> Void
+
+    /// Prepares one.
+    ///
+    /// - Parameters:
+    ///   - group: the group that accounts go to; `nil` for their own.
+    ///   - definition: gives the type of a name.
+    ///   - note: takes what the user may want to know.
+    package init(
+        _ accounts: AccountServices, group: KeychainGroup?,
+        definition: @escaping @Sendable (_ name: String) throws(CredentialError) -> AccountType,
+        note: @escaping @Sendable (String) -> Void
+    ) {
+        self.accounts = accounts
+        self.group = group
+        self.definition = definition
+        self.note = note
+    }
+
+    var catalog: AccountTypeCatalog { accounts.machine.catalog }
+    var adapters: AdapterRegistry { accounts.machine.adapters }
+
+    func warn(_ text: String) { accounts.policy.warn(text) }
+
+    func registration(of type: AccountType) throws(CredentialError) -> Registration {
+        Registration(provider: try adapters.adapter(of: type).provider(of: type), clientID: type.clientID)
+    }
+
+    // MARK: Out
+
+    /// Sign-ins with their types and the types' secrets. Those that have ended are left out, and named.
+    ///
+    /// - Throws: ``ErrorCode/noSuchAccount`` where none is left; the errors of the stores.
+    package func archive(
+        of chosen: [(group: KeychainGroup, account: Account)]
+    ) throws(CredentialError) -> AccountArchive {
+        var archive = AccountArchive()
+        for (group, account) in chosen {
+            if account.store == .etcd {
+                warn(
+                    "\(ForeignText.shown(account.shownName)) (\(account.id)) is of the shared group \(group), which goes on "
+                        + "using its refresh token: let the other machine into the group instead")
+            }
+            guard let set = try accounts.repository.read(account, in: group, isLocked: false),
+                set.grants.values.contains(where: { $0.lostReason == nil })
+            else {
+                warn(
+                    "\(ForeignText.shown(account.shownName)) (\(account.id)) has to sign in again and is left out")
+                continue
+            }
+            archive.accounts.append(AccountArchive.Entry(group: group, tokenSet: set))
+            try add(account.type, to: &archive)
+        }
+        guard !archive.accounts.isEmpty else {
+            throw CredentialError(.noSuchAccount, "there is no sign-in to export", hint: "credmgr accounts")
+        }
+        return archive
+    }
+
+    /// Adds a type and the secrets of it that a store keeps.
+    private func add(_ name: String, to archive: inout AccountArchive) throws(CredentialError) {
+        guard !archive.types.contains(where: { $0.name == name }) else { return }
+        let type: AccountType
+        do throws(CredentialError) { type = try definition(name) } catch {
+            warn("account type \(name) is not exported: \(error.message)")
+            return
+        }
+        archive.types.append((name, type.json))
+        let secrets = accounts.adapterContext.clientSecrets
+        if type.clientSecret == .store, let text = try secrets.clientSecret(of: type) {
+            let item = SecretItem(group: type.keychainGroup, owner: name, kind: .clientSecret)
+            archive.secrets.append(AccountArchive.TypeSecret(item: item, text: text))
+        }
+        if type.privateKey == .store, let text = try secrets.privateKey(of: type) {
+            let item = SecretItem(group: type.keychainGroup, owner: name, kind: .privateKey)
+            archive.secrets.append(AccountArchive.TypeSecret(item: item, text: text))
+        }
+    }
+
+    /// An archive as it is written to a file, under a passphrase.
+    ///
+    /// - Throws: as ``SealedArchive/seal(_:passphrase:random:_:)``.
+    package func sealed(_ archive: AccountArchive, passphrase: Secret) throws(CredentialError) -> [UInt8] {
+        if NewPassphrase.isWeak(passphrase) {
+            warn(
+                "the passphrase has fewer than \(NewPassphrase.shortest) characters: whoever gets the file tries them all"
+            )
+        }
+        let document = try SealedArchive.seal(
+            archive, passphrase: passphrase, random: accounts.machine.random, accounts.machine.cryptography)
+        return JSONValue.object(document).bytes(.indented) + [UInt8(ascii: "\n")]
+    }
+}
