@@ -2,6 +2,7 @@ import CredentialCore
 import DemoProvider
 import Foundation
 import StrictJSON
+import Synchronization
 import TestSupport
 import Testing
 
@@ -68,6 +69,63 @@ struct `With a real keyring` {
                 "note: the account stays in the Secret Service; to move it: credmgr store migrate --to file --group \(DemoTenant.group)\n"
             ))
         #expect(try home.json(["accounts", "--json"]).array?.first?.object?["store"] == "secret-service")
+        keyring.stop()
+    }
+
+    /// The program stopped at its message number `place` to the keyring, until `meanwhile` is done.
+    ///
+    /// - Returns: what came of it; `nil` where it does not send so many.
+    private func stopped(
+        _ words: [String], at place: Int, in home: Home, _ meanwhile: () throws -> Void
+    ) throws -> ChildProcess.Outcome? {
+        let log = home.path + "/strace.log", ended = Ended()
+        try? FileManager.default.removeItem(atPath: log)
+        let arguments =
+            ["-f", "-o", log, "-e", "trace=sendmsg", "-e", "inject=sendmsg:signal=STOP:when=\(place)"]
+            + [Home.program] + words
+        let run = Background {
+            defer { ended.flag.store(true, ordering: .releasing) }
+            return try ChildProcess("strace", arguments, environment: home.environment).run()
+        }
+        func text() -> String { (try? String(contentsOfFile: log, encoding: .utf8)) ?? "" }
+        while !ended.flag.load(ordering: .acquiring), !text().contains("stopped by SIGSTOP") { usleep(5_000) }
+        // Each thread that has stopped has its line; those that the first lines are of may have ended.
+        let stopped = text().split(separator: "\n").last { $0.contains("stopped by SIGSTOP") }
+        guard let process = stopped.flatMap({ pid_t($0.prefix { $0.isNumber }) }) else {
+            _ = try run.value()
+            return nil
+        }
+        // Whatever happens, it goes on.
+        let failure = Result { try meanwhile() }
+        while !ended.flag.load(ordering: .acquiring) {
+            kill(process, SIGCONT)
+            usleep(5_000)
+        }
+        try failure.get()
+        return try run.value()
+    }
+
+    private final class Ended: Sendable { let flag = Atomic(false) }
+
+    @Test(.needs(.tracing))
+    func `A token is read at whatever moment the move of its account has come to`() throws {
+        let (home, keyring) = try desktop(), tenant = try DemoTenant()
+        try tenant.signIn(at: home)
+        let token = try home.run(["token"]).line,
+            migrate = ["store", "migrate", "--group", DemoTenant.group, "--to"]
+        var moments = 0
+        // The move has the account's lock, and is in the midst of what it says to the keyring.
+        func readsToken() throws {
+            let read = try home.run(["token"]).line
+            #expect(read == token, "message \(moments + 1)")
+        }
+        while let moved = try stopped(migrate + ["file"], at: moments + 1, in: home, readsToken) {
+            moments += 1
+            #expect(moved.exitStatus == 0, "message \(moments): \(moved.standardError)")
+            try readsToken()
+            try home.run(migrate + ["secret-service"])
+        }
+        #expect(moments > 3, "it was stopped among its messages to the keyring")
         keyring.stop()
     }
 
