@@ -9,7 +9,7 @@ import Testing
         + (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":").map(String.init)
     private static let docc = tools.map { $0 + "/docc" }.first { FileManager.default.isExecutableFile(atPath: $0) }
 
-    @Test(.enabled(if: docc != nil, "needs docc, which comes with Swift"))
+    @Test(.needs(Need("docc, which comes with Swift", isThere: docc != nil)))
     func `DocC makes the pages of the library without a warning`() async throws {
         let compiler = try OutsideCompiler(), folder = compiler.folder.path
         try await compiler.extractSymbols(

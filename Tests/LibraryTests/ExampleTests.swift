@@ -5,10 +5,7 @@ import TestSupport
 import Testing
 
 /// The example program with a real browser, from nothing to a second person's sign-out.
-@Suite(
-    .enabled(
-        if: FileManager.default.isExecutableFile(atPath: "/usr/bin/chromedriver"),
-        "needs chromium and chromium-driver: scripts/install-packages test"))
+@Suite(.needs(.chromium))
 struct ExampleTests {
     private static let servers = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
         .deletingLastPathComponent().appendingPathComponent("Servers").path
