@@ -35,7 +35,7 @@ class Mount:
 
 def on_small_disk(program, store, name, spoil, mend, levels):
     """Runs commands on a spoiled disk, then checks that nothing is lost once it is mended."""
-    mount = Mount("-t", "tmpfs", "-o", "size=320k,mode=700", "credmgr-faults")
+    mount = Mount("-t", "tmpfs", "-o", "size=1m,mode=700", "credmgr-faults")
     scene = None
     try:
         scene = Scene(program, store, "token", home=mount.path + "/home")
@@ -62,7 +62,7 @@ def full_disk(program, store):
             file.write(b"\0" * max(0, free.f_bavail * free.f_bsize - left))
 
     return on_small_disk(program, store, "a full disk", spoil, lambda mount: os.unlink(mount.path + "/filler"),
-                         [0, 4096, 8192, 12288, 16384, 20480, 28672, 36864, 49152])
+                         [0, 4096, 12288, 20480, 36864, 131072, 266240, 282624, 299008, 331776])
 
 
 def read_only(program, store):

@@ -225,6 +225,20 @@ import Testing
         }
     }
 
+    @Test func `an index with any byte of it changed is made again, and gives nobody another account`() throws {
+        try add(1...3)
+        // What was appended by now stands in the part that has each account once.
+        try FileManager.default.removeItem(atPath: folder + "/index")
+        let names = try records.index(of: group, .ids).entries
+        let whole = Array(try text("index").utf8)
+        for place in whole.indices {
+            var changed = whole
+            changed[place] ^= 1
+            try Data(changed).write(to: URL(fileURLWithPath: folder + "/index"))
+            #expect(try records.index(of: group, .none).entries == names, "byte \(place)")
+        }
+    }
+
     @Test func `behind a cut line nothing is lost`() throws {
         try add(1...2)
         try write(try text("index") + "+\t00000000000000ee\tWo", to: "index")

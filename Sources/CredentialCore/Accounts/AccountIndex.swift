@@ -1,8 +1,9 @@
 /// The names of a group's accounts, by which one is found without reading the records: short lines, scanned as bytes.
 ///
 /// A line is a sign and fields with tabs between them: `+` an account, in place of what an earlier line says of it; `-`
-/// one that is gone; `!` one whose record cannot be read. The first line tells the form and how many bytes of the file
-/// have each account once; what was appended since stands behind them.
+/// one that is gone; `!` one whose record cannot be read. The last field is a checksum of the others: who is meant must not
+/// hang on a byte that a disk has lost. The first line tells the form and how many bytes of the file have each account once;
+/// what was appended since stands behind them.
 public struct AccountIndex: Sendable {
     /// What the index knows of an account.
     public struct Entry: Sendable, Hashable {
@@ -40,7 +41,7 @@ public struct AccountIndex: Sendable {
     }
 
     /// The first word of the file.
-    private static let mark = Array("credmgr-index 1 ".utf8)
+    private static let mark = Array("credmgr-index 2 ".utf8)
     /// The digits of the number in the first line.
     private static let digits = 12
     private static let tab = UInt8(ascii: "\t")
@@ -81,22 +82,30 @@ public struct AccountIndex: Sendable {
         var start = Self.headSize
         var tabs = 0
         var index = start
+        var sum = Checksum()
+        var beforeTab = (sum: sum, index: start)
         while index < file.count {
             let byte = file[index]
-            if byte == Self.tab { tabs += 1 }
             guard byte == Self.newline else {
+                if byte == Self.tab {
+                    tabs += 1
+                    beforeTab = (sum, index)
+                }
+                sum.add(byte)
                 index += 1
                 continue
             }
-            guard index > start + 2, file[start + 1] == Self.tab else { return nil }
-            let line = start + 2..<index
+            guard beforeTab.index > start + 2, file[start + 1] == Self.tab,
+                beforeTab.sum.text.elementsEqual(file[beforeTab.index + 1..<index])
+            else { return nil }
+            let line = start + 2..<beforeTab.index
             guard Self.isID(file[line.lowerBound..<Self.idEnd(file, line)]) else { return nil }
             if start >= compacted, !hasTail {
                 hasTail = true
                 for (place, line) in lines.enumerated() { places[Self.hash(file, line)] = place }
             }
             switch file[start] {
-            case UInt8(ascii: "+") where tabs == Self.fieldCount:
+            case UInt8(ascii: "+") where tabs == Self.fieldCount + 1:
                 if hasTail {
                     let hash = Self.hash(file, line)
                     if let place = places[hash] {
@@ -112,7 +121,7 @@ public struct AccountIndex: Sendable {
                     lines.append(line)
                 }
                 unreadable.removeAll { Self.sameID(file, $0, line) }
-            case UInt8(ascii: "-") where tabs == 1, UInt8(ascii: "!") where tabs == 1:
+            case UInt8(ascii: "-") where tabs == 2, UInt8(ascii: "!") where tabs == 2:
                 if hasTail, let place = places.removeValue(forKey: Self.hash(file, line)) {
                     guard lines[place].isEmpty || Self.sameID(file, lines[place], line) else { return nil }
                     lines[place] = 0..<0
@@ -124,7 +133,11 @@ public struct AccountIndex: Sendable {
             index += 1
             start = index
             tabs = 0
+            sum = Checksum()
+            beforeTab = (sum, start)
         }
+        // Only what is being appended may be without its end.
+        guard start >= compacted else { return nil }
         bytes = file
         self.lines = hasTail ? lines.filter { !$0.isEmpty } : lines
         self.unreadable = unreadable.map { String(decoding: file[$0], as: UTF8.self) }
@@ -146,7 +159,7 @@ public struct AccountIndex: Sendable {
     public static func file(_ entries: [Entry], unreadable: [String] = []) -> [UInt8] {
         var body: [UInt8] = []
         for entry in entries { body += line(entry) }
-        for id in unreadable { body += Array("!\t\(id)\n".utf8) }
+        for id in unreadable { body += closed(Array("!\t\(id)".utf8)) }
         let size = String(headSize + body.count)
         let zeros = String(repeating: "0", count: max(0, digits - size.utf8.count))
         return mark + Array((zeros + size).utf8) + [newline] + body
@@ -164,12 +177,31 @@ public struct AccountIndex: Sendable {
             line.append(tab)
             line += escaped(field)
         }
-        line.append(newline)
-        return line
+        return closed(line)
     }
 
     /// The line of an account that is gone.
-    public static func removal(_ id: String) -> [UInt8] { Array("-\t\(id)\n".utf8) }
+    public static func removal(_ id: String) -> [UInt8] { closed(Array("-\t\(id)".utf8)) }
+
+    /// A line with its checksum and its end.
+    private static func closed(_ line: [UInt8]) -> [UInt8] {
+        var sum = Checksum()
+        for byte in line { sum.add(byte) }
+        return line + [tab] + sum.text + [newline]
+    }
+
+    /// A checksum against accidents: FNV-1a, folded to 32 bits, as eight digits.
+    private struct Checksum {
+        private var state: UInt64 = 0xcbf2_9ce4_8422_2325
+
+        mutating func add(_ byte: UInt8) { state = (state ^ UInt64(byte)) &* 0x100_0000_01b3 }
+
+        var text: [UInt8] {
+            let folded = UInt32(truncatingIfNeeded: state ^ (state >> 32))
+            let digits = Array("0123456789abcdef".utf8)
+            return (0..<8).map { digits[Int(folded >> UInt32(28 - 4 * $0)) & 15] }
+        }
+    }
 
     private static func escaped(_ text: String) -> [UInt8] {
         var bytes: [UInt8] = []

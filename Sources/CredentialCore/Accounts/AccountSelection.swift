@@ -76,13 +76,13 @@ package struct AccountSelection: Sendable {
             guard error.code == .noSuchAccount || error.code == .ambiguousAccount else { throw error }
         }
         // Names other than the id may have changed in a record that the index does not know of yet.
-        if let selection = try choose(among: candidates, wish: wish, records, wish == nil ? .ids : .everything) {
+        if let selection = try choose(among: candidates, wish: wish, records, .everything) {
             return selection
         }
         throw CredentialError(.noSuchAccount, "no account of \(candidates.place)", hint: candidates.login)
     }
 
-    /// - Returns: `nil` when the record of the chosen account is gone.
+    /// - Returns: `nil` when the record of the chosen account is gone, or is of another registration than the index says.
     private static func choose(
         among candidates: Candidates, wish: Wish?, _ records: any AccountRecords, _ check: IndexCheck
     ) throws(CredentialError) -> AccountSelection? {
@@ -100,7 +100,8 @@ package struct AccountSelection: Sendable {
         // token than another person's.
         let isCertain = wish.map { $0.name == entry.id || candidates.registration != nil } ?? (rule != .onlyAccount)
         if !isCertain { try tellUnreadable(nil, indexes, records) }
-        guard let account = try records.account(entry.id, in: group) else { return nil }
+        guard let account = try records.account(entry.id, in: group), account.registration == entry.registration
+        else { return nil }
         return AccountSelection(account: account, group: group, rule: rule)
     }
 
