@@ -9,7 +9,7 @@ package struct Program: Sendable {
     /// When it was released, as YYYY-MM-DD.
     static let releaseDate = ProductVersion.date
     /// What `--version` prints.
-    static var versionLine: String { "credmgr \(version)\n" }
+    static var versionLine: String { ProductVersion.line }
 
     private let context: CommandContext
 

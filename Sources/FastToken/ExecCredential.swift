@@ -22,7 +22,7 @@ struct ExecCredential {
                 throw CredentialError(.usage, "KUBERNETES_EXEC_INFO holds no JSON object with an apiVersion")
             }
             guard let version = Version(rawValue: written) else {
-                let supported = allCases.map(\.rawValue).joined(separator: " or ")
+                let supported = allCases.map { $0.rawValue }.joined(separator: " or ")
                 throw CredentialError(
                     .unsupported, "KUBERNETES_EXEC_INFO asks for '\(ForeignText.shown(written, limit: 60))'",
                     hint: "set apiVersion to \(supported) in the kubeconfig")

@@ -6,6 +6,9 @@ package import CredentialCore
 /// There are no dictionaries and no sets on this way: the first one makes the Swift runtime search every conformance of
 /// the program, which costs as much as all the rest.
 package enum FastToken {
+    /// Whether a call is one that this may answer; opens nothing.
+    package static func isPlain(_ words: [String]) -> Bool { PlainCall(words) != nil }
+
     /// What to print, if the call is a plain one and the cache has the token.
     ///
     /// - Parameters:
@@ -37,17 +40,17 @@ package struct FastPlace: Sendable {
     /// Gives an environment variable.
     package var variable: @Sendable (String) -> String?
     /// The cache of access tokens.
-    package var tokenCache: any AccessTokenCache
+    package var tokenCache: AnyAccessTokenCache
     /// The state of files.
-    package var fileStates: any FileStates
+    package var fileStates: AnyFileStates
     /// The clock.
-    package var clock: any WallClock
+    package var clock: AnyWallClock
 
     /// Makes a place.
     package init(
         dataHome: String, typeFolders: [String], configurationFile: String,
-        variable: @escaping @Sendable (String) -> String?, tokenCache: any AccessTokenCache,
-        fileStates: any FileStates, clock: any WallClock
+        variable: @escaping @Sendable (String) -> String?, tokenCache: AnyAccessTokenCache,
+        fileStates: AnyFileStates, clock: AnyWallClock
     ) {
         self.dataHome = dataHome
         self.typeFolders = typeFolders

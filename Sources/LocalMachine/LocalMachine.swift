@@ -144,10 +144,3 @@ extension EtcdCluster {
         self.init(endpoints)
     }
 }
-
-extension BaseDirectories {
-    /// Where type definitions are looked up, the user's own folder first.
-    package var typeFolders: [String] { (configSearchPath + dataSearchPath).map { $0 + "/types" } }
-    /// The user's configuration.
-    package var configurationFile: String { configFolder + "/config.json" }
-}

@@ -24,6 +24,10 @@ package struct BaseDirectories: Sendable, Hashable {
     package var dataFolder: String { dataHome + "/credmgr" }
     /// The user's `credmgr` folder for configuration.
     package var configFolder: String { configHome + "/credmgr" }
+    /// Where type definitions are looked up, the user's own folder first.
+    package var typeFolders: [String] { (configSearchPath + dataSearchPath).map { $0 + "/types" } }
+    /// The user's configuration.
+    package var configurationFile: String { configFolder + "/config.json" }
 
     /// Reads the folders from an environment; without `HOME` the user database is asked.
     ///
@@ -65,8 +69,13 @@ package struct BaseDirectories: Sendable, Hashable {
     private static func join(_ folder: String, _ name: String) -> String { folder + "/" + name }
 
     private static func homeFromUserDatabase() -> String? {
+        // The small program is linked statically, where the modules of the user database cannot be loaded.
+        #if hasFeature(Embedded)
+        return nil
+        #else
         guard let entry = unsafe getpwuid(getuid()), let folder = unsafe entry.pointee.pw_dir else { return nil }
         return unsafe absolute(String(cString: folder))
+        #endif
     }
 }
 
@@ -79,7 +88,7 @@ extension BaseDirectories {
         let user = getuid()
         let runtime = variable("XDG_RUNTIME_DIR").flatMap { $0.hasPrefix("/") ? $0 : nil }
         let memory =
-            ["/dev/shm/credmgr-\(user)"] + ([runtime, "/run/user/\(user)"].compactMap(\.self)).map(Self.own)
+            ["/dev/shm/credmgr-\(user)"] + ([runtime, "/run/user/\(user)"].compactMap { $0 }).map(Self.own)
         return [dataFolder, configFolder] + [cacheHome, stateHome].map(Self.own) + memory
     }
 

@@ -44,7 +44,7 @@ public struct JSONObject: Sendable, Hashable {
     }
 
     /// The names, in order.
-    public var keys: [String] { entries.map(\.name) }
+    public var keys: [String] { entries.map { $0.name } }
     /// How many members there are.
     public var count: Int { entries.count }
     /// Whether there is no member.

@@ -13,7 +13,7 @@ let status: Int32
 do throws(CredentialError) {
     // Without them every command would look like a call for help, and succeed.
     guard CommandLine.argc > 0 else { throw CredentialError(.internalFault, "the arguments cannot be read") }
-    if let token = FastToken.answer(words, in: Machine.fastPlace) {
+    if let token = FastToken.answer(words, in: FastPlace.ofThisMachine) {
         try StandardStream.output.write(token)
         _exit(0)
     }

@@ -158,10 +158,24 @@ public struct AccountType: Sendable, Hashable {
     }
 
     /// Which token serves as the bearer token.
-    public enum BearerKind: String, Sendable, CaseIterable {
-        /// The access token.
-        case accessToken = "access_token"
-        /// The id token, as old B2C services want it.
-        case idToken = "id_token"
+    public typealias BearerKind = CredentialCore.BearerKind
+}
+
+extension TokenRequestKey {
+    /// Makes the key of a token that is asked for under a type: whoever asks, and whoever keeps an answer, has it from
+    /// here.
+    ///
+    /// - Parameters:
+    ///   - type: the account type.
+    ///   - policy: canonical (``CredentialAdapter/policy(_:of:)``).
+    ///   - scope: what is really sent (``CredentialAdapter/effectiveScope(_:of:)``).
+    ///   - resource: in place of the type's own.
+    ///   - audience: in place of the type's own.
+    public init(
+        under type: AccountType, policy: String, scope: [String], resource: String? = nil, audience: String? = nil
+    ) {
+        self.init(
+            policy: policy, scope: scope, resource: resource ?? type.resource, audience: audience ?? type.audience,
+            parameters: type.tokenShape, bearer: type.bearer)
     }
 }

@@ -3,13 +3,13 @@ package struct FileTies: Sendable {
     private var members: [(path: String, state: FileState?)]
 
     /// Looks at files; one that is not there may not come to be, either.
-    package init(_ paths: [String], _ files: any FileStates) {
+    package init(_ paths: [String], _ files: AnyFileStates) {
         members = []
         for path in paths { members.append((path, files.state(of: path))) }
     }
 
     /// Whether all are as they were.
-    package func hold(_ files: any FileStates) -> Bool {
+    package func hold(_ files: AnyFileStates) -> Bool {
         for member in members where files.state(of: member.path) != member.state { return false }
         return true
     }

@@ -6,8 +6,8 @@ import StrictJSON
 /// counts only while the account's record is the one that it was made from, so that a sign-out, wherever it happens,
 /// is seen at once.
 package struct TokenCache: Sendable {
-    private let cache: any AccessTokenCache
-    private let files: any FileStates
+    private let cache: AnyAccessTokenCache
+    private let files: AnyFileStates
     private let answers: AnswerFiles
     private let limit: @Sendable (KeychainGroup) -> Int64?
 
@@ -15,7 +15,7 @@ package struct TokenCache: Sendable {
     ///
     /// - Parameter limit: how long a token of a group is kept at most, in seconds; another host may sign its account out.
     package init(
-        _ cache: any AccessTokenCache, files: any FileStates, dataFolder: String,
+        _ cache: AnyAccessTokenCache, files: AnyFileStates, dataFolder: String,
         limit: @escaping @Sendable (KeychainGroup) -> Int64? = { _ in nil }
     ) {
         self.limit = limit

@@ -11,12 +11,12 @@ public struct TokenRequestKey: Sendable, Hashable {
     /// Every extra parameter that goes into the request.
     public var parameters: [String: String]
     /// Which token serves as bearer.
-    public var bearer: AccountType.BearerKind
+    public var bearer: BearerKind
 
     /// Makes a key; sorts the scopes.
     public init(
         policy: String = "", scope: [String], resource: String? = nil, audience: String? = nil,
-        parameters: [String: String] = [:], bearer: AccountType.BearerKind = .accessToken
+        parameters: [String: String] = [:], bearer: BearerKind = .accessToken
     ) {
         self.policy = policy
         // Without a set, whose first one costs the fast path a search of all conformances.
@@ -28,21 +28,12 @@ public struct TokenRequestKey: Sendable, Hashable {
         self.parameters = parameters
         self.bearer = bearer
     }
+}
 
-    /// Makes the key of a token that is asked for under a type: whoever asks, and whoever keeps an answer, has it from
-    /// here.
-    ///
-    /// - Parameters:
-    ///   - type: the account type.
-    ///   - policy: canonical (``CredentialAdapter/policy(_:of:)``).
-    ///   - scope: what is really sent (``CredentialAdapter/effectiveScope(_:of:)``).
-    ///   - resource: in place of the type's own.
-    ///   - audience: in place of the type's own.
-    public init(
-        under type: AccountType, policy: String, scope: [String], resource: String? = nil, audience: String? = nil
-    ) {
-        self.init(
-            policy: policy, scope: scope, resource: resource ?? type.resource, audience: audience ?? type.audience,
-            parameters: type.tokenShape, bearer: type.bearer)
-    }
+/// Which token serves as the bearer token.
+public enum BearerKind: String, Sendable, CaseIterable {
+    /// The access token.
+    case accessToken = "access_token"
+    /// The id token, as old B2C services want it.
+    case idToken = "id_token"
 }

@@ -2,9 +2,7 @@
 ///
 /// Only ``reveal()`` gives the text. What this cannot do is keep copies of a Swift string from staying in memory;
 /// `docs/threat-model.md` says so.
-public struct Secret: Sendable, Hashable, CustomStringConvertible, CustomDebugStringConvertible,
-    CustomReflectable
-{
+public struct Secret: Sendable, Hashable, CustomStringConvertible, CustomDebugStringConvertible {
     private let text: String
 
     /// Wraps a secret.
@@ -20,11 +18,16 @@ public struct Secret: Sendable, Hashable, CustomStringConvertible, CustomDebugSt
     public var description: String { "[redacted]" }
     /// Always `[redacted]`.
     public var debugDescription: String { "[redacted]" }
-    /// A mirror without children.
-    public var customMirror: Mirror { Mirror(self, children: [:]) }
-
     /// Compares in a time that depends on the lengths only.
     public static func == (left: Secret, right: Secret) -> Bool {
         ConstantTime.equal(Array(left.text.utf8), Array(right.text.utf8))
     }
 }
+
+// Embedded Swift has no reflection.
+#if !hasFeature(Embedded)
+extension Secret: CustomReflectable {
+    /// A mirror without children.
+    public var customMirror: Mirror { Mirror(self, children: [:]) }
+}
+#endif

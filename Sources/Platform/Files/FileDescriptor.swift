@@ -3,18 +3,19 @@ import Glibc
 /// Owns a file descriptor and closes it.
 package struct FileDescriptor: ~Copyable, Sendable {
     /// The number; valid as long as this value lives.
-    package let number: Int32
+    package private(set) var number: Int32
 
     /// Takes over an open descriptor.
     package init(owning number: Int32) { self.number = number }
 
-    deinit { close(number) }
+    deinit { if number >= 0 { close(number) } }
 
     /// Gives the descriptor away: the caller closes it.
     package consuming func release() -> Int32 {
-        let number = number
-        discard self
-        return number
+        let given = number
+        // Not `discard`, which Embedded Swift does not know here.
+        number = -1
+        return given
     }
 
     /// The number of a file that may not be there: -1 then, which `poll(2)` passes over.

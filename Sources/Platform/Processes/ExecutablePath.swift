@@ -5,6 +5,17 @@ import Glibc
 package enum ExecutablePath {
     /// This program itself, even when its file has been replaced meanwhile.
     package static let itself = "/proc/self/exe"
+    /// Where the full program lies below the prefix of an installation; `bin/credmgr` is the small one there.
+    private static let installed = "/libexec/credmgr/credmgr"
+
+    /// What people and other programs start this program by: the path that it really has, or, where it is the full one of
+    /// an installation, that of the small one.
+    package static var command: String? {
+        guard let path = UserFile.linkTarget(itself), path.hasSuffix(installed) else {
+            return UserFile.linkTarget(itself)
+        }
+        return path.dropLast(installed.utf8.count) + "/bin/credmgr"
+    }
 
     /// The path of a program: of a word without a slash the first executable of that name in `PATH`.
     package static func find(_ word: String, environment: [String: String]) -> String? {
@@ -16,12 +27,14 @@ package enum ExecutablePath {
     /// The path of the first program of that name in `PATH` that is not this one, by whatever link it is reached.
     package static func findOther(_ word: String, environment: [String: String]) -> String? {
         let files = SystemFileStates()
-        guard let own = files.state(of: itself) else { return nil }
+        // Both programs of an installation are this one.
+        let own = [itself, command].compactMap { $0 }.compactMap(files.state)
+        guard !own.isEmpty else { return nil }
         let folders = (environment["PATH"] ?? "/usr/local/bin:/usr/bin:/bin").split(separator: ":")
         return folders.lazy.filter { $0.hasPrefix("/") }.map { "\($0)/\(word)" }
             .first { path in
                 guard isExecutable(path), let other = files.state(of: path) else { return false }
-                return other.device != own.device || other.inode != own.inode
+                return own.allSatisfy { other.device != $0.device || other.inode != $0.inode }
             }
     }
 

@@ -6,7 +6,7 @@ import Sodium
 package final class OpenCache: AccessTokenCache {
     private let folder: RuntimeFolder
     private let keys: CacheKeys
-    private let clock: any WallClock
+    private let clock: AnyWallClock
 
     /// How a file begins: what it is, and the version of its form.
     private static let mark = Array("credmgr1".utf8)
@@ -21,7 +21,7 @@ package final class OpenCache: AccessTokenCache {
     private static let patience: Int64 = 60
     private static let usualSize = 4096
 
-    init(_ folder: consuming RuntimeFolder, _ keys: CacheKeys, _ clock: any WallClock) {
+    init(_ folder: consuming RuntimeFolder, _ keys: CacheKeys, _ clock: AnyWallClock) {
         self.folder = folder
         self.keys = keys
         self.clock = clock

@@ -16,12 +16,12 @@ import Platform
 /// and to write one costs the same however many there are.
 package struct SealedCache: AccessTokenCache {
     private let runtime: String?
-    private let clock: any WallClock
+    private let clock: AnyWallClock
 
     /// Makes a cache; costs nothing.
     ///
     /// - Parameter runtime: `$XDG_RUNTIME_DIR`.
-    package init(runtime: String?, clock: any WallClock) {
+    package init(runtime: String?, clock: AnyWallClock) {
         self.runtime = runtime
         self.clock = clock
     }

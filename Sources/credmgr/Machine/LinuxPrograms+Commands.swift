@@ -6,7 +6,7 @@ import Platform
 extension LinuxPrograms: Programs {
     func otherProgram(_ word: String) -> String? { ExecutablePath.findOther(word, environment: environment) }
 
-    var ownPath: String { linkTarget(ExecutablePath.itself) ?? "credmgr" }
+    var ownPath: String { ExecutablePath.command ?? "credmgr" }
 
     func isThere(_ path: String) -> Bool { SystemFileStates().state(of: path) != nil }
 

@@ -1,11 +1,9 @@
 import AzureB2CAdapter
 import Commands
 import CredentialCore
-import FastToken
 import LocalMachine
 import Platform
 import QRCodes
-import SealedCache
 
 /// What the command adds to the machine: the terminal, programs, listeners. Making it opens nothing.
 struct Machine: Sendable {
@@ -22,19 +20,6 @@ struct Machine: Sendable {
         local = try LocalMachine(
             environment: environment, caller: caller, userAgent: "credmgr/\(Program.version)",
             supervisor: ExecutablePath.itself)
-    }
-
-    /// What the fast path needs of the machine; `nil` without a home folder.
-    static func fastPlace() -> FastPlace? {
-        guard ProcessEnvironment.variable("CREDMGR_CACHE") != "off",
-            let directories = try? BaseDirectories(variable: ProcessEnvironment.variable),
-            let cache = SealedCache(runtime: ProcessEnvironment.variable("XDG_RUNTIME_DIR"), clock: SystemClock())
-                .opened()
-        else { return nil }
-        return FastPlace(
-            dataHome: directories.dataFolder, typeFolders: directories.typeFolders,
-            configurationFile: directories.configurationFile, variable: { ProcessEnvironment.variable($0) },
-            tokenCache: cache, fileStates: SystemFileStates(), clock: SystemClock())
     }
 
     /// What commands are given.

@@ -1,0 +1,28 @@
+/// An access token and what is known of it.
+public struct AccessToken: Sendable, Hashable {
+    /// What was asked for.
+    public var key: TokenRequestKey
+    /// The token.
+    public var token: Secret
+    /// Its type (RFC 6749 §7.1) as it goes into the header: `Bearer`, `DPoP`.
+    public var tokenType: String
+    /// When it was received.
+    public var issuedAt: Instant
+    /// When it ends.
+    public var expiresAt: Instant
+    /// The scopes granted with it.
+    public var scope: [String]
+
+    /// Makes an access token.
+    public init(
+        key: TokenRequestKey, token: Secret, tokenType: String, issuedAt: Instant, expiresAt: Instant,
+        scope: [String]
+    ) {
+        self.key = key
+        self.token = token
+        self.tokenType = tokenType
+        self.issuedAt = issuedAt
+        self.expiresAt = expiresAt
+        self.scope = scope
+    }
+}

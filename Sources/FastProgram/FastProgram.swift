@@ -1,0 +1,106 @@
+import Glibc
+
+/// The small program, installed as `credmgr`: it prints cached tokens, and gives way to the full program for all else.
+///
+/// It is compiled from the sources of the full one, as Embedded Swift, and linked statically (`scripts/build-fast`,
+/// docs/decisions/0013-the-small-program.md). What it does not answer it has not touched: the full program finds
+/// arguments, environment, descriptors, signals and limits as the caller gave them.
+@main enum FastProgram {
+    static func main() {
+        guard getauxval(UInt(AT_SECURE)) == 0 else {
+            fail("credmgr: error: started with another user's rights, which it does not serve\n")
+        }
+        answer()
+        giveWay()
+    }
+
+    /// Prints the answer and ends; comes back where it has none.
+    private static func answer() {
+        guard let words = plainWords() else { return }
+        if words.count == 1, words[0] == "--version" {
+            let line = ProductVersion.line
+            return print(Array(line.utf8))
+        }
+        // Nothing was opened yet: a descriptor that this process was given may stand for something.
+        guard FastToken.isPlain(words), glibc_hide_memory() == 0,
+            let token = FastToken.answer(words, in: FastPlace.ofThisMachine)
+        else { return }
+        print(token)
+    }
+
+    /// The words behind the program's name; `nil` where the full program has to look at them first: with another name, a
+    /// helper's, with code of somebody else's to load, which only a dynamic program loads, without a home, and with text
+    /// that is none.
+    private static func plainWords() -> [String]? {
+        let count = Int(fast_argument_count())
+        guard count > 1, let arguments = unsafe fast_arguments(), let name = unsafe arguments[0],
+            unsafe strcmp(lastPart(name), "credmgr") == 0, unsafe getenv("LD_PRELOAD") == nil,
+            let home = unsafe getenv("HOME"), unsafe home.pointee != 0
+        else { return nil }
+        var words: [String] = []
+        for index in 1..<count {
+            guard let text = unsafe arguments[index], let word = unsafe String(validatingCString: text) else {
+                return nil
+            }
+            words.append(word)
+        }
+        return words
+    }
+
+    private static func lastPart(_ path: UnsafePointer<CChar>) -> UnsafePointer<CChar> {
+        guard let slash = unsafe strrchr(path, 0x2f) else { return unsafe path }
+        return unsafe UnsafePointer(slash) + 1
+    }
+
+    // MARK: Output
+
+    /// Writes the answer and ends; comes back where nothing of it could be written.
+    private static func print(_ bytes: [UInt8]) {
+        // A reader that is gone is an error, which the full program tells.
+        let before = unsafe glibc_ignore_signal(SIGPIPE)
+        var written = 0
+        while written < bytes.count {
+            let count = unsafe bytes.withUnsafeBytes { bytes in
+                unsafe write(STDOUT_FILENO, bytes.baseAddress?.advanced(by: written), bytes.count - written)
+            }
+            if count > 0 {
+                written += count
+            } else if errno != EINTR {
+                break
+            }
+        }
+        if written == bytes.count { _exit(0) }
+        guard written == 0 else {
+            fail("credmgr: error: standard output took only a part of the answer\n")
+        }
+        _ = unsafe signal(SIGPIPE, before)
+    }
+
+    private static func fail(_ message: StaticString) -> Never {
+        _ = unsafe write(STDERR_FILENO, message.utf8Start, message.utf8CodeUnitCount)
+        _exit(1)
+    }
+
+    // MARK: The full program
+
+    /// Becomes the full program: `../libexec/credmgr/credmgr` of the folder that this program really lies in, never one
+    /// that `PATH` or its name leads to.
+    private static func giveWay() -> Never {
+        let size = 4096
+        let path = unsafe UnsafeMutablePointer<CChar>.allocate(capacity: size + 32)
+        var length = unsafe readlink("/proc/self/exe", path, size)
+        for _ in 0..<2 {
+            while length > 0, unsafe path[length - 1] != 0x2f { length -= 1 }
+            length -= 1
+        }
+        guard length >= 0 else { fail("credmgr: error: the program's own folder cannot be found\n") }
+        unsafe strcpy(path + length, "/libexec/credmgr/credmgr")
+        unsafe execv(path, fast_arguments())
+        fail(
+            """
+            credmgr: error: the full program is missing: libexec/credmgr/credmgr beside the folder of this one
+            credmgr: hint: install credmgr again
+
+            """)
+    }
+}
