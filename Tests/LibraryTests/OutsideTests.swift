@@ -105,6 +105,42 @@ import Testing
         #expect(lines.dropFirst() == ["in alice@example.com", "status 200", "left 0"], "\(outcome.standardError)")
     }
 
+    /// SwiftPM's own reading of the package of somebody else's: its manifest, this package by its path, and the product by
+    /// its name. To build it takes SwiftPM minutes, as everything is compiled once more: `scripts/check-library`.
+    @Test func `SwiftPM finds the product for a package of somebody else's`() async throws {
+        let folder = try TemporaryFolder(), checkout = OutsideCompiler.checkout
+        func resolve(_ package: String) async throws -> ChildProcess.Outcome {
+            let child = ChildProcess(
+                "/usr/bin/env",
+                [
+                    "swift", "package", "--package-path", package, "--scratch-path", package + "/scratch",
+                    "--cache-path", folder.path + "/cache", "show-dependencies",
+                ],
+                environment: ProcessInfo.processInfo.environment.filter {
+                    ["PATH", "HOME", "TMPDIR"].contains($0.key)
+                })
+            return try await offPool { try child.run(seconds: 300) }
+        }
+        let manifest = try String(contentsOfFile: checkout + "/Tests/Outside/Package.swift", encoding: .utf8)
+        for (product, status) in [("Credentials", Int32(0)), ("Credential", 1)] {
+            let package = folder.path + "/" + product
+            try FileManager.default.createDirectory(atPath: package, withIntermediateDirectories: true)
+            try FileManager.default.copyItem(
+                atPath: checkout + "/Tests/Outside/Sources", toPath: package + "/Sources")
+            try manifest.replacingOccurrences(of: "\"../..\"", with: "\"\(checkout)\"")
+                .replacingOccurrences(of: "\"Credentials\"", with: "\"\(product)\"")
+                .write(toFile: package + "/Package.swift", atomically: true, encoding: .utf8)
+            let outcome = try await resolve(package)
+            #expect(outcome.exitStatus == status, "\(outcome.standardOutput)\(outcome.standardError)")
+            if status == 0 {
+                #expect(outcome.standardOutput.contains("<\(checkout)@"), "\(outcome.standardOutput)")
+            } else {
+                #expect(outcome.standardError.contains("'Credential'"), "\(outcome.standardError)")
+            }
+        }
+        withExtendedLifetime(folder) {}
+    }
+
     private static let robot = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
         .deletingLastPathComponent().appendingPathComponent("Servers/oidc-login").path
 

@@ -275,9 +275,7 @@ import Testing
         }
     }
 
-    @Test(
-        .enabled(if: PrivateKeyring.isInstalled, "gnome-keyring and dbus are not installed: run scripts/setup test")
-    )
+    @Test(.needs(.keyring))
     func `a program's accounts are items of the keyring, one each, and one that is locked or gone is no empty one`()
         async throws
     {
