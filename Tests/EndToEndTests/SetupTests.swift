@@ -138,6 +138,13 @@ import Testing
             home.files.filter { !$0.key.contains("/locks/") && !$0.key.hasPrefix("run/") }
         }
         let arguments = ["setup"] + words + ["--type", Self.type], before = kept()
+        if words.contains("--rule") {
+            for more in [[], ["--dry-run"]] {
+                let missing = try home.run(arguments.filter { $0 != "--rule" } + more, exits: 2)
+                #expect(missing.standardError.contains("\"rules\": [{\"host\": \"\(words[2])\", \"type\": "))
+            }
+            #expect(kept() == before, "without a rule nothing is written")
+        }
         #expect(!(try home.run(arguments + ["--dry-run"]).standardOutput.isEmpty))
         #expect(kept() == before, "shown only")
         try home.run(arguments + ["--no-verify"])
