@@ -77,7 +77,8 @@ import Testing
             Call(words: ["store", "rekey", "--passphrase-file", passphraseFile]),
             Call(words: ["token", "--type", DemoTenant.typeName, "--force-refresh"], environment: unlocked),
             // Behind the refresh: a token that is used up is not taken back from an archive.
-            Call(words: ["accounts", "export", archive, "--passphrase-file", passphraseFile], environment: unlocked),
+            Call(
+                words: ["accounts", "export", archive, "--passphrase-file", passphraseFile], environment: unlocked),
             Call(words: ["store", "unlock"], environment: unlocked), Call(words: ["store", "lock"]),
             Call(words: ["store", "rekey", "--key-file"], environment: unlocked),
             Call(words: ["logout", "--all", "--yes"]),
