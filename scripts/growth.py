@@ -110,6 +110,16 @@ class Home:
         return figures
 
 
+def installation(binary, folder):
+    """The small program and the full one as they are installed; the full one where it was built without the other."""
+    if not os.path.exists(binary + "-fast"):
+        return binary
+    for name in ["bin", "libexec/credmgr"]:
+        os.makedirs(f"{folder}/{name}")
+    shutil.copy(binary, folder + "/libexec/credmgr/credmgr")
+    return shutil.copy(binary + "-fast", folder + "/bin/credmgr")
+
+
 def timed(words, environment, runs, stdin=os.devnull, before=None):
     """The median of the time that a program takes, in milliseconds, with as little around it as there can be."""
     nothing = [(os.POSIX_SPAWN_OPEN, 0, stdin, os.O_RDONLY, 0)] + [
