@@ -25,3 +25,30 @@ package enum ProcessEnvironment {
         return variables
     }
 }
+
+/// The folder that the program was called in.
+package enum WorkingDirectory {
+    /// Its absolute paths: the kernel's, and the shell's (`PWD`), which may lead through symbolic links, where that still
+    /// is the same folder. `/` when it has gone.
+    package static func paths(_ environment: [String: String]) -> [String] {
+        let path = path
+        guard let logical = environment["PWD"], logical != path, logical.hasPrefix("/"),
+            !logical.split(separator: "/").contains(".."), isHere(logical)
+        else { return [path] }
+        return [path, logical]
+    }
+
+    private static func isHere(_ path: String) -> Bool {
+        var here = stat()
+        var there = stat()
+        guard unsafe stat(".", &here) == 0, unsafe stat(path, &there) == 0 else { return false }
+        return here.st_dev == there.st_dev && here.st_ino == there.st_ino
+    }
+
+    private static var path: String {
+        var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
+        guard unsafe getcwd(&buffer, buffer.count) != nil else { return "/" }
+        let bytes = buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}

@@ -26,3 +26,77 @@ package enum ProcessHygiene {
         return settings
     }
 }
+
+/// What is said when a library ends the process: GLib and libgcrypt, which libsecret uses, do that where they get no
+/// descriptor, no thread or no memory.
+package enum AbortNotice {
+    /// Turns the end by a library into an error message and the exit status 1, which is that of faults of our own. Call
+    /// it after ``ProcessHygiene/harden()``.
+    package static func install() {
+        // abort() and, of GLib, a breakpoint. The handler may do nothing but write and leave.
+        for number in [SIGABRT, SIGTRAP] {
+            signal(number) { _ in
+                let text: StaticString = """
+                    credmgr: error: a library gave up, as it does without free descriptors, threads or memory
+                    credmgr: hint: try again; 'ulimit -n' and 'ulimit -u' show the limits
+
+                    """
+                _ = unsafe write(STDERR_FILENO, text.utf8Start, text.utf8CodeUnitCount)
+                _exit(1)
+            }
+        }
+    }
+}
+
+/// What this process changed of its caller's settings for itself, and what programs that run for the caller get back.
+package struct CallerSettings: Sendable {
+    private let fileMode: mode_t
+    private let core: rlimit
+
+    /// Sets what is right for a process that holds tokens, and remembers what was set before: new files belong to
+    /// the user alone, and there is no core file.
+    package static func replace() -> CallerSettings {
+        var core = rlimit()
+        _ = unsafe getrlimit(coreLimit, &core)
+        var none = rlimit(rlim_cur: 0, rlim_max: core.rlim_max)
+        _ = unsafe setrlimit(coreLimit, &none)
+        return CallerSettings(fileMode: umask(ownersOnly), core: core)
+    }
+
+    /// Runs `body` with the caller's settings.
+    func restored<Result>(_ body: () -> Result) -> Result {
+        var before = core
+        var none = rlimit(rlim_cur: 0, rlim_max: core.rlim_max)
+        _ = unsafe setrlimit(Self.coreLimit, &before)
+        umask(fileMode)
+        defer {
+            umask(Self.ownersOnly)
+            _ = unsafe setrlimit(Self.coreLimit, &none)
+        }
+        return body()
+    }
+
+    private static let ownersOnly: mode_t = 0o077
+    private static var coreLimit: __rlimit_resource_t { __rlimit_resource_t(RLIMIT_CORE.rawValue) }
+}
+
+/// Variables by which the libraries of this process would write down, show or send elsewhere what is secret, and which
+/// no user of a finished program wants. What users do set stays: proxies, certificate files, `LD_PRELOAD`,
+/// `OPENSSL_CONF`.
+package enum LibrarySettings {
+    /// The variables, by library.
+    package static let dropped = [
+        // libcurl and GnuTLS: the keys of every TLS connection go into this file. OpenSSL's QUIC: its events.
+        "SSLKEYLOGFILE", "QLOGDIR", "OSSL_QFILTER",
+        // GnuTLS, p11-kit and Kerberos, which libcurl may be built with: what they do, on standard error or in a file.
+        "GNUTLS_DEBUG_LEVEL", "P11_KIT_DEBUG", "KRB5_TRACE",
+        // GLib: messages on standard output, where the token goes; messages of the bus; an abort at a warning.
+        "G_MESSAGES_DEBUG", "G_DBUS_DEBUG", "G_DEBUG",
+        // libsecret: another place for the secrets than the keyring that accounts name.
+        "SECRET_BACKEND", "SECRET_SERVICE_BUS_NAME", "SECRET_FILE_TEST_PATH", "SECRET_FILE_TEST_PASSWORD",
+    ]
+
+    /// Takes them out of this process; programs that run for the caller still get them. Call it while there is one
+    /// thread, before a library is opened.
+    package static func drop() { for name in dropped { _ = unsafe unsetenv(name) } }
+}

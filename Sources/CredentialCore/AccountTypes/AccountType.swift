@@ -179,3 +179,29 @@ extension TokenRequestKey {
             parameters: type.tokenShape, bearer: type.bearer)
     }
 }
+
+extension AccountType {
+    /// The keys of the definition that say who the client is and how it proves that, for messages: none that is not set.
+    package var clientKeys: [String] {
+        var keys = ["client_id"]
+        if clientSecret != nil { keys.append("client_secret") }
+        if privateKey != nil { keys.append("private_key") }
+        if tlsClientCertificate != nil { keys.append("tls_client_certificate") }
+        if tokenEndpointAuthMethod != nil { keys.append("token_endpoint_auth_method") }
+        return keys
+    }
+}
+
+/// The ways to obtain a grant, by the words of `--flow`.
+public enum SignInFlow: String, Sendable, CaseIterable {
+    /// Authorization code with PKCE (RFC 6749 §4.1, RFC 7636).
+    case code
+    /// Device authorization (RFC 8628).
+    case device
+    /// Resource owner password (RFC 6749 §4.3).
+    case password
+    /// Client credentials (RFC 6749 §4.4).
+    case clientCredentials = "client_credentials"
+    /// JWT bearer (RFC 7523 §2.1).
+    case jwtBearer = "jwt_bearer"
+}

@@ -147,3 +147,70 @@ public struct AccountRule: Sendable, Hashable {
         if type == nil && account == nil { throw reader.fault("account", "or 'type' is missing") }
     }
 }
+
+/// An absolute folder in which `*` stands for any part of a name, and `**` for any number of names, also none: so that
+/// `/srv/**` is `/srv` and everything below it.
+struct FolderPattern {
+    private let names: ArraySlice<Substring>
+
+    /// Reads a pattern.
+    init(_ text: String) { names = text.split(separator: "/")[...] }
+
+    /// Whether a folder's absolute path is one of those meant.
+    func fits(_ folder: String) -> Bool {
+        Self.fits(names, folder.split(separator: "/")[...], any: "**") { pattern, name in
+            Self.fits(Array(pattern)[...], Array(name)[...], any: "*") { $0 == $1 }
+        }
+    }
+
+    private static func fits<Part: Equatable>(
+        _ pattern: ArraySlice<Part>, _ parts: ArraySlice<Part>, any: Part, isLike: (Part, Part) -> Bool
+    ) -> Bool {
+        guard let first = pattern.first else { return parts.isEmpty }
+        let rest = pattern.dropFirst()
+        if first == any {
+            return (parts.startIndex...parts.endIndex).contains {
+                fits(rest, parts[$0...], any: any, isLike: isLike)
+            }
+        }
+        guard let part = parts.first, isLike(first, part) else { return false }
+        return fits(rest, parts.dropFirst(), any: any, isLike: isLike)
+    }
+}
+
+/// Whose programs may bring the answer of the browser to the loopback: `redirect_peers` of `config.json`.
+///
+/// Whoever knows the authorization URL can bring an answer of his own: his code would sign the user in to his account
+/// (RFC 9700 §4.7), and his refusal would end the sign-in.
+public enum RedirectPeers: Sendable, Hashable {
+    /// `"same-user"`: this user's and root's. The rule.
+    case sameUser
+    /// `"uid:N"`: another user's as well, as that of a browser in a sandbox.
+    case user(UInt32)
+    /// `"any"`: everybody's, where the kernel does not know the peers (WSL with its mirrored network).
+    case any
+
+    /// Reads the word of `config.json`; `nil` for one that is none.
+    public init?(word: String) {
+        switch word {
+        case "same-user": self = .sameUser
+        case "any": self = .any
+        default:
+            guard word.hasPrefix("uid:"), let number = UInt32(word.dropFirst(4)) else { return nil }
+            self = .user(number)
+        }
+    }
+
+    /// Whether an answer of `owner` is taken.
+    ///
+    /// - Parameters:
+    ///   - owner: the user at the other end; `nil` for one that is not known.
+    ///   - user: this process's user.
+    package func accept(_ owner: UInt32?, user: UInt32) -> Bool {
+        switch self {
+        case .any: true
+        case .sameUser: owner == user || owner == 0
+        case .user(let other): owner == user || owner == 0 || owner == other
+        }
+    }
+}

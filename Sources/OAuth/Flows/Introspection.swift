@@ -27,3 +27,36 @@ package struct Introspection: Sendable {
         }
     }
 }
+
+/// Reads what an access token says, where it is one that can be read (RFC 9068).
+package struct AccessTokenCheck: Sendable {
+    private let client: OAuthClient
+
+    /// Makes it for a client.
+    package init(_ client: OAuthClient) { self.client = client }
+
+    /// The claims of an access token, once all of RFC 9068 §4 holds.
+    ///
+    /// - Throws: ``ErrorCode/unsupported`` for a token that is opaque, or a provider whose tokens cannot be checked;
+    ///   ``ErrorCode/validationFailed``; ``ErrorCode/temporary``.
+    package func claims(of token: AccessToken) throws(CredentialError) -> JSONObject {
+        let text = token.token.reveal()
+        guard AccessTokenValidator.isReadable(text) else {
+            throw CredentialError(
+                .unsupported, "the access token is opaque: only its API and its provider can read it",
+                hint: "to ask the provider: credmgr token --introspect")
+        }
+        guard let issuer = client.metadata.issuer, let keys = client.metadata.endpoints[.jwks] else {
+            throw CredentialError(
+                .unsupported, "the access token cannot be checked: the provider's issuer and keys are not known",
+                hint: "set issuer, or issuer and jwks_uri, in the account type")
+        }
+        let validator = AccessTokenValidator(
+            issuer: issuer, clientID: client.type.clientID, audience: token.key.resource ?? token.key.audience,
+            now: client.context.clock.now)
+        return try validator.validate(text, cryptography: client.context.cryptography) {
+            (algorithm, kid) throws(CredentialError) in
+            try client.source.key(for: algorithm, kid: kid, of: .accessToken, at: keys, in: client.context)
+        }
+    }
+}

@@ -1,5 +1,6 @@
 package import CredentialCore
 import Platform
+import Synchronization
 
 /// The encrypted file of each keychain group: `credmgr/groups/GROUP/store.v1` below the data folder. It has the group's
 /// data key, which seals the token sets in the accounts' records, and the secrets of types.
@@ -221,5 +222,29 @@ package struct EncryptedFileStore: SecretStore {
         let key = try keys.key(for: sealed.header, of: group, path: path)
         let items = try sealed.items(key, cryptography)
         return OpenedStore(header: sealed.header, items: items, key: key, origin: origin)
+    }
+}
+
+/// Runs `body`; trouble with a file becomes trouble with the store, which is what users of a store know of.
+func asStoreFailure<Result>(_ body: () throws(CredentialError) -> Result) throws(CredentialError) -> Result {
+    do {
+        return try body()
+    } catch {
+        guard error.code == .inputOutput else { throw error }
+        throw CredentialError(.storeUnavailable, error.message, hint: error.hint, details: error.details)
+    }
+}
+
+/// Tells the user of damage, each thing once: a command reads a store several times.
+final class DamageReport: Sendable {
+    private let report: @Sendable (String) -> Void
+    private let said = Mutex<Set<String>>([])
+
+    /// Passes sentences on to `report`.
+    init(_ report: @escaping @Sendable (String) -> Void) { self.report = report }
+
+    /// Says a sentence unless it was said before.
+    func say(_ sentence: String) {
+        if said.withLock({ $0.insert(sentence).inserted }) { report(sentence) }
     }
 }
