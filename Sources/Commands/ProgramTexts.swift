@@ -54,6 +54,7 @@ extension EnvironmentText {
             "CREDMGR_ACCESSIBLE", "'1' for a screen reader: each line is written once and stays, as with TERM=dumb"),
         EnvironmentText(
             "CREDMGR_HANDLER", "set by the desktop's handler of redirects: the outcome is shown in the browser"),
+        EnvironmentText("LD_PRELOAD", "code to load beforehand, as everywhere: the full program answers then"),
         EnvironmentText("DBUS_SESSION_BUS_ADDRESS", "the bus of the keyring; none is started"),
         EnvironmentText("SECRET_SERVICE_BUS_NAME", "another name than org.freedesktop.secrets on that bus"),
         EnvironmentText(

@@ -239,6 +239,44 @@ import Testing
         }
     }
 
+    @Test func `a record that is lost counts as one that cannot be read, until it is back or set aside`() throws {
+        try add(1...2)
+        let lost = folder + "/accounts/" + Self.id(1), elsewhere = folder + "/elsewhere"
+        try FileManager.default.moveItem(atPath: lost, toPath: elsewhere)
+        // Whoever makes the index again does not forget the name.
+        for check in [IndexCheck.none, .ids, .everything, .none] { _ = try records.index(of: group, check) }
+        let index = try records.index(of: group, .none)
+        #expect(index.unreadable == [Self.id(1)])
+        #expect(index.entries.map(\.id) == [Self.id(2)])
+        var damaged: [String: ErrorCode] = [:]
+        let registry = try records.registry(of: group) { id, error in damaged[id] = error.code }
+        #expect(registry.accounts.map(\.id) == [Self.id(2)])
+        #expect(damaged == [Self.id(1): .storeDamaged])
+        try FileManager.default.moveItem(atPath: elsewhere, toPath: lost)
+        #expect(try records.index(of: group, .everything).ids == [Self.id(1), Self.id(2)])
+        #expect(try records.index(of: group, .none).unreadable.isEmpty)
+        try FileManager.default.removeItem(atPath: lost)
+        _ = try records.index(of: group, .ids)
+        _ = try records.setAside(Self.id(1), in: group)
+        #expect(try records.index(of: group, .ids).unreadable.isEmpty)
+    }
+
+    @Test func `what was signed out is not missing, and what stays keeps its name`() throws {
+        try add(1...2)
+        let record = try #require(try records.read(Self.id(1), in: group))
+        guard case .overtaken = try records.remove(Self.id(1), in: group, expecting: record.generation + 1) else {
+            return #expect(Bool(false), "a record of another generation was removed")
+        }
+        #expect(try records.index(of: group, .none).entries.count == 2)
+        guard case .done = try records.remove(Self.id(1), in: group, expecting: record.generation) else {
+            return #expect(Bool(false), "the record was not removed")
+        }
+        for check in [IndexCheck.none, .ids, .everything] {
+            let index = try records.index(of: group, check)
+            #expect(index.ids == [Self.id(2)] && index.unreadable.isEmpty)
+        }
+    }
+
     @Test func `behind a cut line nothing is lost`() throws {
         try add(1...2)
         try write(try text("index") + "+\t00000000000000ee\tWo", to: "index")

@@ -23,9 +23,13 @@ struct AccountsCommand: Command {
             try TargetResolver(session).registration(of: type)
         }
         var rows: [AccountPresentation] = []
-        for (group, registry) in try session.registries(of: type, leftOut: { session.notices.warning($0.message) })
-        {
-            let defaults = DefaultAccounts(registry)
+        var isWhole = true
+        let registries = try session.registries(of: type) {
+            isWhole = false
+            session.notices.warning($0.message)
+        }
+        for (group, registry) in registries {
+            let defaults = DefaultAccounts(registry, isWhole: isWhole)
             for account in registry.accounts where registration == nil || account.registration == registration {
                 rows.append(
                     AccountPresentation(account, group: group, isDefault: defaults.contains(account)))

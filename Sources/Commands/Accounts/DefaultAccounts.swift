@@ -4,7 +4,8 @@ import CredentialCore
 struct DefaultAccounts {
     private var ids: [Registration: String] = [:]
 
-    init(_ registry: AccountRegistry) {
+    /// - Parameter isWhole: whether every record could be read; else it is not known that an account is the only one.
+    init(_ registry: AccountRegistry, isWhole: Bool) {
         var newest: [Registration: Account] = [:]
         var counts: [Registration: Int] = [:]
         for account in registry.accounts {
@@ -13,7 +14,7 @@ struct DefaultAccounts {
             if let other = newest[account.registration]?.chosenAt, other > chosenAt { continue }
             newest[account.registration] = account
         }
-        for account in registry.accounts where counts[account.registration] == 1 {
+        for account in registry.accounts where isWhole && counts[account.registration] == 1 {
             newest[account.registration] = account
         }
         ids = newest.mapValues(\.id)

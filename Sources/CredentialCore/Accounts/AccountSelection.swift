@@ -96,24 +96,37 @@ package struct AccountSelection: Sendable {
             if error.code == .noSuchAccount { try tellUnreadable(wish, indexes, records) }
             throw error
         }
-        // That it is the only one, or the only one of this name, is not known while a record cannot be read: rather no
-        // token than another person's.
-        let isCertain = wish.map { $0.name == entry.id || candidates.registration != nil } ?? (rule != .onlyAccount)
-        if !isCertain { try tellUnreadable(nil, indexes, records) }
+        // That it is the only one, or the only one of this name, is not known while a record cannot be read or is missing,
+        // nor by names that do not agree with the records: rather no token than another person's.
+        let isCertain =
+            wish.map { $0.name == entry.id || candidates.registration != nil }
+            ?? (rule != .onlyAccount || entry.chosenAt != nil)
+        if !isCertain {
+            if check == .none { return try choose(among: candidates, wish: wish, records, .ids) }
+            let isBehind = try tellUnreadable(nil, indexes, records)
+            if isBehind, check != .everything {
+                return try choose(among: candidates, wish: wish, records, .everything)
+            }
+        }
         guard let account = try records.account(entry.id, in: group), account.registration == entry.registration
         else { return nil }
         return AccountSelection(account: account, group: group, rule: rule)
     }
 
+    /// - Returns: whether one that could not be read can be by now: the index is behind.
     /// - Throws: what is wrong with a record that cannot be read: the one that is named, or where nobody is, any.
+    @discardableResult
     private static func tellUnreadable(
         _ wish: Wish?, _ indexes: [(group: KeychainGroup, index: AccountIndex)], _ records: any AccountRecords
-    ) throws(CredentialError) {
+    ) throws(CredentialError) -> Bool {
+        var isBehind = false
         for (group, index) in indexes {
             for id in index.unreadable where wish.map({ $0.name == id }) ?? true {
-                _ = try records.read(id, in: group)
+                guard try records.read(id, in: group) != nil else { throw CredentialError.recordIsMissing(id) }
+                isBehind = true
             }
         }
+        return isBehind
     }
 
     private static func choose(

@@ -114,3 +114,12 @@ extension AccountRecords {
 
     static var attempts: Int { 16 }
 }
+
+extension CredentialError {
+    /// A record that the index names and that is not there, though nobody has signed the account out.
+    package static func recordIsMissing(_ id: String) -> CredentialError {
+        CredentialError(
+            .storeDamaged, "the record of account \(id) is missing, and nobody has signed it out",
+            hint: "credmgr doctor --fix")
+    }
+}

@@ -95,20 +95,39 @@ package struct AccountRecordFiles: AccountRecords {
         _ id: String, in group: KeychainGroup, expecting expected: Int64
     ) throws(CredentialError) -> RecordWriting {
         guard try isThere(group), let folder = try folders.open(.accounts, of: group) else { return .overtaken }
-        let outcome = try folder.exchange(nil, for: id, limit: Self.limit, patience: Self.patience) {
-            (bytes) throws(CredentialError) in
-            guard let bytes else { return false }
-            return try record(bytes, of: id, in: group, folder).generation == expected
+        // Before, so that a record that is missing was never signed out, wherever this ends; and behind, as somebody may
+        // make the index again meanwhile.
+        try note(AccountIndex.removal(id), in: group)
+        let outcome: FileExchange
+        do throws(CredentialError) {
+            outcome = try folder.exchange(nil, for: id, limit: Self.limit, patience: Self.patience) {
+                (bytes) throws(CredentialError) in
+                guard let bytes else { return false }
+                return try record(bytes, of: id, in: group, folder).generation == expected
+            }
+        } catch {
+            try name(id, in: group)
+            throw error
         }
-        if case .refused = outcome { return .overtaken }
+        if case .refused = outcome {
+            try name(id, in: group)
+            return .overtaken
+        }
         try note(AccountIndex.removal(id), in: group)
         return outcome.writing
+    }
+
+    /// Puts the name of a record that stays back into the index.
+    private func name(_ id: String, in group: KeychainGroup) throws(CredentialError) {
+        guard let record = try? read(id, in: group) else { return }
+        try note(AccountIndex.line(AccountIndex.Entry(record.account)), in: group)
     }
 
     package func setAside(_ id: String, in group: KeychainGroup) throws(CredentialError) -> String {
         let folder = try folders.create(.accounts, of: group)
         let name = ".\(id).corrupt-\(clock.now.epochSeconds)"
-        try folder.rename(id, to: name)
+        // Of one that is missing there is only the name.
+        if folder.contains(id) { try folder.rename(id, to: name) }
         try note(AccountIndex.removal(id), in: group)
         return folder.path(of: name)
     }
@@ -127,8 +146,12 @@ package struct AccountRecordFiles: AccountRecords {
         registry.accounts.reserveCapacity(index.count)
         for id in index.inOrder {
             do throws(CredentialError) {
-                // What is gone by now was signed out meanwhile.
-                if let record = try read(id, in: group, folder) { registry.accounts.append(record.account) }
+                if let record = try read(id, in: group, folder) {
+                    registry.accounts.append(record.account)
+                } else if index.unreadable.contains(id) {
+                    throw CredentialError.recordIsMissing(id)
+                }
+                // Another that is gone by now was signed out meanwhile.
             } catch {
                 damaged(id, error)
             }
@@ -224,6 +247,9 @@ package struct AccountRecordFiles: AccountRecords {
                 unreadable.append(id)
             }
         }
+        // Whoever signs an account out takes its name away first: a name without a record is a record that was lost.
+        let named = index?.inOrder ?? []
+        unreadable += named.filter { accounts[$0] == nil && !unreadable.contains($0) }
         var entries: [AccountIndex.Entry] = []
         for entry in index?.entries ?? [] {
             if let account = accounts.removeValue(forKey: entry.id) { entries.append(AccountIndex.Entry(account)) }

@@ -11,11 +11,12 @@ struct LinuxDataFolder: DataFolder {
     private static let staleSeconds: Int64 = 3_600
 
     func faults() throws(CredentialError) -> [FolderFault] {
-        guard let facts = FileFacts.of(path) else { return [] }
         var faults: [FolderFault] = []
+        // Where it will be counts already.
         if let above = PrivateDirectory.exposedFolder(above: path) {
             faults.append(FolderFault(path: path, kind: .replaceable(above: above)))
         }
+        guard let facts = FileFacts.of(path) else { return faults }
         try look(at: path, facts, &faults)
         if let reason = FileSystem.refusal(at: path) {
             faults.append(FolderFault(path: path, kind: .unwritable(reason)))
