@@ -84,7 +84,12 @@ import Testing
 
     @Test(arguments: [
         ("login.microsoftonline.com", "contoso.b2clogin.com"), ("login.windows.net", "contoso.b2clogin.com"),
-        ("login.microsoftonline.us", "contoso.b2clogin.us"), ("login.chinacloudapi.cn", "contoso.b2clogin.cn"),
+        ("login.microsoft.com", "contoso.b2clogin.com"), ("sts.windows.net", "contoso.b2clogin.com"),
+        ("login.microsoftonline.us", "contoso.b2clogin.us"),
+        ("login-us.microsoftonline.com", "contoso.b2clogin.us"),
+        ("login.usgovcloudapi.net", "contoso.b2clogin.us"), ("login.microsoftonline.de", "contoso.b2clogin.de"),
+        ("login.chinacloudapi.cn", "contoso.b2clogin.cn"),
+        ("login.partner.microsoftonline.cn", "contoso.b2clogin.cn"),
     ])
     func `a host that B2C has left is pointed out, and mended where that is wanted`(old: String, new: String) throws
     {

@@ -116,7 +116,8 @@ package struct B2CAuthority: Sendable, Hashable {
     var ownHost: String? {
         let domain: String
         switch base.host {
-        case "login.microsoftonline.com", "login.windows.net": domain = "com"
+        case "login.microsoftonline.com", "login.windows.net", "login.microsoft.com", "sts.windows.net":
+            domain = "com"
         case "login.microsoftonline.us", "login-us.microsoftonline.com", "login.usgovcloudapi.net": domain = "us"
         case "login.chinacloudapi.cn", "login.partner.microsoftonline.cn": domain = "cn"
         case "login.microsoftonline.de": domain = "de"
@@ -131,10 +132,9 @@ package struct B2CAuthority: Sendable, Hashable {
 
     /// Hosts where a policy goes in the query unless its URL says otherwise: those of the time before b2clogin.com.
     private static let queryHosts: Set<String> = [
-        "login.microsoftonline.com", "login.windows.net", "login.microsoftonline.us",
-        "login-us.microsoftonline.com",
+        "login.microsoftonline.com", "login.windows.net", "login.microsoft.com", "sts.windows.net",
+        "login.microsoftonline.us", "login-us.microsoftonline.com", "login.usgovcloudapi.net",
         "login.microsoftonline.de", "login.chinacloudapi.cn", "login.partner.microsoftonline.cn",
-        "login.usgovcloudapi.net",
     ]
 
     /// The words that begin what may stand after tenant and policy.
