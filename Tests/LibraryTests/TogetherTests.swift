@@ -40,8 +40,15 @@ import Testing
         // A person is told commands, a program calls.
         let typed = try await world.command(["token", "--account", alice.id, "--policy", "edit"])
         #expect(typed.exitStatus == 4)
-        let hint = typed.standardError.split(separator: "\n").first { $0.contains("hint: credmgr login --account") }
-        #expect(hint != nil, "\(typed.standardError)")
+        let lead = "credmgr: hint: credmgr login --account "
+        let hint = try #require(
+            typed.standardError.split(separator: "\n").first { $0.hasPrefix(lead) }, "\(typed.standardError)")
+        // The hint helps: the command finds the type that it needs.
+        let helped = try await world.command(
+            ["login", "--account"] + hint.dropFirst(lead.count).split(separator: " ").map(String.init)
+                + ["--print-url"])
+        #expect(helped.exitStatus == 0, "\(helped.standardError)")
+        #expect(helped.standardOutput.contains("/b2c_1_edit_profile/oauth2/"), "\(helped.standardOutput)")
         let other = try world.store(configuring: false)
         #expect(try other.accounts(ofType: "TaskList").map(\.id) == [alice.id])
         let none = await failure { try await other.token(of: alice, ofType: "Unheard") }

@@ -130,7 +130,11 @@ import Testing
             }
         }
         let alice = try await store.signIn(toType: "TaskList")
-        _ = try await store.token(of: alice, interaction: .ifNeeded)
+        let cached = try await store.token(of: alice, interaction: .ifNeeded)
+        #expect(try await store.token(of: alice, interaction: .ifNeeded).token == cached.token)
+        // What is not in the cache is refreshed, before anybody is asked.
+        let refreshed = try await store.token(of: alice, forceRefresh: true, interaction: .ifNeeded)
+        #expect(refreshed.token != cached.token)
         #expect(opened.withLock { $0 } == 1)
         let error = await failure { try await store.token(of: alice, policy: "edit") }
         #expect(error?.code == .signInRequired)
