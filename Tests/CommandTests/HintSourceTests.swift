@@ -75,7 +75,7 @@ import Testing
     /// Every command of a message, and what makes the message: a test of `HintTests` unless another is named.
     static let states: [(command: String, state: String)] = [
         ("credmgr --help", "A slip on the command line"),
-        ("credmgr accounts", "Without types and accounts, Two accounts of one type"),
+        ("credmgr accounts", "Without types and accounts, Two accounts of one type, Nothing named to sign out"),
         ("credmgr aws --help", "Without types and accounts"),
         ("credmgr doctor", "DoctorTests: what it does is to look"),
         ("credmgr doctor --fix", "Doctor without a terminal repairs by its hint"),

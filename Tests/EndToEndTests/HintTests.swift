@@ -83,6 +83,7 @@ import Testing
         try follow(["setup", "git", "--host", "git.example.com"], exits: 2)
         try follow(["accounts", "export", home.path + "/file"], exits: 3)
         try follow(["aws"], exits: 2)
+        #expect(try follow(["logout"], exits: 2) == "credmgr accounts")
         try follow(["providers", "test", "nothing"], exits: 2)
         try follow(["types", "add", "X", "--preset", "nothing-like-any-of-them"], exits: 2)
     }
@@ -266,6 +267,18 @@ import Testing
         defer { tenant.provider.stop() }
         let alice = try signIn()
         try follow(["logout", "--account", alice, "--revoke"], exits: 2)
+        #expect(try home.json(["accounts", "--json"]) == [])
+    }
+
+    @Test func `Nothing named to sign out`() throws {
+        let tenant = try tenant()
+        defer { tenant.provider.stop() }
+        let alice = try signIn()
+        let said = try home.run(["logout"], exits: 2).standardError
+        // What it lists is what can be named.
+        let list = try paste(try command(in: said)).standardOutput
+        #expect(list.contains(alice))
+        try home.run(["logout", "--account", alice])
         #expect(try home.json(["accounts", "--json"]) == [])
     }
 

@@ -78,6 +78,9 @@ extension Need {
     /// Chromium, driven by a program.
     public static let chromium = Need("chromium and chromium-driver", isThere: Machine.has("chromedriver"))
 
+    /// Firefox, which is driven without a driver.
+    public static let firefox = Need("firefox-esr", isThere: Machine.has("firefox-esr"))
+
     /// A program below `/usr/bin`.
     public static func program(_ name: String) -> Need { Need(name, isThere: Machine.has(name)) }
 }

@@ -99,7 +99,8 @@ struct LogoutCommand: Command {
             return [(target.group, target.account)]
         }
         guard let account = arguments[SharedOption.account] else {
-            throw CredentialError(.usage, "name what to forget with --account, --type, or --all --yes")
+            throw CredentialError(
+                .usage, "name what to forget with --account, --type, or --all --yes", hint: "credmgr accounts")
         }
         let found = try AccountFinder(session).account(account, type: nil)
         return [(found.group, found.account)]
