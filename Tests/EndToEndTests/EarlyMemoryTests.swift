@@ -66,7 +66,11 @@ struct EarlyMemoryTests {
                 try FileManager.default.copyItem(atPath: root + "/" + name, toPath: tree + "/" + name)
             }
             try FileManager.default.removeItem(atPath: tree + "/scripts/build")
-            try installProgram("#!/bin/sh\necho '\(Home.program)'\n", at: tree + "/scripts/build", mode: 0o755)
+            for (program, name) in [(Home.program, "credmgr"), (try SmallProgram.compiled.get(), "credmgr-fast")] {
+                let copied = try ChildProcess("install", ["-m", "755", program, tree + "/" + name]).run()
+                try #require(copied.exitStatus == 0, "\(copied.standardError)")
+            }
+            try installProgram("#!/bin/sh\necho '\(tree)/credmgr'\n", at: tree + "/scripts/build", mode: 0o755)
         }
         // A narrow umask of root's does not show in what it installs.
         let outcome = try ChildProcess(
@@ -82,15 +86,18 @@ struct EarlyMemoryTests {
         try FileManager.default.createDirectory(atPath: prefix, withIntermediateDirectories: false)
         chmod(prefix, 0o755)
         try setup(["install", prefix], folder)
-        let program = prefix + "/bin/credmgr"
-        let facts = try FileManager.default.attributesOfItem(atPath: program)
-        #expect(facts[.posixPermissions] as? Int == 0o711)
-        #expect(facts[.ownerAccountID] as? Int == 0)
+        // The attack has its own code loaded, which the small program, being static, does not let in.
+        let small = prefix + "/bin/credmgr", program = prefix + "/libexec/credmgr/credmgr"
+        for path in [small, program] {
+            let facts = try FileManager.default.attributesOfItem(atPath: path)
+            #expect(facts[.posixPermissions] as? Int == 0o711)
+            #expect(facts[.ownerAccountID] as? Int == 0)
+        }
         #expect(try finds(at: program, folder) == "closed")
         // It is the mode that closes it: the same program, readable, is open to whoever comes early.
         #expect(chmod(program, 0o755) == 0)
         #expect(try finds(at: program, folder) == "open")
         try setup(["uninstall", prefix], folder)
-        #expect(!FileManager.default.fileExists(atPath: program))
+        for path in [small, program] { #expect(!FileManager.default.fileExists(atPath: path)) }
     }
 }

@@ -6,19 +6,6 @@ import Testing
 /// The small program of an installation: what it answers is what the full one would, and all else it gives to that one as
 /// it was given.
 @Suite struct SmallProgramTests {
-    /// The small program, compiled once for all tests.
-    private static let compiled: Result<String, any Error> = Result {
-        let sources = #filePath.split(separator: "/Tests/")[0]
-        let output = NSTemporaryDirectory() + "/credmgr-fast-\(getpid())"
-        let own = ProcessInfo.processInfo.environment
-        let made = try ChildProcess(
-            "\(sources)/scripts/build-fast", [output],
-            environment: ["PATH": own["PATH"] ?? "/usr/bin:/bin", "HOME": own["HOME"] ?? "/", "TMPDIR": "/tmp"]
-        ).run(seconds: 600)
-        guard made.exitStatus == 0 else { throw Failure(text: made.standardError) }
-        return output
-    }
-
     private struct Failure: Error { let text: String }
 
     /// A prefix with the small program and, as the full one, the one that was built with the tests, or a stand-in.
@@ -33,7 +20,7 @@ import Testing
                 try FileManager.default.createDirectory(
                     atPath: folder.path + "/" + name, withIntermediateDirectories: true)
             }
-            try Self.copy(compiled.get(), to: small)
+            try Self.copy(SmallProgram.compiled.get(), to: small)
             if let standIn {
                 try installProgram(standIn, at: full)
             } else {
