@@ -34,31 +34,37 @@ extension PrivateDirectory {
 
     /// Replaces a file, or makes it, with mode 0600: after a crash it holds the old content or the new one.
     ///
-    /// Durable when this returns. On failure the old file is as it was and no temporary file stays.
+    /// On failure the old file is as it was and no temporary file stays.
     ///
-    /// - Parameter tidying: whether to look through the folder for what killed processes have left.
+    /// - Parameters:
+    ///   - tidying: whether to look through the folder for what killed processes have left.
+    ///   - isDurable: whether it is to outlive a crash of the machine from when this returns; where not, nothing waits for
+    ///     the disk, and after a crash it may be empty.
     /// - Throws: ``ErrorCode/inputOutput``.
     package borrowing func write(
-        _ content: [UInt8], to name: String, tidying: Bool = true
+        _ content: [UInt8], to name: String, tidying: Bool = true, isDurable: Bool = true
     ) throws(CredentialError) {
-        let temporary = try writeTemporary(content, for: name)
+        let temporary = try writeTemporary(content, for: name, isDurable: isDurable)
         if unsafe renameat(descriptor.number, temporary, descriptor.number, name) != 0 {
             let failure = errno
             _ = unsafe unlinkat(descriptor.number, temporary, 0)
             throw .system("cannot write", path(of: name), number: failure)
         }
         // EINVAL: a file system whose folders cannot be synced.
-        if fsync(descriptor.number) != 0, errno != EINVAL {
+        if isDurable, fsync(descriptor.number) != 0, errno != EINVAL {
             throw .system("cannot write", path(of: name), number: errno)
         }
         if tidying { removeStaleTemporaries() }
     }
 
-    /// Writes a file that is to get another name, with mode 0600; its content is durable when this returns.
+    /// Writes a file that is to get another name, with mode 0600.
     ///
+    /// - Parameter isDurable: whether its content outlives a crash of the machine from when this returns.
     /// - Returns: what it is called until then.
     /// - Throws: ``ErrorCode/inputOutput``; then there is no such file.
-    borrowing func writeTemporary(_ content: [UInt8], for name: String) throws(CredentialError) -> String {
+    borrowing func writeTemporary(
+        _ content: [UInt8], for name: String, isDurable: Bool = true
+    ) throws(CredentialError) -> String {
         try checkName(name)
         let temporary = ".\(name).\(SystemRandom().accountID())\(Self.temporarySuffix)"
         let number = unsafe openat(
@@ -66,7 +72,7 @@ extension PrivateDirectory {
         if number < 0 { throw .system("cannot write", path(of: name), number: errno) }
         let file = FileDescriptor(owning: number)
         var failure = file.writeAll(content)
-        if failure == 0, fsync(number) != 0 { failure = errno }
+        if failure == 0, isDurable, fsync(number) != 0 { failure = errno }
         guard failure == 0 else {
             _ = unsafe unlinkat(descriptor.number, temporary, 0)
             throw .system("cannot write", path(of: name), number: failure)

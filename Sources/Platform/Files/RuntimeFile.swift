@@ -45,10 +45,13 @@ package final class RuntimeFile: Sendable {
         self.lock = lock
     }
 
-    /// Replaces the content as a whole: a reader sees the old one or the new one.
+    /// Replaces the content as a whole: a reader sees the old one or the new one. It goes with its process, so nobody waits
+    /// until a disk has it.
     ///
     /// - Throws: ``ErrorCode/inputOutput``.
-    package func write(_ bytes: [UInt8]) throws(CredentialError) { try folder.write(bytes, to: name) }
+    package func write(_ bytes: [UInt8]) throws(CredentialError) {
+        try folder.write(bytes, to: name, isDurable: false)
+    }
 
     /// Removes the file.
     ///
