@@ -16,29 +16,6 @@ package struct Program: Sendable {
     /// Makes the program.
     package init(context: CommandContext) { self.context = context }
 
-    /// The words of a command line: those behind the program's name, or, where it was called by a name that
-    /// another program looks for, the command that answers them.
-    ///
-    /// - Parameter arguments: all words, the program's name first.
-    package static func words(of arguments: [String]) -> [String] {
-        // Not `split`, which costs a cached token 2 % of its instructions.
-        let path = arguments.first ?? ""
-        let name =
-            path.utf8.lastIndex(of: UInt8(ascii: "/")).map { path[path.utf8.index(after: $0)...] } ?? path[...]
-        var words = arguments
-        if !words.isEmpty { words.removeFirst() }
-        return switch name {
-        case "git-credential-credmgr": ["git-credential"] + words
-        case "docker-credential-credmgr": ["docker-credential"] + words
-        case "terraform-credentials-credmgr": ["terraform"] + words
-        case "cargo-credential-credmgr": ["cargo"] + words
-        case "bazel-credential-credmgr": ["bazel"] + words
-        case "oidc-token": ["oidc-token"] + words
-        case "keyring": [KeyringShimCommand.word, "--"] + words
-        default: words
-        }
-    }
-
     /// Runs one command line.
     ///
     /// - Parameter words: the words behind the program's name.

@@ -1,6 +1,6 @@
 import Glibc
 
-/// The small program, installed as `credmgr`: it prints cached tokens, and gives way to the full program for all else.
+/// The small program, installed as `credmgr`: it answers what is cached, and gives way to the full program for all else.
 ///
 /// It is compiled from the sources of the full one, as Embedded Swift, and linked statically (`scripts/build-fast`,
 /// docs/decisions/0013-the-small-program.md). What it does not answer it has not touched: the full program finds
@@ -22,34 +22,68 @@ import Glibc
             return print(Array(line.utf8))
         }
         // Nothing was opened yet: a descriptor that this process was given may stand for something.
-        guard FastToken.isPlain(words), glibc_hide_memory() == 0,
-            let token = FastToken.answer(words, in: FastPlace.ofThisMachine)
-        else { return }
-        print(token)
+        guard FastToken.isPlain(words), glibc_hide_memory() == 0 else { return }
+        var message: [UInt8]?
+        let read = {
+            message = readMessage()
+            return message
+        }
+        if let token = FastToken.answer(words, message: read, in: FastPlace.ofThisMachine) { print(token) }
+        if let message { putBack(message) }
     }
 
-    /// The words behind the program's name; `nil` where the full program has to look at them first: with another name, a
-    /// helper's, with code of somebody else's to load, which only a dynamic program loads, without a home, and with text
-    /// that is none.
+    /// The words of the call; `nil` where the full program has to look at them first: with code of somebody else's to load,
+    /// which only a dynamic program loads, without a home, and with text that is none.
     private static func plainWords() -> [String]? {
         let count = Int(fast_argument_count())
-        guard count > 1, let arguments = unsafe fast_arguments(), let name = unsafe arguments[0],
-            unsafe strcmp(lastPart(name), "credmgr") == 0, unsafe getenv("LD_PRELOAD") == nil,
+        guard count > 1, let arguments = unsafe fast_arguments(), unsafe getenv("LD_PRELOAD") == nil,
             let home = unsafe getenv("HOME"), unsafe home.pointee != 0
         else { return nil }
         var words: [String] = []
-        for index in 1..<count {
+        for index in 0..<count {
             guard let text = unsafe arguments[index], let word = unsafe String(validatingCString: text) else {
                 return nil
             }
             words.append(word)
         }
-        return words
+        return CalledName.words(of: words)
     }
 
-    private static func lastPart(_ path: UnsafePointer<CChar>) -> UnsafePointer<CChar> {
-        guard let slash = unsafe strrchr(path, 0x2f) else { return unsafe path }
-        return unsafe UnsafePointer(slash) + 1
+    // MARK: Input
+
+    /// What git says on standard input, up to its end, or to more than the full program takes; `nil` where nothing can be
+    /// read, which that one tells, and from a terminal, which it may want for a question.
+    private static func readMessage() -> [UInt8]? {
+        if isatty(STDIN_FILENO) == 1 { return nil }
+        var message: [UInt8] = []
+        var piece = [UInt8](repeating: 0, count: 4096)
+        while message.count <= FastToken.messageLimit {
+            let count = unsafe read(STDIN_FILENO, &piece, piece.count)
+            if count == 0 { break }
+            if count > 0 {
+                message.append(contentsOf: piece[..<count])
+            } else if errno != EINTR {
+                if message.isEmpty { return nil }
+                fail("credmgr: error: standard input cannot be read to its end\n")
+            }
+        }
+        return message
+    }
+
+    /// Makes what was read the standard input again, for the full program.
+    private static func putBack(_ message: [UInt8]) {
+        let file = unsafe memfd_create("message", 0)
+        var written = 0
+        while file >= 0, written < message.count {
+            let count = unsafe message.withUnsafeBytes { bytes in
+                unsafe write(file, bytes.baseAddress?.advanced(by: written), bytes.count - written)
+            }
+            if count <= 0 { break }
+            written += count
+        }
+        guard file >= 0, written == message.count, lseek(file, 0, SEEK_SET) == 0, dup2(file, STDIN_FILENO) == 0,
+            close(file) == 0
+        else { fail("credmgr: error: there is no memory for what git says\n") }
     }
 
     // MARK: Output

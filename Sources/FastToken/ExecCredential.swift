@@ -2,7 +2,10 @@ import CredentialCore
 import StrictJSON
 
 /// The object by which `kubectl` takes a token from a program (`client.authentication.k8s.io`).
-struct ExecCredential {
+package struct ExecCredential {
+    /// The variable in which `kubectl` says what it wants.
+    package static let variable = "KUBERNETES_EXEC_INFO"
+
     let version: Version
     let token: String
     let expiresAt: Instant

@@ -1,11 +1,14 @@
 package import CredentialCore
 
-/// `credmgr token`, answered from the cache before anything else of the program is made: without D-Bus, libsecret, libcurl
-/// or libcrypto.
+/// `credmgr token`, `kubernetes` and `git-credential get`, answered from the cache before anything else of the program is
+/// made: without D-Bus, libsecret, libcurl or libcrypto.
 ///
 /// There are no dictionaries and no sets on this way: the first one makes the Swift runtime search every conformance of
 /// the program, which costs as much as all the rest.
 package enum FastToken {
+    /// The most that git says, in bytes: it is some lines.
+    package static let messageLimit = 1 << 20
+
     /// Whether a call is one that this may answer; opens nothing.
     package static func isPlain(_ words: [String]) -> Bool { PlainCall(words) != nil }
 
@@ -13,9 +16,17 @@ package enum FastToken {
     ///
     /// - Parameters:
     ///   - words: the words behind the program's name.
+    ///   - message: gives what git says; asked for only where git asks, and before there is a place.
     ///   - place: made only for a plain call.
-    package static func answer(_ words: [String], in place: () -> FastPlace?) -> [UInt8]? {
-        guard let call = PlainCall(words), let place = place(), let memo = TokenMemo.read(call.words, place),
+    package static func answer(
+        _ words: [String], message: () -> [UInt8]?, in place: () -> FastPlace?
+    ) -> [UInt8]? {
+        guard var call = PlainCall(words) else { return nil }
+        if case .git = call.words.asker {
+            guard let message = message() else { return nil }
+            call.words.asker = .git(message: message)
+        }
+        guard let place = place(), let memo = TokenMemo.read(call.words, place),
             let token = TokenCache(place.tokenCache, files: place.fileStates, dataFolder: place.dataHome).token(
                 TokenRequestKey(policy: memo.policy, scope: []), named: memo.key, of: memo.account.id,
                 in: memo.group),
@@ -25,7 +36,12 @@ package enum FastToken {
             accessToken: token.token, tokenType: token.tokenType, expiresAt: token.expiresAt, scope: token.scope,
             policy: memo.policy.isEmpty ? nil : memo.policy, accountID: memo.account.id,
             accountType: memo.account.type, username: memo.account.username, refreshed: false)
-        return try? presentation.bytes(as: call.format)
+        return switch call.words.asker {
+        case .caller: try? presentation.bytes(as: call.format)
+        case .kubectl:
+            try? presentation.bytes(as: .execCredential, execInfo: place.variable(ExecCredential.variable))
+        case .git: try? presentation.gitCredential(username: memo.gitUsername)
+        }
     }
 }
 

@@ -1,16 +1,16 @@
 package import CredentialCore
 
-/// The words of a plain call of `token`.
+/// The words of a plain call of `token`, `kubernetes` or `git-credential get`.
 ///
 /// Whatever is unusual, and every fault, is left to the parser of the command line; what is read here means the same there.
 package struct PlainCall: Sendable {
     /// The words that decide which token is meant.
-    package private(set) var words = TokenWords()
+    package internal(set) var words = TokenWords()
     /// How long it must still be valid.
     package private(set) var freshness = Freshness()
     /// How to print it.
     package private(set) var format = TokenFormat.token
-    private var hasFormat = false
+    private var given: [Option] = []
 
     /// The options with a value that a plain call may have.
     package enum Option: String, CaseIterable {
@@ -25,16 +25,24 @@ package struct PlainCall: Sendable {
         case format = "--format"
     }
 
+    /// Those of them that a command has.
+    package static func options(for asker: TokenWords.Asker) -> [Option] {
+        switch asker {
+        case .caller: Option.allCases
+        case .kubectl: [.group, .type, .account, .policy, .scope, .resource, .audience]
+        case .git: [.group, .type, .account]
+        }
+    }
+
     /// Reads the words behind the program's name; `nil` for a call that is not plain.
     package init?(_ words: [String]) {
-        var isToken = false
+        var command: [String] = []
         var index = 0
         while index < words.count {
             let word = words[index]
             index += 1
             guard word.utf8.first == UInt8(ascii: "-") else {
-                if isToken || word != "token" { return nil }
-                isToken = true
+                command.append(word)
                 continue
             }
             switch word {
@@ -50,7 +58,20 @@ package struct PlainCall: Sendable {
             }
             guard let option = Option(rawValue: name), let value, take(value, for: option) else { return nil }
         }
-        if !isToken { return nil }
+        guard let asker = Self.asker(command) else { return nil }
+        self.words.asker = asker
+        let known = Self.options(for: asker)
+        for option in given where !known.contains(option) { return nil }
+    }
+
+    /// Who calls this command; nothing is known yet of what git says.
+    private static func asker(_ command: [String]) -> TokenWords.Asker? {
+        switch command.count {
+        case 1 where command[0] == "token": .caller
+        case 1 where command[0] == "kubernetes": .kubectl
+        case 2 where command[0] == "git-credential" && command[1] == "get": .git(message: [])
+        default: nil
+        }
     }
 
     private static func parts(of word: String) -> (name: String, value: String?) {
@@ -62,6 +83,7 @@ package struct PlainCall: Sendable {
     private mutating func take(_ value: String, for option: Option) -> Bool {
         // An empty value is a mistake.
         if value.isEmpty { return false }
+        defer { given.append(option) }
         switch option {
         case .group: return Self.put(value, &words.group)
         case .type: return Self.put(value, &words.type)
@@ -78,10 +100,10 @@ package struct PlainCall: Sendable {
             return true
         case .format:
             // A credential for Kubernetes depends on a variable more.
-            guard !hasFormat, let named = TokenFormat(rawValue: value), named != .execCredential else {
+            guard !given.contains(.format), let named = TokenFormat(rawValue: value), named != .execCredential
+            else {
                 return false
             }
-            hasFormat = true
             format = named
             return true
         }

@@ -13,18 +13,22 @@ package struct TokenMemo: Sendable {
     let account: (id: String, type: String, username: String?)
     /// The policy, empty where there is none.
     let policy: String
+    /// The user name beside the token in an answer to git; `nil` where git sends the token as a bearer, and for all others.
+    let gitUsername: String?
 
     /// How long one is kept, in seconds.
     private static let seconds: Int64 = 86_400
 
     /// Makes a memo.
     package init(
-        key: String, group: String, account: (id: String, type: String, username: String?), policy: String
+        key: String, group: String, account: (id: String, type: String, username: String?), policy: String,
+        gitUsername: String? = nil
     ) {
         self.key = key
         self.group = group
         self.account = account
         self.policy = policy
+        self.gitUsername = gitUsername
     }
 
     /// Reads the memo of a call; `nil` when there is none, or a file has changed since.
@@ -33,9 +37,11 @@ package struct TokenMemo: Sendable {
         var reader = EntryReader(bytes)
         guard let ties = FileTies(&reader), ties.hold(place.fileStates), let key = reader.string(),
             let group = reader.string(), let id = reader.string(), let type = reader.string(),
-            let username = reader.optional(), let policy = reader.string(), reader.isAtEnd
+            let username = reader.optional(), let policy = reader.string(), let gitUsername = reader.optional(),
+            reader.isAtEnd
         else { return nil }
-        return TokenMemo(key: key, group: group, account: (id, type, username), policy: policy)
+        return TokenMemo(
+            key: key, group: group, account: (id, type, username), policy: policy, gitUsername: gitUsername)
     }
 
     /// Keeps this memo for a day.
@@ -44,7 +50,7 @@ package struct TokenMemo: Sendable {
     ///   - words: those of the call that found it out.
     ///   - ties: what it was concluded from.
     package func keep(for words: TokenWords, _ ties: FileTies, in place: FastPlace) {
-        guard let name = words.memoName(in: place) else { return }
+        guard let name = words.memoName(in: place), ties.canBeKept else { return }
         var writer = EntryWriter()
         ties.write(to: &writer)
         writer.put(key)
@@ -53,6 +59,7 @@ package struct TokenMemo: Sendable {
         writer.put(account.type)
         writer.putOptional(account.username)
         writer.put(policy)
+        writer.putOptional(gitUsername)
         place.tokenCache.write(writer.bytes, name: name, seconds: Self.seconds)
     }
 }

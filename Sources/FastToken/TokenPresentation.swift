@@ -68,6 +68,17 @@ package struct TokenPresentation: Sendable {
         return Array(text.utf8) + [UInt8(ascii: "\n")]
     }
 
+    /// What git is answered (gitcredentials(7)), the token as password of `username`, or, where that is `nil`, as bearer.
+    ///
+    /// - Throws: as ``checkedToken()``.
+    package func gitCredential(username: String?) throws(CredentialError) -> [UInt8] {
+        let token = try checkedToken()
+        let credential =
+            username.map { "username=\($0)\npassword=\(token)\n" }
+            ?? "capability[]=authtype\nauthtype=Bearer\ncredential=\(token)\nephemeral=1\n"
+        return Array((credential + "password_expiry_utc=\(expiresAt.epochSeconds)\n").utf8)
+    }
+
     private func json(_ token: String) throws(CredentialError) -> JSONValue {
         var object = JSONObject([
             "access_token": .string(token),

@@ -2,6 +2,18 @@ package import CredentialCore
 
 /// The words of a call that decide which token it means, and what the memo of such a call is called.
 package struct TokenWords: Sendable, Hashable {
+    /// Who asks, and what it says besides the options.
+    package enum Asker: Sendable, Hashable {
+        /// Somebody who calls `token`.
+        case caller
+        /// `kubectl`, which calls `kubernetes` and says the rest in `KUBERNETES_EXEC_INFO`.
+        case kubectl
+        /// git, which calls `git-credential get` and says the rest in this message, on standard input.
+        case git(message: [UInt8])
+    }
+
+    /// Who asks.
+    package var asker: Asker
     /// `--group`.
     package var group: String?
     /// `--type`.
@@ -20,8 +32,9 @@ package struct TokenWords: Sendable, Hashable {
     /// Makes words; none that is left out was given.
     package init(
         group: String? = nil, type: String? = nil, account: String? = nil, policy: String? = nil,
-        scope: [String] = [], resource: String? = nil, audience: String? = nil
+        scope: [String] = [], resource: String? = nil, audience: String? = nil, asker: Asker = .caller
     ) {
+        self.asker = asker
         self.group = group
         self.type = type
         self.account = account
@@ -34,7 +47,8 @@ package struct TokenWords: Sendable, Hashable {
     /// The name of the memo of a call with these words: all that decides the answer, a line each. Calls that differ in
     /// any of it have different names; ``CacheEntryName`` keeps it apart from all else that the cache has.
     ///
-    /// - Returns: `nil` where a word has a line break, which would blur the name: such a call has no memo.
+    /// - Returns: `nil` where a word has a line break, which would blur the name, or a message is no text: such a call has
+    ///   no memo.
     package func memoName(in place: FastPlace) -> CacheEntryName? {
         // Not `joined`: the runtime would search all conformances for its generic code.
         var name = place.dataHome
@@ -56,6 +70,18 @@ package struct TokenWords: Sendable, Hashable {
         add(resource ?? "")
         add(audience ?? "")
         for byte in name.utf8 where byte == UInt8(ascii: "\n") { breaks -= 1 }
-        return breaks == 0 ? .memo(name) : nil
+        guard breaks == 0, let said = said(in: place) else { return nil }
+        name += "\n"
+        name += said
+        return .memo(name)
+    }
+
+    /// What the asker says, word for word, with its own name in front; it may have line breaks, and stands last.
+    private func said(in place: FastPlace) -> String? {
+        switch asker {
+        case .caller: "token"
+        case .kubectl: "kubernetes\n" + (place.variable(ExecCredential.variable) ?? "")
+        case .git(let message): String(validating: message, as: UTF8.self).map { "git-credential\n" + $0 }
+        }
     }
 }

@@ -8,12 +8,13 @@ import Platform
 let caller = ProcessHygiene.harden()
 AbortNotice.install()
 
-let words = Program.words(of: CommandLine.arguments)
+let words = CalledName.words(of: CommandLine.arguments)
 let status: Int32
 do throws(CredentialError) {
     // Without them every command would look like a call for help, and succeed.
     guard CommandLine.argc > 0 else { throw CredentialError(.internalFault, "the arguments cannot be read") }
-    if let token = FastToken.answer(words, in: FastPlace.ofThisMachine) {
+    // What git says it says once, and the command reads it.
+    if let token = FastToken.answer(words, message: { nil }, in: FastPlace.ofThisMachine) {
         try StandardStream.output.write(token)
         _exit(0)
     }

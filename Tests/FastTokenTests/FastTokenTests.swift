@@ -19,7 +19,9 @@ import Testing
     }
 
     /// Keeps a token of 600 seconds and the memo of a call that found it.
-    private func keep(_ words: TokenWords, policy: String = "") {
+    private func keep(
+        _ words: TokenWords, policy: String = "", gitUsername: String? = nil, _ variables: [String: String] = [:]
+    ) {
         let now = machine.clock.now
         let account = Account(
             id: "0123456789abcdef", type: "Tasks", adapter: "memory",
@@ -32,12 +34,15 @@ import Testing
             .keep(token, of: "0123456789abcdef", in: group, now: now)
         TokenMemo(
             key: TokenCache.text(of: token.key), group: group.name,
-            account: ("0123456789abcdef", "Tasks", "ada@example.com"), policy: policy
-        ).keep(for: words, FileTies(["/memory/config.json"], ports.fileStates), in: place())
+            account: ("0123456789abcdef", "Tasks", "ada@example.com"), policy: policy, gitUsername: gitUsername
+        ).keep(for: words, FileTies(["/memory/config.json"], ports.fileStates), in: place(variables))
     }
 
-    private func answer(_ words: [String], _ variables: [String: String] = [:]) -> String? {
-        FastToken.answer(words) { place(variables) }.map { String(decoding: $0, as: UTF8.self) }
+    private func answer(
+        _ words: [String], _ variables: [String: String] = [:], message: String? = nil
+    ) -> String? {
+        FastToken.answer(words, message: { message.map { Array($0.utf8) } }, in: { place(variables) })
+            .map { String(decoding: $0, as: UTF8.self) }
     }
 
     @Test func `the same words find the token again, from options as from the environment`() {
@@ -79,12 +84,81 @@ import Testing
         #expect(answer(["token", "--type", "Tasks"]) == nil)
     }
 
-    @Test func `no machine is made for a call that is not plain`() {
-        let answer = FastToken.answer(["accounts"]) {
-            Issue.record("a machine was made")
-            return nil
+    @Test func `no machine is made, and no message read, for a call that is not plain`() {
+        for words in [["accounts"], ["git-credential", "store"], ["git-credential", "get", "-v"]] {
+            let answer = FastToken.answer(
+                words,
+                message: {
+                    Issue.record("a message was read")
+                    return nil
+                },
+                in: {
+                    Issue.record("a machine was made")
+                    return nil
+                })
+            #expect(answer == nil)
         }
-        #expect(answer == nil)
+    }
+
+    private static let message = "protocol=https\nhost=git.example.com\n\n"
+
+    @Test func `git is answered by user name and password, or by a bearer`() {
+        let words = TokenWords(asker: .git(message: Array(Self.message.utf8)))
+        let end = machine.clock.now.adding(600).epochSeconds
+        keep(words, gitUsername: "oauth2")
+        #expect(
+            answer(["git-credential", "get"], message: Self.message)
+                == "username=oauth2\npassword=cached\npassword_expiry_utc=\(end)\n")
+        keep(words)
+        #expect(
+            answer(["git-credential", "get"], message: Self.message)
+                == "capability[]=authtype\nauthtype=Bearer\ncredential=cached\nephemeral=1\n"
+                + "password_expiry_utc=\(end)\n")
+    }
+
+    @Test func `what git says is told apart to the last byte, and from what others say`() {
+        keep(TokenWords(asker: .git(message: Array(Self.message.utf8))), gitUsername: "oauth2")
+        for message in [
+            nil, "", "protocol=https\nhost=git.example.com\n", Self.message + "\n",
+            "protocol=https\nhost=git.example.org\n\n", "protocol=http\nhost=git.example.com\n\n",
+            "protocol=https\nhost=git.example.com\nusername=ada\n\n",
+        ] { #expect(answer(["git-credential", "get"], message: message) == nil) }
+        for words in [
+            ["git-credential", "get", "--type", "Tasks"], ["git-credential", "get", "--account", "ada"],
+            ["git-credential", "get", "--group", "work"], ["token"], ["kubernetes"],
+        ] { #expect(answer(words, message: Self.message) == nil) }
+        #expect(
+            answer(["git-credential", "get"], ["CREDMGR_ACCOUNT": "eve"], message: Self.message) == nil)
+        // What is no text could be taken for another's that is none.
+        #expect(TokenWords(asker: .git(message: [0xFF])).memoName(in: place()) == nil)
+    }
+
+    @Test func `kubectl is answered for what its variable says, and nothing else`() {
+        let info =
+            #"{"apiVersion":"client.authentication.k8s.io/v1beta1","spec":{"cluster":{"server":"https://a"}}}"#
+        let variables = ["KUBERNETES_EXEC_INFO": info]
+        keep(TokenWords(type: "Tasks", asker: .kubectl), variables)
+        let object = answer(["kubernetes", "--type", "Tasks"], variables)
+        #expect(object?.contains(#""apiVersion":"client.authentication.k8s.io/v1beta1""#) == true)
+        #expect(object?.contains(#""token":"cached""#) == true)
+        #expect(answer(["kubernetes", "--type", "Tasks"]) == nil)
+        #expect(
+            answer(
+                ["kubernetes", "--type", "Tasks"],
+                ["KUBERNETES_EXEC_INFO": info.replacing("https://a", with: "https://b")]) == nil)
+        #expect(answer(["token", "--type", "Tasks"], variables) == nil)
+        #expect(answer(["kubernetes"], variables) == nil)
+    }
+
+    @Test func `a call that too many files decide has no memo`() throws {
+        let words = TokenWords(type: "Tasks"), name = try #require(words.memoName(in: place()))
+        for (count, isKept) in [(256, true), (257, false)] {
+            let ties = FileTies((0..<count).map { "/memory/types/\($0).json" }, ports.fileStates)
+            ports.tokenCache.remove(name)
+            TokenMemo(key: "k", group: "g", account: ("a", "t", nil), policy: "").keep(
+                for: words, ties, in: place())
+            #expect((ports.tokenCache.read(name) != nil) == isKept)
+        }
     }
 
     @Test func `a memo that is cut, or has too much, is none`() throws {

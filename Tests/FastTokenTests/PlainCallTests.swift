@@ -28,6 +28,47 @@ import Testing
     }
 
     @Test(arguments: [
+        ["kubernetes"], ["--group=g", "kubernetes", "--type", "T", "--scope", "a b", "-q"],
+        ["kubernetes", "--account", "a", "--policy", "p", "--resource=r", "--audience", "x", "--no-input"],
+    ])
+    func `calls of kubectl mean the same to both`(words: [String]) throws {
+        let call = try #require(PlainCall(words))
+        guard case .command(let arguments) = try ArgumentParser(.standard).parse(words) else {
+            Issue.record("not a command")
+            return
+        }
+        let query = TokenQuery(arguments, configuration: nil)
+        #expect(arguments.command.path == ["kubernetes"])
+        let group = try GlobalOptions(arguments, environment: [:]).group
+        #expect(call.words == query.words(in: group, of: .kubectl))
+        #expect(call.freshness == query.freshness && !query.wantsIDToken)
+    }
+
+    @Test(arguments: [
+        ["git-credential", "get"], ["-q", "git-credential", "--type", "T", "get", "--account=a@b"],
+        ["git-credential", "--group", "g", "get", "--no-input"],
+    ])
+    func `calls of git mean the same to both`(words: [String]) throws {
+        let call = try #require(PlainCall(words))
+        guard case .command(let arguments) = try ArgumentParser(.standard).parse(words) else {
+            Issue.record("not a command")
+            return
+        }
+        let target = TargetOptions(arguments)
+        #expect(arguments.command.path == ["git-credential"])
+        let group = try GlobalOptions(arguments, environment: [:]).group?.name
+        let expected = TokenWords(
+            group: group, type: target.type, account: target.account, asker: .git(message: []))
+        #expect(call.words == expected && call.freshness == Freshness())
+    }
+
+    @Test(arguments: [
+        ["kubernetes", "--min-valid", "9"], ["kubernetes", "--format", "json"], ["kubernetes", "--id-token"],
+        ["kubernetes", "get"], ["kubernetes", "token"], ["git-credential"], ["git-credential", "store"],
+        ["git-credential", "erase"], ["git-credential", "capability"], ["get", "git-credential"], ["get"],
+        ["git-credential", "get", "get"], ["git-credential", "get", "--scope", " "],
+        ["git-credential", "get", "--policy", "p"], ["git-credential", "get", "--verbose"],
+        ["git-credential", "get", "--type="], ["git-credential", "--", "get"], ["git-credential", "get", "--help"],
         [], ["accounts"], ["token", "extra"], ["token", "token"], ["token", "--force-refresh"],
         ["token", "--id-token"],
         ["token", "--type"], ["token", "--type", "-x"], ["token", "--type", "a", "--type", "b"],
@@ -42,9 +83,14 @@ import Testing
         #expect(PlainCall(words) == nil)
     }
 
-    @Test(arguments: PlainCall.Option.allCases)
-    func `every option that it reads is one of the command`(option: PlainCall.Option) {
-        let listed = TokenCommand.spec.options.map(\.name) + GlobalOption.all.map(\.spec.name)
-        #expect(listed.contains { "--" + $0 == option.rawValue })
+    @Test(arguments: [
+        (TokenWords.Asker.caller, TokenCommand.spec), (.kubectl, KubernetesCommand.spec),
+        (.git(message: []), GitCredentialCommand.spec),
+    ])
+    func `every option that it reads is one of the command`(asker: TokenWords.Asker, spec: CommandSpec) {
+        let listed = spec.options.map(\.name) + GlobalOption.all.map(\.spec.name)
+        for option in PlainCall.options(for: asker) {
+            #expect(listed.contains { "--" + $0 == option.rawValue }, "\(option) of \(spec.name)")
+        }
     }
 }

@@ -27,8 +27,6 @@ struct GitCredentialCommand: Command {
 
     let arguments: Arguments
 
-    /// A message of git is some lines.
-    private static let inputLimit = 1 << 20
     /// What servers take that look only at the token; GitLab insists on it.
     private static let usualUsername = "oauth2"
 
@@ -44,26 +42,25 @@ struct GitCredentialCommand: Command {
     }
 
     private func get(_ session: Session) throws(CredentialError) {
-        let message = try message(session)
+        let bytes = try input(session), message = try GitCredentialMessage(bytes)
         guard let (wanted, target) = try target(message, session) else { return }
-        let answer = try TokenAccess(session).token(TokenQuery(), target)
+        let username =
+            takesBearer(message)
+            ? nil : HelperFront(session).username(wanted, target, usual: Self.usualUsername)
+        let words = TokenWords(
+            group: session.options.group?.name, type: arguments[SharedOption.type],
+            account: arguments[SharedOption.account], asker: .git(message: bytes))
+        let answer = try TokenAccess(session).token(
+            TokenQuery(), target, for: RememberedCall(words: words, gitUsername: username))
         for warning in answer.warnings { session.notices.warning(warning) }
-        let token = try TokenPresentation(answer, target).checkedToken()
-        var lines: [String]
-        if takesBearer(message) {
-            lines = ["capability[]=authtype", "authtype=Bearer", "credential=\(token)", "ephemeral=1"]
-        } else {
-            let username = HelperFront(session).username(wanted, target, usual: Self.usualUsername)
-            lines = ["username=\(username)", "password=\(token)"]
-        }
-        lines.append("password_expiry_utc=\(answer.token.expiresAt.epochSeconds)")
-        try session.print(lines.joined(separator: "\n") + "\n")
+        try session.context.console.writeResult(
+            try TokenPresentation(answer, target).gitCredential(username: username))
     }
 
     /// The server took the token for a bad one: if it still is the one at hand, the next is a new one. The sign-in
     /// stays: that a token was refused does not say that the account is gone.
     private func erase(_ session: Session) throws(CredentialError) {
-        let message = try message(session)
+        let message = try GitCredentialMessage(try input(session))
         guard let refused = message["password"] ?? message["credential"],
             let (_, target) = try target(message, session)
         else { return }
@@ -74,8 +71,8 @@ struct GitCredentialCommand: Command {
         _ = try TokenAccess(session).token(query, target)
     }
 
-    private func message(_ session: Session) throws(CredentialError) -> GitCredentialMessage {
-        try GitCredentialMessage(try session.context.console.readInput(limit: Self.inputLimit))
+    private func input(_ session: Session) throws(CredentialError) -> [UInt8] {
+        try session.context.console.readInput(limit: FastToken.messageLimit)
     }
 
     private func target(

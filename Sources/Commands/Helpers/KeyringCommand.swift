@@ -50,7 +50,7 @@ struct KeyringCommand: Command {
 /// What stands behind a link called `keyring`: what is not known here is asked of the real one.
 struct KeyringShimCommand: Command {
     /// The hidden command's name.
-    static let word = "__keyring"
+    static let word = CalledName.keyringShim
 
     static let spec = CommandSpec(
         [word], role: .hidden, "answers as keyring, and asks the real one for the rest", parameters: [words],

@@ -29,14 +29,14 @@ struct KubernetesCommand: Command {
 
     let arguments: Arguments
 
-    static let variable = "KUBERNETES_EXEC_INFO"
-
     func run(_ session: Session) throws(CredentialError) {
-        let info = session.context.environment[Self.variable]
+        let info = session.context.environment[ExecCredential.variable]
         var query = TokenQuery(arguments, configuration: session.configuration)
+        // Before the cluster's settings are added: what they are is in the variable, too.
+        let words = query.words(in: session.options.group, of: .kubectl)
         try fill(&query, from: info)
         let target = try Self.target(query.target, info, session)
-        let answer = try TokenAccess(session).token(query, target)
+        let answer = try TokenAccess(session).token(query, target, for: RememberedCall(words: words))
         for warning in answer.warnings { session.notices.warning(warning) }
         try session.context.console.writeResult(
             try TokenPresentation(answer, target, wantsIDToken: query.wantsIDToken)
@@ -69,16 +69,16 @@ struct KubernetesCommand: Command {
     /// over the cluster's extension `client.authentication.k8s.io/exec`.
     private func fill(_ query: inout TokenQuery, from info: String?) throws(CredentialError) {
         // Without that extension kubectl says null.
+        let place = "the cluster's config in \(ExecCredential.variable)"
         guard let info, !info.isEmpty,
             let settings = (try? JSONValue.parse(info))?.object?["spec"]?.object?["cluster"]?.object?["config"],
             settings != .null
         else { return }
         guard let members = settings.object else {
-            throw CredentialError(.configuration, "the cluster's config in \(Self.variable) is not an object")
+            throw CredentialError(.configuration, "\(place) is not an object")
         }
         let reader = try DefinitionReader(
-            members, known: ["type", "account", "policy", "scope", "resource", "audience"],
-            place: "the cluster's config in \(Self.variable)")
+            members, known: ["type", "account", "policy", "scope", "resource", "audience"], place: place)
         let type = try reader.string("type", DefinitionRule.name)
         let account = try reader.string("account")
         let policy = try reader.string("policy")

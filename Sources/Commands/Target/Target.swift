@@ -11,6 +11,8 @@ package struct Target: Sendable {
     package let account: Account
     /// The rule that chose the account.
     package let rule: AccountSelection.Rule
+    /// Whether the type was known first, so that accounts of its group only were chosen among.
+    let isOfKnownType: Bool
 }
 
 /// The options that choose a target.
@@ -94,11 +96,12 @@ package struct TargetResolver: Sendable {
 
     /// The account of `type` that is meant.
     package func target(ofType type: AccountType, _ options: TargetOptions) throws(CredentialError) -> Target {
-        try target(ofType: type, in: group(of: type), wish: wish(options, rule(options, for: type)))
+        try target(
+            ofType: type, in: group(of: type), wish: wish(options, rule(options, for: type)), isKnown: true)
     }
 
     private func target(
-        ofType type: AccountType, in group: KeychainGroup, wish: AccountSelection.Wish?
+        ofType type: AccountType, in group: KeychainGroup, wish: AccountSelection.Wish?, isKnown: Bool
     ) throws(CredentialError) -> Target {
         let selection = try choose(
             among: AccountSelection.Candidates(
@@ -108,7 +111,8 @@ package struct TargetResolver: Sendable {
                     .description,
                 use: { Self.use($0, of: type, in: group) }),
             wish: wish)
-        return Target(group: group, type: type, account: selection.account, rule: selection.rule)
+        return Target(
+            group: group, type: type, account: selection.account, rule: selection.rule, isOfKnownType: isKnown)
     }
 
     /// The groups to look in when no type names one: the one asked for, else the configured default, else all.
@@ -123,7 +127,7 @@ package struct TargetResolver: Sendable {
         let wish = wish(options, rule)
         if wish == nil, let (group, type) = try onlyType(in: groups) {
             // Only one type can be meant, and it may have a default.
-            return try target(ofType: try self.type(named: type), in: group, wish: nil)
+            return try target(ofType: try self.type(named: type), in: group, wish: nil, isKnown: false)
         }
         let selection = try choose(
             among: AccountSelection.Candidates(
@@ -132,7 +136,7 @@ package struct TargetResolver: Sendable {
             wish: wish)
         return Target(
             group: selection.group, type: try type(named: selection.account.type), account: selection.account,
-            rule: selection.rule)
+            rule: selection.rule, isOfKnownType: false)
     }
 
     /// Chooses; where nobody is found, a first sign-in that its store has not taken may wait to be taken up.

@@ -3,13 +3,26 @@ import FastToken
 import OAuth
 import StrictJSON
 
+/// A call of a form that the fast path answers the next time, if the token is still good then.
+struct RememberedCall: Sendable {
+    /// All of it that decides the answer, as it was given.
+    let words: TokenWords
+    /// The user name beside the token in an answer to git.
+    var gitUsername: String?
+}
+
 /// A token for a target: from the cache, else from the store, else by a refresh.
 struct TokenAccess: Sendable {
     private let session: Session
 
     init(_ session: Session) { self.session = session }
 
-    func token(_ query: TokenQuery, _ target: Target) throws(CredentialError) -> TokenService.Answer {
+    /// A valid token.
+    ///
+    /// - Parameter call: the call, where it is of a form that the fast path answers the next time.
+    func token(
+        _ query: TokenQuery, _ target: Target, for call: RememberedCall? = nil
+    ) throws(CredentialError) -> TokenService.Answer {
         let request = try query.demand.request(
             of: target.account, under: target.type, in: target.group,
             by: try session.context.adapters.adapter(of: target.type))
@@ -21,36 +34,44 @@ struct TokenAccess: Sendable {
             if let token = session.cache.token(for: request.key, of: target.account.id, in: target.group),
                 query.freshness.allows(token, now: now)
             {
-                remember(token, target, query)
+                remember(token, target, call)
                 return TokenService.Answer(token: token, idToken: nil, refreshed: false, warnings: [])
             }
         }
         let service = session.services(session.stores(mayPrompt: false)).tokens
         let answer =
             query.wantsIDToken ? try service.tokenWithIDToken(request, now: now) : try service.token(request)
-        remember(answer.token, target, query)
+        remember(answer.token, target, call)
         return answer
     }
 
     /// Keeps what this call found out, for the next one with the same words. The token itself is in the cache already, if
     /// it is to be: it is put there under the account's lock only.
-    private func remember(_ token: AccessToken, _ target: Target, _ query: TokenQuery) {
+    private func remember(_ token: AccessToken, _ target: Target, _ call: RememberedCall?) {
         let context = session.context
-        // A memo knows no rules, and no validity but that of the options. Without a type, an account of any other
-        // group could come between.
-        guard session.isCaching, session.configuration.rules.isEmpty,
-            session.configuration.minimumValidity == nil,
-            query.target.type ?? GlobalOptions.set("CREDMGR_TYPE", context.environment) != nil
+        // A memo knows no folder that it was made in, and no validity but that of the options. Where the type was not known
+        // first, an account of any other group could come between.
+        guard let call, session.isCaching, session.configuration.minimumValidity == nil, target.isOfKnownType,
+            session.configuration.rules.allSatisfy({ $0.directory == nil }),
+            let definitions = try? definitions(target, call)
         else { return }
         let ties = FileTies(
-            session.catalog.candidates(of: target.type.name) + [context.configurationFile]
+            definitions + [context.configurationFile]
                 + AnswerFiles(dataFolder: context.dataHome).choice(in: target.group.name), context.fileStates)
         // What was changed after this call had begun may not be what this call has read.
         guard ties.areOlder(than: session.began) else { return }
         TokenMemo(
             key: TokenCache.text(of: token.key), group: target.group.name,
-            account: (target.account.id, target.type.name, target.account.username), policy: token.key.policy
-        ).keep(for: query.words(in: session.options.group), ties, in: context.fastPlace)
+            account: (target.account.id, target.type.name, target.account.username), policy: token.key.policy,
+            gitUsername: call.gitUsername
+        ).keep(for: call.words, ties, in: context.fastPlace)
+    }
+
+    /// The definitions that were looked at: of who says where the token goes, all, for another may have come to be for that
+    /// server.
+    private func definitions(_ target: Target, _ call: RememberedCall) throws(CredentialError) -> [String] {
+        call.words.asker == .caller
+            ? session.catalog.candidates(of: target.type.name) : try session.catalog.everything()
     }
 
     /// What proves the possession of the key that a token is bound to; `nil` for a token that is bound to none.

@@ -43,18 +43,20 @@ struct TokenCommand: Command {
         var query = TokenQuery(arguments, configuration: session.configuration)
         query.takesOver = arguments[Self.takeOver]
         // What goes to a cluster's server goes to the one that may have it.
+        let isForCluster = try format() == .execCredential
         let target =
-            try format() == .execCredential
+            isForCluster
             ? try KubernetesCommand.target(
-                query.target, session.context.environment[KubernetesCommand.variable], session)
+                query.target, session.context.environment[ExecCredential.variable], session)
             : try TargetResolver(session).target(query.target)
         if arguments[Self.keep] || arguments[Self.output] != nil { return try write(query, target, session) }
         if arguments[Self.introspect] { return try introspect(query, target, session) }
-        let answer = try TokenAccess(session).token(query, target)
+        let answer = try TokenAccess(session).token(
+            query, target, for: isForCluster ? nil : RememberedCall(words: query.words(in: session.options.group)))
         for warning in answer.warnings { session.notices.warning(warning) }
         try session.context.console.writeResult(
             try TokenPresentation(answer, target, wantsIDToken: query.wantsIDToken)
-                .bytes(as: try format(), execInfo: session.context.environment["KUBERNETES_EXEC_INFO"]))
+                .bytes(as: try format(), execInfo: session.context.environment[ExecCredential.variable]))
     }
 
     /// Writes the token to a file, and keeps that valid where this is wanted.

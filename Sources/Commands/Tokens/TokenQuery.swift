@@ -47,10 +47,12 @@ struct TokenQuery: Sendable {
 
     /// The words of this that decide which token is meant.
     ///
-    /// - Parameter group: the one asked for.
-    func words(in group: KeychainGroup?) -> TokenWords {
+    /// - Parameters:
+    ///   - group: the one asked for.
+    ///   - asker: who asks.
+    func words(in group: KeychainGroup?, of asker: TokenWords.Asker = .caller) -> TokenWords {
         TokenWords(
             group: group?.name, type: target.type, account: target.account, policy: policy, scope: scope,
-            resource: resource, audience: audience)
+            resource: resource, audience: audience, asker: asker)
     }
 }

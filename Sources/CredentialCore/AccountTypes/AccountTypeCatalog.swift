@@ -205,6 +205,18 @@ public struct AccountTypeCatalog: Sendable {
         return candidates
     }
 
+    /// The folders and the files that decide what is defined at all. While none of them changes, appears or goes,
+    /// ``entries()`` are the same.
+    ///
+    /// - Throws: ``ErrorCode/inputOutput`` when a folder cannot be read.
+    package func everything() throws(CredentialError) -> [String] {
+        var everything = folders
+        for folder in folders {
+            everything += try files.names(in: folder).filter { Self.typeName($0) != nil }.map { "\(folder)/\($0)" }
+        }
+        return everything
+    }
+
     private func paths(of name: String) -> [String] {
         folders.flatMap { folder in Self.suffixes.map { "\(folder)/\(name)\($0)" } }
     }

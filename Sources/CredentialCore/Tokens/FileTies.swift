@@ -2,6 +2,9 @@
 package struct FileTies: Sendable {
     private var members: [(path: String, state: FileState?)]
 
+    /// How many files an entry of the cache is tied to at most.
+    private static let limit = 256
+
     /// Looks at files; one that is not there may not come to be, either.
     package init(_ paths: [String], _ files: AnyFileStates) {
         members = []
@@ -13,6 +16,9 @@ package struct FileTies: Sendable {
         for member in members where files.state(of: member.path) != member.state { return false }
         return true
     }
+
+    /// Whether they are few enough to be kept.
+    package var canBeKept: Bool { members.count <= Self.limit }
 
     /// Whether every one of them is there.
     var areThere: Bool {
@@ -49,7 +55,7 @@ package struct FileTies: Sendable {
     /// Reads what ``write(to:)`` has written.
     package init?(_ reader: inout EntryReader) {
         members = []
-        guard let count = reader.integer(), (0...64).contains(count) else { return nil }
+        guard let count = reader.integer(), (0...Int64(Self.limit)).contains(count) else { return nil }
         for _ in 0..<count {
             guard let path = reader.string(), let isThere = reader.integer() else { return nil }
             if isThere == 0 {

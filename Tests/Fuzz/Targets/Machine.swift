@@ -33,8 +33,9 @@ extension FuzzTarget {
     static let cachedToken = FuzzTarget("cached-token") { bytes in
         let memo = Array(bytes.dropFirst().prefix(Int(bytes.first ?? 0)))
         let entries = TwoEntries(memo: memo, token: Array(bytes.dropFirst(memo.count + 1)))
-        for format in ["token", "json", "header", "env", "exec-credential"] {
-            let answer = FastToken.answer(["token", "--type", "Tasks", "--format", format]) {
+        let calls = ["token", "json", "header", "env"].map { ["token", "--type", "Tasks", "--format", $0] }
+        for words in calls + [["kubernetes"], ["git-credential", "get"]] {
+            let answer = FastToken.answer(words, message: { [] }) {
                 FastPlace(
                     dataHome: "/d", typeFolders: ["/t"], configurationFile: "/c", variable: { _ in nil },
                     tokenCache: entries, fileStates: NoFiles(), clock: FixedClock())
