@@ -40,7 +40,7 @@ extension Session {
 
     /// Prints a result as JSON.
     func print(_ json: JSONValue) throws(CredentialError) {
-        try print(json.text(.indented) + "\n")
+        try context.console.writeResult(json.bytes(.indented) + [0x0A])
     }
 
     /// Prints a table, cut to the terminal's width where there is one.

@@ -36,6 +36,13 @@ package struct SharedAccountRecords: AccountRecords {
         return try local.index(of: group, check)
     }
 
+    package func confirmed(
+        _ index: AccountIndex, of group: KeychainGroup, _ check: IndexCheck
+    ) throws(CredentialError) -> AccountIndex {
+        guard try sharing.backend(of: group) == nil else { return try self.index(of: group, check) }
+        return try local.confirmed(index, of: group, check)
+    }
+
     package func read(_ id: String, in group: KeychainGroup) throws(CredentialError) -> AccountRecord? {
         guard let link = try sharing.link(group) else { return try local.read(id, in: group) }
         guard Name.isValid(id) else { return nil }

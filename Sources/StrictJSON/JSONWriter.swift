@@ -37,45 +37,54 @@ private struct JSONWriter {
         case .decimal(let text): append(text)
         case .string(let value): write(value)
         case .array(let elements):
-            writeList(elements, open: "[", close: "]") { $0.write($1) }
-        case .object(let object):
-            writeList(object.members, open: "{", close: "}") { writer, member in
-                writer.write(member.name)
-                writer.append(writer.layout == .indented ? ": " : ":")
-                writer.write(member.value)
+            open("[")
+            for (index, element) in elements.enumerated() {
+                startElement(index)
+                write(element)
             }
+            close("]", isEmpty: elements.isEmpty)
+        case .object(let object):
+            open("{")
+            for (index, member) in object.members.enumerated() {
+                startElement(index)
+                write(member.name)
+                append(layout == .indented ? ": " : ":")
+                write(member.value)
+            }
+            close("}", isEmpty: object.isEmpty)
         }
     }
 
-    private mutating func writeList<Element>(
-        _ elements: [Element], open: String, close: String, element: (inout JSONWriter, Element) -> Void
-    ) {
-        append(open)
+    private mutating func open(_ sign: Unicode.Scalar) {
+        output.append(UInt8(ascii: sign))
         depth += 1
-        for (index, member) in elements.enumerated() {
-            if index > 0 { append(",") }
-            startLine()
-            element(&self, member)
-        }
+    }
+
+    private mutating func startElement(_ index: Int) {
+        if index > 0 { output.append(UInt8(ascii: ",")) }
+        startLine()
+    }
+
+    private mutating func close(_ sign: Unicode.Scalar, isEmpty: Bool) {
         depth -= 1
-        if !elements.isEmpty { startLine() }
-        append(close)
+        if !isEmpty { startLine() }
+        output.append(UInt8(ascii: sign))
     }
 
     private mutating func startLine() {
         guard layout == .indented else { return }
-        append("\n")
-        for _ in 0..<depth { append("  ") }
+        output.append(UInt8(ascii: "\n"))
+        for _ in 0..<2 * depth { output.append(UInt8(ascii: " ")) }
     }
 
     private mutating func write(_ string: String) {
-        append("\"")
+        output.append(UInt8(ascii: "\""))
         if string.utf8.allSatisfy(Self.isPlain) {
             append(string)
         } else {
             for scalar in string.unicodeScalars { write(scalar) }
         }
-        append("\"")
+        output.append(UInt8(ascii: "\""))
     }
 
     private mutating func write(_ scalar: Unicode.Scalar) {

@@ -84,10 +84,11 @@ package struct AccountSelection: Sendable {
 
     /// - Returns: `nil` when the record of the chosen account is gone, or is of another registration than the index says.
     private static func choose(
-        among candidates: Candidates, wish: Wish?, _ records: any AccountRecords, _ check: IndexCheck
+        among candidates: Candidates, wish: Wish?, _ records: any AccountRecords, _ check: IndexCheck,
+        known: [(group: KeychainGroup, index: AccountIndex)] = []
     ) throws(CredentialError) -> AccountSelection? {
-        var indexes: [(group: KeychainGroup, index: AccountIndex)] = []
-        for group in candidates.groups { indexes.append((group, try records.index(of: group, check))) }
+        var indexes = known
+        for group in candidates.groups where known.isEmpty { indexes.append((group, try records.index(of: group, check))) }
         let (group, entry, rule): (KeychainGroup, AccountIndex.Entry, Rule)
         do throws(CredentialError) {
             (group, entry, rule) = try choose(among: candidates, wish: wish, indexes)
@@ -102,7 +103,15 @@ package struct AccountSelection: Sendable {
             wish.map { $0.name == entry.id || candidates.registration != nil }
             ?? (rule != .onlyAccount || entry.chosenAt != nil)
         if !isCertain {
-            if check == .none { return try choose(among: candidates, wish: wish, records, .ids) }
+            if check == .none {
+                var confirmed: [(group: KeychainGroup, index: AccountIndex)] = []
+                for (group, index) in indexes {
+                    confirmed.append((group, try records.confirmed(index, of: group, .ids)))
+                }
+                if !confirmed.elementsEqual(indexes, by: { $0.index == $1.index }) {
+                    return try choose(among: candidates, wish: wish, records, .ids, known: confirmed)
+                }
+            }
             let isBehind = try tellUnreadable(nil, indexes, records)
             if isBehind, check != .everything {
                 return try choose(among: candidates, wish: wish, records, .everything)

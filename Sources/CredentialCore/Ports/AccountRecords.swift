@@ -13,6 +13,13 @@ public protocol AccountRecords: Sendable {
     ///   or an older one has kept.
     func index(of group: KeychainGroup, _ check: IndexCheck) throws(CredentialError) -> AccountIndex
 
+    /// An index that was read before, as far as `check` believes it, else the one that is made again.
+    ///
+    /// - Throws: as ``index(of:_:)``.
+    func confirmed(
+        _ index: AccountIndex, of group: KeychainGroup, _ check: IndexCheck
+    ) throws(CredentialError) -> AccountIndex
+
     /// The record of an account; `nil` where there is none.
     ///
     /// - Throws: as ``index(of:_:)``; ``ErrorCode/storeDamaged`` where it is damaged, naming it.
@@ -75,6 +82,15 @@ public enum RecordWriting: Sendable {
 }
 
 extension AccountRecords {
+    /// Reads the index anew.
+    ///
+    /// - Throws: as ``index(of:_:)``.
+    public func confirmed(
+        _ index: AccountIndex, of group: KeychainGroup, _ check: IndexCheck
+    ) throws(CredentialError) -> AccountIndex {
+        try self.index(of: group, check)
+    }
+
     /// Every account of a group that can be read; what cannot is passed over.
     ///
     /// - Throws: as ``index(of:_:)``.

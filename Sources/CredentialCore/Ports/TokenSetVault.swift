@@ -17,6 +17,10 @@ public protocol TokenSetVault: Sendable {
         _ sealed: SealedTokenSet, of account: String, in group: KeychainGroup
     ) throws(CredentialError) -> [UInt8]
 
+    /// Whether every process of the user's opens the token sets of a group by itself: nobody has to be asked for anything.
+    /// Not where that is not known.
+    func opensByItself(_ group: KeychainGroup) -> Bool
+
     /// Whether a token set was sealed with a key that was replaced since.
     ///
     /// - Throws: as ``open(_:of:in:)``.
@@ -26,4 +30,9 @@ public protocol TokenSetVault: Sendable {
     ///
     /// - Throws: as ``SecretStore/write(_:for:label:)``.
     func forgetReplacedKeys(of group: KeychainGroup) throws(CredentialError)
+}
+
+extension TokenSetVault {
+    /// Not known.
+    public func opensByItself(_ group: KeychainGroup) -> Bool { false }
 }

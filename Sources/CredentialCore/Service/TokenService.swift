@@ -67,12 +67,15 @@ package struct TokenService: Sendable {
     }
 
     /// Whether it is clear without a look into the store that a new token is needed. Opening a keyring takes longer
-    /// than all else that is done here, and the refresher, which may be another process, reads it anyway. The encrypted
-    /// file is opened here first, as that may need a passphrase.
+    /// than all else that is done here, and so does loading what opens a sealed record; the refresher, which may be another
+    /// process, does it anyway. Where a passphrase is needed that is done here first.
     private func needsRefresh(_ request: Request) -> Bool {
-        guard request.account.store == .secretService else { return false }
-        guard !request.forceRefresh, let end = request.account.expiresAt else { return request.forceRefresh }
-        return end.seconds(since: accounts.clock.now) < max(1, request.freshness.minimumValidity ?? 0)
+        let end = request.account.expiresAt
+        let hasEnded = end.map {
+            $0.seconds(since: accounts.clock.now) < max(1, request.freshness.minimumValidity ?? 0)
+        }
+        return (request.forceRefresh || hasEnded == true)
+            && accounts.repository.isOpenToAll(request.account, in: request.group)
     }
 
     /// What the store has for the request, read under the lock: a fresh token, or the one that a peer obtained while

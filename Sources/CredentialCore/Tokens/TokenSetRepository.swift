@@ -121,6 +121,13 @@ package struct TokenSetRepository: Sendable {
         return set
     }
 
+    /// Whether every process of the user's reads the token set of an account as well as this one, without a passphrase that
+    /// only this one may have.
+    package func isOpenToAll(_ account: Account, in group: KeychainGroup) -> Bool {
+        account.store == .secretService
+            || account.store == .file && (try? vault(.file))?.opensByItself(group) == true
+    }
+
     /// What seals the token sets that stand in records of a store.
     func vault(_ store: StoreKind) throws(CredentialError) -> any TokenSetVault {
         store == .etcd ? sharing.vault : try stores.vault()

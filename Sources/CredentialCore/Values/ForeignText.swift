@@ -3,6 +3,8 @@ public enum ForeignText {
     /// `text` made safe for a terminal and a log: controls, bidirectional overrides and invisible characters are
     /// replaced by a space each, runs of spaces become one, and it is cut at `limit` characters.
     public static func shown(_ text: String, limit: Int = 200) -> String {
+        // Nearly all text is of this kind, and there is a lot of it in a long list.
+        if text.utf8.count <= limit, isPlain(text) { return text }
         var result = ""
         var length = 0
         var pendingSpace = false
@@ -21,6 +23,17 @@ public enum ForeignText {
             length += 1
         }
         return result
+    }
+
+    /// Whether a text is visible ASCII, with single spaces between words: then it is shown as it is.
+    private static func isPlain(_ text: String) -> Bool {
+        var isAfterSpace = true
+        for byte in text.utf8 {
+            guard byte >= 0x20, byte < 0x7F else { return false }
+            if byte == 0x20, isAfterSpace { return false }
+            isAfterSpace = byte == 0x20
+        }
+        return !isAfterSpace || text.isEmpty
     }
 
     /// `text` as markup of a page, for content and quoted attributes.

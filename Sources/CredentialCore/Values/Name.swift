@@ -38,9 +38,18 @@ public enum Name {
     /// Whether `name` obeys the rule.
     public static func isValid(_ name: String) -> Bool {
         guard let first = name.utf8.first, isAlphanumeric(first), name.utf8.count <= 128 else { return false }
-        return name.utf8.allSatisfy {
-            isAlphanumeric($0) || $0 == UInt8(ascii: ".") || $0 == UInt8(ascii: "_") || $0 == UInt8(ascii: "-")
-        }
+        return name.utf8.allSatisfy(isPart)
+    }
+
+    /// Whether a name, given as its bytes, obeys the rule.
+    public static func isValid(_ name: borrowing Span<UInt8>) -> Bool {
+        guard name.count > 0, isAlphanumeric(name[0]), name.count <= 128 else { return false }
+        for index in 0..<name.count where !isPart(name[index]) { return false }
+        return true
+    }
+
+    private static func isPart(_ byte: UInt8) -> Bool {
+        isAlphanumeric(byte) || byte == UInt8(ascii: ".") || byte == UInt8(ascii: "_") || byte == UInt8(ascii: "-")
     }
 
     private static func isAlphanumeric(_ byte: UInt8) -> Bool {

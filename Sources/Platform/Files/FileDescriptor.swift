@@ -56,7 +56,6 @@ package struct FileDescriptor: ~Copyable, Sendable {
     /// - Returns: the bytes, or `nil` with `errno` set.
     func readAll(limit: Int, expected: Int) -> [UInt8]? {
         var content: [UInt8] = []
-        content.reserveCapacity(min(expected, limit) + 1)
         while content.count <= limit {
             // One byte more than expected, so that the end shows without growing.
             let room = min(max(expected - content.count, 4095) + 1, limit + 1 - content.count)
@@ -72,6 +71,8 @@ package struct FileDescriptor: ~Copyable, Sendable {
             }
             if chunk.isEmpty { return content }
             if content.isEmpty { content = chunk } else { content += chunk }
+            // A file that gives as much as it has, and less than it was asked for, is at its end.
+            if content.count == expected, chunk.count < room { return content }
         }
         return content
     }

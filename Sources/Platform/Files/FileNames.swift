@@ -17,6 +17,17 @@ package enum FileNames {
 
     /// The names in an open folder, sorted by their bytes.
     static func inFolder(_ folder: consuming FileDescriptor, path: String) throws(CredentialError) -> [String] {
+        var names: [String] = []
+        try eachInFolder(folder, path: path) { name in
+            names.append(unsafe name.withUnsafeBufferPointer { unsafe String(decoding: $0, as: UTF8.self) })
+        }
+        return names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+    }
+
+    /// Gives each name in an open folder, in no order.
+    static func eachInFolder(
+        _ folder: consuming FileDescriptor, path: String, _ body: (borrowing Span<UInt8>) -> Void
+    ) throws(CredentialError) {
         let number = folder.release()
         guard let stream = unsafe fdopendir(number) else {
             let failure = errno
@@ -24,17 +35,18 @@ package enum FileNames {
             throw .system("cannot read the folder", path, number: failure)
         }
         defer { unsafe closedir(stream) }
-        var names: [String] = []
         errno = 0
         while let entry = unsafe readdir(stream) {
-            let name = unsafe withUnsafePointer(to: &entry.pointee.d_name) {
-                unsafe String(cString: UnsafeRawPointer($0).assumingMemoryBound(to: CChar.self))
+            unsafe withUnsafePointer(to: &entry.pointee.d_name) { pointer in
+                let count = unsafe strlen(UnsafeRawPointer(pointer).assumingMemoryBound(to: CChar.self))
+                let name = unsafe UnsafeBufferPointer(
+                    start: UnsafeRawPointer(pointer).assumingMemoryBound(to: UInt8.self), count: count)
+                let isDots = unsafe count <= 2 && name.allSatisfy { $0 == UInt8(ascii: ".") }
+                if !isDots { body(unsafe name.span) }
             }
-            if name != "." && name != ".." { names.append(name) }
             errno = 0
         }
         if errno != 0 { throw .system("cannot read the folder", path, number: errno) }
-        return names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
     }
 
     /// Whether `name` is one component of a path that stays in its folder.

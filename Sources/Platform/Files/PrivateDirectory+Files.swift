@@ -181,6 +181,7 @@ extension PrivateDirectory {
         _ file: borrowing FileDescriptor, _ name: String
     ) throws(CredentialError) -> stat {
         guard let status = file.status() else { throw .system("cannot open", path(of: name), number: errno) }
+        if status.st_mode & S_IFMT == S_IFREG, status.st_uid == geteuid(), status.st_mode & 0o077 == 0 { return status }
         let shown = CredentialError.shownPath(path(of: name))
         if status.st_mode & S_IFMT != S_IFREG {
             throw CredentialError(.inputOutput, "\(shown) is not a regular file", hint: "move it away")
@@ -188,10 +189,7 @@ extension PrivateDirectory {
         if status.st_uid != geteuid() {
             throw CredentialError(.inputOutput, "\(shown) belongs to another user (uid \(status.st_uid))")
         }
-        if status.st_mode & 0o077 != 0 {
-            throw CredentialError(.inputOutput, "others can open \(shown)", hint: "chmod 600 '\(shown)'")
-        }
-        return status
+        throw CredentialError(.inputOutput, "others can open \(shown)", hint: "chmod 600 '\(shown)'")
     }
 
     /// Tidies up after killed processes; whatever fails here is of no consequence.

@@ -57,6 +57,15 @@ package struct PrivateDirectory: ~Copyable, Sendable {
         return try FileNames.inFolder(FileDescriptor(owning: number), path: path)
     }
 
+    /// Gives the bytes of each name in it, in no order: for folders with many.
+    ///
+    /// - Throws: ``ErrorCode/inputOutput``.
+    package borrowing func eachName(_ body: (borrowing Span<UInt8>) -> Void) throws(CredentialError) {
+        let number = unsafe openat(descriptor.number, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        if number < 0 { throw .system("cannot read the folder", path, number: errno) }
+        try FileNames.eachInFolder(FileDescriptor(owning: number), path: path, body)
+    }
+
     // MARK: The way there
 
     private static func walk(

@@ -45,6 +45,14 @@ extension EncryptedFileStore: TokenSetVault {
         return Array(plaintext.prefix { $0 != 0 })
     }
 
+    package func opensByItself(_ group: KeychainGroup) -> Bool {
+        guard let folder = try? PrivateDirectory.open(Self.folder(of: group), below: dataHome),
+            let file = try? folder.read(Self.fileName, limit: Self.sizeLimit),
+            let header = try? StoreHeader.unchecked(file, path: Self.shownPath(Self.fileName, in: folder))
+        else { return false }
+        return header.slots.allSatisfy { $0.kind == .keyFile }
+    }
+
     package func isOutdated(
         _ sealed: SealedTokenSet, in group: KeychainGroup
     ) throws(CredentialError) -> Bool {

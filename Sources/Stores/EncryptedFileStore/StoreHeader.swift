@@ -41,6 +41,23 @@ struct StoreHeader: Equatable {
     static func read(
         _ file: [UInt8], path: String, _ cryptography: any Cryptography
     ) throws(CredentialError) -> (header: StoreHeader, size: Int) {
+        let (header, covered, digest) = try fields(of: file, path: path)
+        // The digest finds what a disk or a careless program did before any key is asked for; against people
+        // there is the body's tag, which covers the header, too.
+        guard try ConstantTime.equal(digest, Self.digest(Array(file.prefix(covered)), cryptography))
+        else { throw damaged(path, "its header was changed") }
+        return (header, covered + checkSize)
+    }
+
+    /// As ``read(_:path:_:)``, without a look whether anything was changed: no library is opened for this.
+    static func unchecked(_ file: [UInt8], path: String) throws(CredentialError) -> StoreHeader {
+        try fields(of: file, path: path).header
+    }
+
+    /// - Returns: the header, how many bytes its digest covers, and the digest.
+    private static func fields(
+        of file: [UInt8], path: String
+    ) throws(CredentialError) -> (header: StoreHeader, covered: Int, digest: [UInt8]) {
         var reader = ByteReader(file)
         guard reader.bytes(magic.count) == magic, let version = reader.number(UInt16.self), version > 0,
             let suite = reader.number(UInt16.self)
@@ -57,17 +74,12 @@ struct StoreHeader: Equatable {
         else { throw damaged(path, "its header makes no sense") }
         var encoded: [[UInt8]] = []
         for _ in 0..<count { if let bytes = reader.bytes(KeySlot.size) { encoded.append(bytes) } }
-        let covered = 88 + Int(count) * KeySlot.size
-        // The digest finds what a disk or a careless program did before any key is asked for; against people
-        // there is the body's tag, which covers the header, too.
-        guard let digest = reader.bytes(checkSize),
-            try ConstantTime.equal(digest, Self.digest(Array(file.prefix(covered)), cryptography))
-        else { throw damaged(path, "its header was changed") }
+        guard let digest = reader.bytes(checkSize) else { throw damaged(path, "its header was changed") }
         let slots = encoded.compactMap { KeySlot($0) }
         guard slots.count == count else { throw damaged(path, "a key slot makes no sense") }
         let header = StoreHeader(
             fileID: fileID, generation: generation, keyCheck: keyCheck, bodySalt: bodySalt, slots: slots)
-        return (header, covered + checkSize)
+        return (header, 88 + Int(count) * KeySlot.size, digest)
     }
 
     /// The error for a file that is not as it was written.

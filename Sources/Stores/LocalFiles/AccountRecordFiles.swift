@@ -20,8 +20,10 @@ package struct AccountRecordFiles: AccountRecords {
     /// How long to wait for another process that writes the same record or the index, in seconds. Each takes
     /// milliseconds.
     private static let patience: Int64 = 10
-    /// How much is appended to an index at least, in bytes, before it is written anew.
+    /// How much is appended to an index at least, in bytes, before it is written anew, and from which part of it on: a
+    /// line that is appended costs more to read than the others, and eight of its size to have all written anew in time.
     private static let tailSize = 16 << 10
+    private static let tailShare = 8
 
     private let folders: GroupFolders
     private let clock: any WallClock
@@ -211,17 +213,33 @@ package struct AccountRecordFiles: AccountRecords {
         return try remade(group, folder)
     }
 
+    package func confirmed(
+        _ index: AccountIndex, of group: KeychainGroup, _ check: IndexCheck
+    ) throws(CredentialError) -> AccountIndex {
+        if try agrees(index, check, in: group) { return index }
+        guard let folder = try folders.open(of: group) else { return AccountIndex() }
+        return try remade(group, folder)
+    }
+
     private func agrees(
         _ index: AccountIndex, _ check: IndexCheck, in group: KeychainGroup
     ) throws(CredentialError) -> Bool {
         switch check {
         case .none: return true
-        case .ids: return try index.ids == ids(in: group)
+        case .ids: return try index.idSum == idSum(in: group)
         case .everything:
-            guard try index.ids == ids(in: group) else { return false }
+            guard try index.idSum == idSum(in: group) else { return false }
             let now = try collect(group, after: index)
             return Set(now.entries) == Set(index.entries) && Set(now.unreadable) == Set(index.unreadable)
         }
+    }
+
+    /// Which accounts have a record.
+    private func idSum(in group: KeychainGroup) throws(CredentialError) -> NameSum {
+        var sum = NameSum()
+        guard let folder = try folders.open(.accounts, of: group) else { return sum }
+        try folder.eachName { if Name.isValid($0) { sum.add($0) } }
+        return sum
     }
 
     /// The accounts that have a record, sorted.
@@ -301,13 +319,12 @@ package struct AccountRecordFiles: AccountRecords {
             let file = try lockIndex(folder)
             let size = Int(file.size)
             guard let compacted = AccountIndex.compactedSize(file.read(AccountIndex.shownSize, at: 0)),
-                compacted <= size, size + line.count - compacted < compacted + Self.tailSize
+                compacted <= size, size + line.count - compacted < compacted / Self.tailShare + Self.tailSize
             else {
-                // There is none yet, it is damaged, or it has grown to twice its size.
+                // There is none yet, it is damaged, or much was appended.
                 let before = try folder.read(Self.indexName, limit: Self.indexLimit) ?? []
                 if let index = AccountIndex(before + line) {
-                    let compact = AccountIndex.file(index.entries, unreadable: index.unreadable)
-                    return try folder.write(compact, to: Self.indexName)
+                    return try folder.write(index.compacted, to: Self.indexName)
                 }
                 let now = try collect(group, after: nil)
                 let made = AccountIndex.file(now.entries, unreadable: now.unreadable)

@@ -1,0 +1,95 @@
+/// Bytes taken eight at a time, for files that are too large to be looked at byte by byte in a millisecond.
+enum Words {
+    /// How many bytes a word has.
+    static let size = 8
+
+    /// The word that begins at `offset`, the first byte lowest.
+    static func load(_ bytes: borrowing Span<UInt8>, at offset: Int) -> UInt64 {
+        // The span checks the bounds; nothing is assumed of where it lies.
+        unsafe UInt64(littleEndian: bytes.bytes.unsafeLoadUnaligned(fromByteOffset: offset, as: UInt64.self))
+    }
+
+    /// The word of the last bytes, fewer than eight; the rest of it is zero.
+    static func loadEnd(_ bytes: borrowing Span<UInt8>, at offset: Int, count: Int) -> UInt64 {
+        var word: UInt64 = 0
+        for index in 0..<count { word |= UInt64(bytes[offset + index]) << UInt64(8 * index) }
+        return word
+    }
+
+    /// A word of eight times the same byte.
+    static func repeating(_ byte: UInt8) -> UInt64 { UInt64(byte) &* 0x0101_0101_0101_0101 }
+
+    /// Where a word has the bytes of a pattern: the highest bit of each such byte is set, and no other.
+    static func places(of pattern: UInt64, in word: UInt64) -> UInt64 {
+        let low: UInt64 = 0x7F7F_7F7F_7F7F_7F7F
+        let other = word ^ pattern
+        return ~(((other & low) &+ low) | other | low)
+    }
+
+    /// The first of these places, counted in bytes.
+    static func first(_ places: UInt64) -> Int { places.trailingZeroBitCount / 8 }
+}
+
+/// A checksum against accidents. Whatever changes within one word of what was added is found for certain, other changes
+/// all but one of 2⁶⁴.
+struct Checksum: Equatable {
+    private var state: UInt64
+
+    /// Begins with what else must be the same, such as the number of bytes.
+    init(seed: UInt64) { state = seed ^ 0xcbf2_9ce4_8422_2325 }
+
+    /// The checksum of a part of some bytes.
+    init(_ bytes: borrowing Span<UInt8>, _ range: Range<Int>) {
+        self.init(seed: UInt64(range.count))
+        add(bytes, range)
+    }
+
+    /// Adds bytes, of which the last word may be short; then nothing may follow.
+    mutating func add(_ bytes: borrowing Span<UInt8>, _ range: Range<Int>) {
+        var offset = range.lowerBound
+        while range.upperBound - offset >= Words.size {
+            add(Words.load(bytes, at: offset))
+            offset += Words.size
+        }
+        if offset < range.upperBound {
+            add(Words.loadEnd(bytes, at: offset, count: range.upperBound - offset))
+        }
+    }
+
+    /// Adds a word. Each step can be undone, so that two states that differ once never meet again.
+    mutating func add(_ word: UInt64) {
+        state = (state ^ word) &* 0x9E37_79B9_7F4A_7C15
+        state ^= state >> 32
+    }
+
+    /// The state, as a number.
+    var number: UInt64 { state }
+
+    /// Sixteen digits.
+    var text: [UInt8] {
+        (0..<Self.digits).map {
+            let digit = UInt8(state >> UInt64(60 - 4 * $0) & 15)
+            return digit + (digit < 10 ? UInt8(ascii: "0") : UInt8(ascii: "a") - 10)
+        }
+    }
+
+    /// How many digits ``text`` has.
+    static let digits = 16
+}
+
+/// Which names there are, whatever their order: as many, and with the same checksums.
+public struct NameSum: Sendable, Equatable {
+    private var count = 0
+    private var sum: UInt64 = 0
+
+    /// No names.
+    public init() {}
+
+    /// Adds a name.
+    public mutating func add(_ name: borrowing Span<UInt8>) { add(name, 0..<name.count) }
+
+    mutating func add(_ bytes: borrowing Span<UInt8>, _ range: Range<Int>) {
+        count += 1
+        sum &+= Checksum(bytes, range).number
+    }
+}
