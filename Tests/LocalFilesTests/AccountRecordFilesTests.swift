@@ -226,7 +226,9 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func `an index with any byte of it changed is made again, and gives nobody another account`(isAppended: Bool) throws {
+    func `an index with any byte of it changed is made again, and gives nobody another account`(isAppended: Bool)
+        throws
+    {
         try add(1...3)
         // What was appended by now stands in the part that has each account once.
         try FileManager.default.removeItem(atPath: folder + "/index")
@@ -248,7 +250,9 @@ import Testing
         }
     }
 
-    @Test func `what is appended counts more than what stands before it, whatever is done in whatever order`() throws {
+    @Test func `what is appended counts more than what stands before it, whatever is done in whatever order`()
+        throws
+    {
         var random = SystemRandomNumberGenerator()
         let seed = UInt64.random(in: 1 ... .max, using: &random)
         var state = seed
@@ -279,10 +283,13 @@ import Testing
             let index = try records.index(of: group, .ids)
             let found = Dictionary(uniqueKeysWithValues: index.entries.map { ($0.id, $0.label ?? "") })
             #expect(
-                found == Dictionary(uniqueKeysWithValues: labels.map { (Self.id($0.key), $0.value) }), "seed \(seed)")
+                found == Dictionary(uniqueKeysWithValues: labels.map { (Self.id($0.key), $0.value) }),
+                "seed \(seed)")
             #expect(index.ids == found.keys.sorted(), "seed \(seed)")
             for (number, label) in labels {
-                #expect(index.matches(for: "user\(number)@example.com", of: registration).map(\.id) == [Self.id(number)])
+                #expect(
+                    index.matches(for: "user\(number)@example.com", of: registration).map(\.id) == [Self.id(number)]
+                )
                 #expect(index.matches(for: Self.id(number), of: nil).map(\.id) == [Self.id(number)])
                 #expect(index.entry(Self.id(number))?.label ?? "" == label)
                 if !label.isEmpty { #expect(index.matches(for: label, of: nil).map(\.id) == [Self.id(number)]) }
@@ -301,7 +308,9 @@ import Testing
             for name in [account.subject, "user1@example.com", account.label ?? "", account.id, "0000"] {
                 #expect(index.matches(for: name, of: registration).map(\.id) == [account.id], "\(name)")
             }
-            for name in ["Ada", account.type, "c", "https://id.example", "user1@example.co", "ser1@example.com", ""] {
+            for name in [
+                "Ada", account.type, "c", "https://id.example", "user1@example.co", "ser1@example.com", "",
+            ] {
                 #expect(index.matches(for: name, of: registration).isEmpty, "\(name)")
             }
         }

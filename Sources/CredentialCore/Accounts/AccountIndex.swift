@@ -103,7 +103,8 @@ public struct AccountIndex: Sendable, Equatable {
             while offset < range.upperBound {
                 let count = min(Words.size, range.upperBound - offset)
                 let word =
-                    count == Words.size ? Words.load(bytes, at: offset) : Words.loadEnd(bytes, at: offset, count: count)
+                    count == Words.size
+                    ? Words.load(bytes, at: offset) : Words.loadEnd(bytes, at: offset, count: count)
                 sum.add(word)
                 var ends = Words.places(of: newlines, in: word)
                 while ends != 0 {
@@ -143,7 +144,8 @@ public struct AccountIndex: Sendable, Equatable {
             while offset < bytes.count {
                 let count = min(Words.size, bytes.count - offset)
                 let word =
-                    count == Words.size ? Words.load(bytes, at: offset) : Words.loadEnd(bytes, at: offset, count: count)
+                    count == Words.size
+                    ? Words.load(bytes, at: offset) : Words.loadEnd(bytes, at: offset, count: count)
                 var ends = Words.places(of: newlines, in: word)
                 while ends != 0 {
                     let end = offset + Words.first(ends)
@@ -224,7 +226,8 @@ public struct AccountIndex: Sendable, Equatable {
     public static func compactedSize(_ head: [UInt8]) -> Int? {
         guard head.count >= headSize, head.starts(with: mark), head[headSize - 1] == newline,
             head[mark.count + digits] == UInt8(ascii: " "),
-            let size = Int(String(decoding: head[mark.count..<mark.count + digits], as: UTF8.self)), size >= headSize
+            let size = Int(String(decoding: head[mark.count..<mark.count + digits], as: UTF8.self)),
+            size >= headSize
         else { return nil }
         return size
     }
@@ -387,7 +390,8 @@ public struct AccountIndex: Sendable, Equatable {
         for line in lines where !line.isEmpty && bytes[line.upperBound - 1] != Self.tab {
             var start = line.upperBound
             while start > line.lowerBound, bytes[start - 1] != Self.tab { start -= 1 }
-            guard let at = Int64(String(decoding: bytes[start..<line.upperBound], as: UTF8.self)), isOf(wanted, line)
+            guard let at = Int64(String(decoding: bytes[start..<line.upperBound], as: UTF8.self)),
+                isOf(wanted, line)
             else { continue }
             if at >= newest?.at ?? .min { newest = (at, line) }
         }

@@ -88,7 +88,9 @@ package struct AccountSelection: Sendable {
         known: [(group: KeychainGroup, index: AccountIndex)] = []
     ) throws(CredentialError) -> AccountSelection? {
         var indexes = known
-        for group in candidates.groups where known.isEmpty { indexes.append((group, try records.index(of: group, check))) }
+        for group in candidates.groups where known.isEmpty {
+            indexes.append((group, try records.index(of: group, check)))
+        }
         let (group, entry, rule): (KeychainGroup, AccountIndex.Entry, Rule)
         do throws(CredentialError) {
             (group, entry, rule) = try choose(among: candidates, wish: wish, indexes)

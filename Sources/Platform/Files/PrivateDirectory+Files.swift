@@ -181,7 +181,9 @@ extension PrivateDirectory {
         _ file: borrowing FileDescriptor, _ name: String
     ) throws(CredentialError) -> stat {
         guard let status = file.status() else { throw .system("cannot open", path(of: name), number: errno) }
-        if status.st_mode & S_IFMT == S_IFREG, status.st_uid == geteuid(), status.st_mode & 0o077 == 0 { return status }
+        if status.st_mode & S_IFMT == S_IFREG, status.st_uid == geteuid(), status.st_mode & 0o077 == 0 {
+            return status
+        }
         let shown = CredentialError.shownPath(path(of: name))
         if status.st_mode & S_IFMT != S_IFREG {
             throw CredentialError(.inputOutput, "\(shown) is not a regular file", hint: "move it away")
