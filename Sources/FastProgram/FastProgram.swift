@@ -110,8 +110,12 @@ import Glibc
         _ = unsafe signal(SIGPIPE, before)
     }
 
-    private static func fail(_ message: StaticString) -> Never {
+    private static func tell(_ message: StaticString) {
         _ = unsafe write(STDERR_FILENO, message.utf8Start, message.utf8CodeUnitCount)
+    }
+
+    private static func fail(_ message: StaticString) -> Never {
+        tell(message)
         _exit(1)
     }
 
@@ -130,11 +134,12 @@ import Glibc
         guard length >= 0 else { fail("credmgr: error: the program's own folder cannot be found\n") }
         unsafe strcpy(path + length, "/libexec/credmgr/credmgr")
         unsafe execv(path, fast_arguments())
-        fail(
-            """
-            credmgr: error: the full program is missing: libexec/credmgr/credmgr beside the folder of this one
-            credmgr: hint: install credmgr again
-
-            """)
+        if errno == ENOENT {
+            tell("credmgr: error: the full program is missing: ")
+        } else {
+            tell("credmgr: error: the full program cannot be run: ")
+        }
+        _ = unsafe write(STDERR_FILENO, path, strlen(path))
+        fail("\ncredmgr: hint: install credmgr again, such as: apt-get install --reinstall credmgr\n")
     }
 }

@@ -469,11 +469,40 @@ import Testing
         let moved = elsewhere.path + "/moved"
         try FileManager.default.moveItem(atPath: prefix.folder.path, toPath: moved)
         #expect(try run(moved + "/bin/credmgr", ["types"]).standardOutput == "full [types]\n")
-        try FileManager.default.removeItem(atPath: moved + "/libexec")
-        let alone = try run(moved + "/bin/credmgr", ["types"])
-        #expect(alone.exitStatus == 1)
-        #expect(alone.standardError.contains("credmgr: error: the full program is missing"))
         try FileManager.default.moveItem(atPath: moved, toPath: prefix.folder.path)
+    }
+
+    @Test func `Half an installation says what is missing and what helps, and still prints what it can`() throws {
+        let prefix = try Prefix(), files = FileManager.default
+        let token = try home.run(["token"]).line, hint = "credmgr: hint: install credmgr again, such as: apt-get "
+        // The full one alone is a whole program.
+        try files.removeItem(atPath: prefix.small)
+        #expect(try run(prefix.full, Self.named).standardOutput == token + "\n")
+        #expect(try run(prefix.full, ["accounts"]).standardOutput.contains("alice@example.com"))
+        // The small one alone is not, but for what is cached.
+        let damages: [(String, String, (String) throws -> Void)] = [
+            ("is missing", "no file", { try files.removeItem(atPath: $0) }),
+            (
+                "is missing", "no folder",
+                { try files.removeItem(atPath: URL(fileURLWithPath: $0 + "/..").standardized.path) }
+            ),
+            (
+                "cannot be run", "no program",
+                { try files.setAttributes([.posixPermissions: 0o644], ofItemAtPath: $0) }
+            ),
+            ("cannot be run", "a part of it", { try installProgram("\u{7f}ELF", at: $0) }),
+        ]
+        for (problem, what, damage) in damages {
+            let prefix = try Prefix()
+            try damage(prefix.full)
+            let alone = try run(prefix.small, ["types"])
+            let shown = Comment(rawValue: "\(what): \(alone.exitStatus) \(alone.standardError)")
+            #expect(alone.exitStatus == 1 && alone.standardOutput.isEmpty, shown)
+            #expect(
+                alone.standardError.hasPrefix(
+                    "credmgr: error: the full program \(problem): \(prefix.full)\n\(hint)"), shown)
+            #expect(try run(prefix.small, Self.named).standardOutput == token + "\n", shown)
+        }
     }
 
     @Test func `A reader that is gone, and an output that is closed, are told by the full program`() throws {

@@ -67,6 +67,43 @@ import Testing
         #expect(home.text(of: "outside/file") == "no folder")
     }
 
+    @Test(.needs(.root))
+    func `a user without a home is told so`() throws {
+        for words in [["accounts"], ["token"], ["refresh", "--all"], ["types"]] {
+            // The database of users knows no such number.
+            let outcome = try ChildProcess(
+                "setpriv", ["--reuid", "54321", "--regid", "54321", "--clear-groups", Home.program] + words,
+                environment: ["PATH": "/usr/bin:/bin"]
+            ).run()
+            #expect(outcome.exitStatus == 2 && outcome.standardOutput.isEmpty, "\(words): \(outcome.exitStatus)")
+            #expect(outcome.standardError == "credmgr: error: there is no home folder\ncredmgr: hint: set HOME\n")
+        }
+    }
+
+    @Test(
+        .needs(.namespaces),
+        arguments: [
+            ("libcurl.so.4", "libcurl4", ["token", "--force-refresh"]),
+            ("libcrypto.so.3", "libssl3", ["token", "--force-refresh"]),
+            ("libmicrohttpd.so.12", "libmicrohttpd12", ["demo"]),
+        ])
+    func `a library that was removed is named with its package`(
+        library: String, package: String, words: [String]
+    ) throws {
+        let folder = "/usr/lib/" + (try ChildProcess("gcc", ["-print-multiarch"]).run().line)
+        let path = URL(fileURLWithPath: folder + "/" + library).resolvingSymlinksInPath().path
+        let outcome = try ChildProcess(
+            "bwrap", ["--dev-bind", "/", "/", "--ro-bind", "/dev/null", path, Home.program] + words,
+            environment: home.environment
+        ).run()
+        #expect(outcome.exitStatus == 1, "\(outcome.exitStatus)")
+        let told =
+            "credmgr: error: the library \(library) is not installed\ncredmgr: hint: apt-get install \(package)\n"
+        #expect(outcome.standardError == told, "\(outcome.standardError)")
+        // What is cached needs none of them.
+        #expect(try home.run(["token"]).standardOutput == token + "\n")
+    }
+
     @Test(.needs(.namespaces))
     func `a home that cannot be written still gives its token`() throws {
         func run(_ words: String...) throws -> ChildProcess.Outcome {
