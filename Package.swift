@@ -150,6 +150,10 @@ let testTargets: [Target] = [
         name: "TestAdapters",
         dependencies: ["OAuth", "CryptoSupport", "CredentialCore", "StrictJSON", "TestPorts"],
         path: "Tests/TestAdapters", swiftSettings: testing),
+    // Hosts, a cluster and a provider under a seed: what scripts/simulate runs a million times and the tests a thousand.
+    .target(
+        name: "Simulation", dependencies: ["SharedGroups", "CredentialCore", "StrictJSON", "TestPorts"],
+        path: "Tests/Simulation", exclude: ["Mutants.toml"], swiftSettings: testing),
     // What scripts/fuzz runs for hours and FuzzTests for a moment.
     .target(
         name: "FuzzTargets",
@@ -199,7 +203,7 @@ let testTargets: [Target] = [
         "SharedGroupsTests",
         [
             "SharedGroups", "EtcdCluster", "CurlTransport", "CredentialCore", "StrictJSON", "CryptoSupport",
-            "Platform",
+            "Platform", "Simulation",
             "TestSupport",
         ]),
     tests(
@@ -308,4 +312,12 @@ if Context.environment["CREDMGR_FUZZ"] != nil {
     package.targets.append(
         .executableTarget(
             name: "credmgr-fuzz", dependencies: ["FuzzTargets"], path: "Tests/FuzzDriver", swiftSettings: testing))
+}
+
+// The simulation as a program of its own, which is fast only as a release build: scripts/simulate, scripts/mutants.
+if Context.environment["CREDMGR_SIMULATION"] != nil {
+    package.targets.append(
+        .executableTarget(
+            name: "credmgr-simulation", dependencies: ["Simulation"], path: "Tests/SimulationDriver",
+            swiftSettings: testing))
 }

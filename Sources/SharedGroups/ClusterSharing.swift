@@ -92,10 +92,7 @@ package final class ClusterSharing: GroupSharing {
     ) throws(CredentialError) -> SharedRefreshOutcome {
         let link = try sharedLink(group)
         _ = try link.standing([])
-        let shared = SharedRefresh(
-            cluster: link.cluster, notes: NotesInFiles(files: parts.files, group: group), seal: link.seal,
-            clock: parts.clock, bootClock: parts.bootClock, random: parts.random, cryptography: parts.cryptography,
-            host: link.backend.host)
+        let shared = protocolOver(link)
         var inner = SharedRefresh.Job(
             keys: link.keys(job.account), policy: job.policy, takeOver: Self.takeOver(job, link.backend),
             isFresh: job.isFresh, send: { SharedRefresh.Answer(job.send($0)) })
@@ -111,6 +108,26 @@ package final class ClusterSharing: GroupSharing {
         let outcome = try shared.refresh(inner)
         return SharedRefreshOutcome(
             tokenSet: outcome.tokenSet, refreshed: outcome.refreshed, warnings: outcome.warnings)
+    }
+
+    package func unsettled(in group: KeychainGroup) throws(CredentialError) -> [String] {
+        guard try backend(of: group) != nil else { return [] }
+        return try parts.files.names(of: group).filter { $0.hasPrefix(NotesInFiles.answerPrefix) }
+            .map { String($0.dropFirst(NotesInFiles.answerPrefix.count)) }
+    }
+
+    package func settle(_ account: String, in group: KeychainGroup) throws(CredentialError) {
+        let link = try sharedLink(group)
+        _ = try link.standing([])
+        try protocolOver(link).settle(link.keys(account))
+        try takeOne(account, link, tells: false)
+    }
+
+    private func protocolOver(_ link: GroupLink) -> SharedRefresh {
+        SharedRefresh(
+            cluster: link.cluster, notes: NotesInFiles(files: parts.files, group: link.group), seal: link.seal,
+            clock: parts.clock, bootClock: parts.bootClock, random: parts.random, cryptography: parts.cryptography,
+            host: link.backend.host)
     }
 
     private static func takeOver(_ job: SharedRefreshJob, _ backend: GroupBackend) -> SharedRefresh.TakeOver {
@@ -225,7 +242,7 @@ package final class ClusterSharing: GroupSharing {
     func forgetCopy(_ id: String, _ group: KeychainGroup, tells: Bool) throws(CredentialError) {
         while let copy = try parts.local.read(id, in: group) {
             if case .overtaken = try parts.local.remove(id, in: group, expecting: copy.generation) { continue }
-            for name in ["intent-", "answer-"] { try parts.files.remove(name + id, of: group) }
+            for name in [NotesInFiles.intentPrefix, NotesInFiles.answerPrefix] { try parts.files.remove(name + id, of: group) }
             if tells { append(.accountRemoved, copy.account, group) }
         }
     }

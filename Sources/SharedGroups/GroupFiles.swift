@@ -34,8 +34,11 @@ struct NotesInFiles: HostNotes {
     let files: any GroupFiles
     let group: KeychainGroup
 
+    static let intentPrefix = "intent-"
+    static let answerPrefix = "answer-"
+
     func intent(of account: String) throws(CredentialError) -> IntentNote? {
-        guard let bytes = try files.read("intent-" + account, of: group) else { return nil }
+        guard let bytes = try files.read(Self.intentPrefix + account, of: group) else { return nil }
         guard let object = try? JSONValue.parse(bytes, limits: .ownFile).object,
             let nonce = object["nonce"]?.string.flatMap(Base64URL.decode).flatMap(IntentNonce.init(bytes:)),
             let maySend = object["may_send"]?.bool
@@ -47,19 +50,19 @@ struct NotesInFiles: HostNotes {
         var object = JSONObject()
         object["nonce"] = .string(Base64URL.encode(note.nonce.bytes))
         object["may_send"] = .bool(note.maySend)
-        try files.write(JSONValue.object(object).bytes(), to: "intent-" + account, of: group)
+        try files.write(JSONValue.object(object).bytes(), to: Self.intentPrefix + account, of: group)
     }
 
     func journal(of account: String) throws(CredentialError) -> [UInt8]? {
-        try files.read("answer-" + account, of: group)
+        try files.read(Self.answerPrefix + account, of: group)
     }
 
     func keepJournal(_ entry: [UInt8], of account: String) throws(CredentialError) {
-        try files.write(entry, to: "answer-" + account, of: group)
+        try files.write(entry, to: Self.answerPrefix + account, of: group)
     }
 
     func dropJournal(of account: String) throws(CredentialError) {
-        try files.remove("answer-" + account, of: group)
+        try files.remove(Self.answerPrefix + account, of: group)
     }
 }
 

@@ -109,6 +109,16 @@ package struct SharedRefresh: Sendable {
         }
     }
 
+    /// Puts the answer that an earlier run of this host has journaled into the cluster. The caller holds the account's lock.
+    ///
+    /// - Throws: as ``refresh(_:)``.
+    package func settle(_ keys: AccountKeys) throws(CredentialError) {
+        try replay(
+            Job(keys: keys, policy: "", takeOver: .never, isFresh: { _ in true }) { _ in
+                .unsent(CredentialError(.internalFault, "nothing is to be sent"))
+            })
+    }
+
     /// Refreshes, or gives `nil` where another host has changed the account before anything was recorded.
     private func attempt(_ job: Job) throws(CredentialError) -> Outcome? {
         let state = try withdrawUnsent(try awaited(job), job)
@@ -199,8 +209,9 @@ package struct SharedRefresh: Sendable {
             for grant in set.grants.values where try digest(of: grant) == standing.token { isReplaced = false }
             if isReplaced { return }
         }
+        // The other host's clock may be ahead of this one's: where nothing is to be waited for, it does not count.
         guard case .after(let seconds) = job.takeOver,
-            clock.now.epochSeconds - standing.time.epochSeconds >= seconds
+            seconds == 0 || clock.now.epochSeconds - standing.time.epochSeconds >= seconds
         else { throw busy(standing).withHint(job.hint ?? "credmgr doctor") }
     }
 
@@ -304,7 +315,9 @@ package struct SharedRefresh: Sendable {
             var transaction = ClusterTransaction()
             transaction.expect(state.records.epoch, at: job.keys.epoch)
             transaction.expect(state.records.intent, at: job.keys.intent)
-            if standing == answer.replaced, isOurs || state.intent == nil {
+            // Where what stands was refused meanwhile, it is worth nothing, and this may be.
+            let isLost = set.grants[answer.policy]?.lostReason != nil
+            if standing == answer.replaced || isLost, isOurs || state.intent == nil {
                 set.take(answer)
                 transaction.expect(state.records.set, at: job.keys.set)
                 transaction.changes.append(try put(set, at: job.keys.set, state))

@@ -79,7 +79,10 @@ import Testing
         #expect(try two.run(SharedHosts.token()).line == token)
         let refused = try two.run(SharedHosts.token("--force-refresh"), exits: 6)
         #expect(nodes.endpoints.allSatisfy { refused.standardError.contains($0) })
-        #expect(try two.json(["accounts", "--json"]).array?.count == 1)
+        let listed = try two.run(["accounts", "--json"])
+        #expect(try JSONValue.parse(Array(listed.standardOutput.utf8)).array?.count == 1)
+        #expect(listed.standardError.contains("is shown as this host has last seen it"))
+        #expect(nodes.endpoints.allSatisfy { listed.standardError.contains($0) })
         let status = try two.json(["store", "status", "--json"]).array?.last?.object
         #expect(
             status?["store"] == "etcd" && status?["state"] == "unavailable" && status?["accounts"]?.integer == 1)

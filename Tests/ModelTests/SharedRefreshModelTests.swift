@@ -8,6 +8,7 @@ struct SharedRefreshModelTests {
     /// Three hosts; the hosts' second refresh is looked at with two, for the number of states.
     @Test(arguments: [
         ["HOSTS=3", "REFRESHES=1", "LOSSES=0"], ["HOSTS=2", "REFRESHES=2"], ["HOSTS=2", "TAKEOVER"],
+        ["HOSTS=2", "TAKEOVER", "GENTLE"], ["HOSTS=2", "REFRESHES=1", "RESTORED"],
     ])
     func `no schedule sends a refresh token twice or loses a sign-in`(_ settings: [String]) throws {
         let report = try ModelChecker.run(settings)
@@ -21,7 +22,9 @@ struct SharedRefreshModelTests {
         #expect(report.errors == 1, "\(report.text)")
     }
 
-    @Test(arguments: ["REVISION", "TRUSTING", "BYKEY", "EAGER", "OLDKEY", "UNREAD", "DROPPING"])
+    @Test(arguments: [
+        "REVISION", "TRUSTING", "BYKEY", "EAGER", "OLDKEY", "UNREAD", "DROPPING", "STICKY", "FORGETFUL",
+    ])
     func `leaving out one rule is wrong`(_ variant: String) throws {
         let report = try ModelChecker.run([variant, "HOSTS=2"])
         #expect(report.errors == 1, "\(report.text)")

@@ -33,6 +33,15 @@ package final class MemoryMachine: Sendable {
         provider = MemoryProvider(clock: clock)
     }
 
+    /// Another machine that has what this one has, without its locks.
+    package func clone() -> MemoryMachine {
+        let copy = MemoryMachine(cryptography: cryptography)
+        var kept = state.withLock { $0 }
+        kept.holders = [:]
+        copy.state.withLock { [kept] in $0 = kept }
+        return copy
+    }
+
     /// The ports of a process on this machine.
     ///
     /// - Parameter trace: counts its calls.
@@ -153,6 +162,9 @@ package final class MemoryMachine: Sendable {
     package func journaled(_ group: KeychainGroup = .standard) -> [String] {
         state.withLock { ($0.journal[group] ?? [:]).keys.sorted() }
     }
+
+    /// The digests of refresh tokens that are used up.
+    package var spent: [SpentDigests] { state.withLock(\.spent) }
 
     /// What happened to accounts.
     package var events: [AccountEvent] { state.withLock(\.events) }

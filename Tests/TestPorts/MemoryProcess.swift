@@ -131,14 +131,14 @@ extension MemoryProcess: AccountLocks {
         try trace.call("locks.try") { () throws(CredentialError) in take(account, group) }
     }
 
-    /// Nobody can be waited for in memory: a test lets the other one end by acting at this call.
+    /// Nobody is waited for, unless the trace has patience: a test lets the other one end by acting at this call.
     func lock(_ account: String, in group: KeychainGroup, seconds: Int) throws(CredentialError) -> any HeldLock {
-        try trace.call("locks.lock") { () throws(CredentialError) in
-            guard let lock = take(account, group) else {
-                throw CredentialError(.lockTimeout, "another process holds the lock of \(account)")
+        for _ in 0...trace.patience {
+            if let lock = try trace.call("locks.lock", { () throws(CredentialError) in take(account, group) }) {
+                return lock
             }
-            return lock
         }
+        throw CredentialError(.lockTimeout, "another process holds the lock of \(account)")
     }
 
     private func take(_ account: String, _ group: KeychainGroup) -> (any HeldLock)? {

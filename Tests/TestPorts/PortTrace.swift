@@ -24,8 +24,20 @@ package final class PortTrace: Sendable {
 
     private let state = Mutex(State())
 
+    /// What happens at each call of a simulated process.
+    private let step: (@Sendable (Moment) -> Void)?
+    /// How often a lock that another process holds is tried again.
+    package let patience: Int
+
     /// Makes a trace of a process that nothing happens to.
-    package init() {}
+    ///
+    /// - Parameters:
+    ///   - patience: how often a lock that another process holds is tried again, each time as a call of its own.
+    ///   - step: is told of each call, before and after its effect, and may end the process or let others go on.
+    package init(patience: Int = 0, step: (@Sendable (Moment) -> Void)? = nil) {
+        self.patience = patience
+        self.step = step
+    }
 
     /// The calls so far, by port and operation: `records.write`.
     package var calls: [String] { state.withLock(\.calls) }
@@ -89,6 +101,7 @@ package final class PortTrace: Sendable {
     }
 
     private func happen(_ number: Int, _ moment: Moment) {
+        step?(moment)
         let due = state.withLock { state in
             state.isEnded ? [] : state.actions.filter { $0.number == number && $0.moment == moment }
         }

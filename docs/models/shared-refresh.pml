@@ -19,8 +19,14 @@
  *   -DOLDKEY     intent first, but the answer is sealed under the key that was read at the beginning
  *   -DUNREAD     as TAKEOVER, but the intent is not read again before sending
  *   -DDROPPING   as TAKEOVER, but the late answer of the first host is dropped
- * and one that holds beside the protocol itself:
+ *   -DSTICKY     as TAKEOVER, GENTLE, but what is marked as lost stays so when the late answer of another host comes
+ *   -DFORGETFUL  as RESTORED, but a refresh token is sent though this host knows that it is used up
+ * and what holds beside the protocol itself:
  *   -DTAKEOVER   an intent without lease is taken over because the type or a person says so; such sends are counted apart
+ *   -DGENTLE     a used-up refresh token is refused, and the sign-in goes on
+ *   -DRESTORED   the cluster is put back to what it was; a host that knows a token to be used up sends it no more
+ *
+ * A host that has crashed may also never come back.
  */
 #ifndef HOSTS
 #define HOSTS 3
@@ -41,8 +47,14 @@
 #if defined(LEASE) || defined(FENCED)
 #define LOCKING
 #endif
-#if defined(UNREAD) || defined(DROPPING)
+#if defined(UNREAD) || defined(DROPPING) || defined(STICKY)
 #define TAKEOVER
+#endif
+#ifdef FORGETFUL
+#define RESTORED
+#endif
+#ifdef STICKY
+#define GENTLE
 #endif
 #define TOKENS 24
 
@@ -57,7 +69,36 @@
 #ifdef REVISION
 #define STILL_THERE setRevision == revision
 #else
-#define STILL_THERE setToken == old
+#define STILL_THERE (setToken == old || lost)
+#endif
+
+/* A gentle provider refuses a used-up token and leaves the sign-in as it is. */
+#ifdef GENTLE
+#define ENDS skip
+#else
+#define ENDS ended = true
+#endif
+
+#ifdef RESTORED
+#define LEARN known[me] = came
+#else
+#define LEARN skip
+#endif
+
+/* What is marked as lost is taken back by the answer that its refresh token has had. */
+#ifdef STICKY
+#define NOT_STUCK !lost
+#else
+#define NOT_STUCK true
+#endif
+
+/* Whether a request is one of which its host knows better. */
+#ifdef RESTORED
+#define KNEW knew[me] = token < known[me]
+#define EXCUSED_BY_RESTORE (restored && !knew[host])
+#else
+#define KNEW skip
+#define EXCUSED_BY_RESTORE false
 #endif
 
 #define NOBODY 255
@@ -76,9 +117,18 @@ byte sealed = 1;            /* the epoch of the key that the set is sealed under
 byte intentNonce = 0;       /* 0: no intent */
 byte intentHost = NOBODY;
 byte intentToken = 0;       /* the digest of the refresh token that is to be sent */
+bool lost = false;          /* the set says that its refresh token was refused */
 bool leased = false;        /* the intent's lease, or the lock itself in the variants that lock */
 byte leaseHost = NOBODY;
 byte alternate = 0;         /* the late answer of a host whose intent was taken over */
+
+#ifdef RESTORED
+/* What the cluster was at some time, and whether it has been put back to that. */
+byte oldToken = 0;
+bool restored = false;
+byte known[HOSTS];          /* every refresh token below this one is known to be used up; synced */
+bool knew[HOSTS];           /* whether what was sent last was known to be used up */
+#endif
 
 /* What each host has synced, per folder. */
 byte note[HOSTS];           /* the nonce of its intent */
@@ -101,7 +151,7 @@ bool excused = false;       /* a crash between sending and the journal, or a los
     if \
     :: atomic { what } \
     :: atomic { crashes < CRASHES -> crashes++; if :: request[me] || answer[me] || sent -> excused = true :: else fi; \
-           answer[me] = 0; sent = false; goto start } \
+           answer[me] = 0; sent = false; if :: goto start :: goto done fi } \
     fi
 
 /* A transaction whose answer is lost is read again by its nonce: here both are one step, for the cluster orders them. */
@@ -111,6 +161,7 @@ proctype Host(byte me) {
     byte left = REFRESHES;
     bool sent = false;          /* the request has left, and its answer is not safe yet */
     bool deliberate = false;
+    bool gone;                  /* the sign-in was refused */
 
 start:
     sent = false;
@@ -129,7 +180,24 @@ again:
     :: left == 0 -> goto done
     :: else -> left--
     fi;
-    STEP(token = setToken; revision = setRevision; key = epoch);
+    STEP(token = setToken; revision = setRevision; key = epoch; gone = lost);
+    /* A refresh token that was refused is sent no more. */
+    if
+    :: gone -> goto waiting
+    :: else
+    fi;
+#ifdef RESTORED
+#ifndef FORGETFUL
+    if
+    :: token < known[me] -> goto waiting
+    :: else
+    fi;
+#endif
+    if
+    :: token > known[me] -> known[me] = token
+    :: else
+    fi;
+#endif
 
 #ifdef LOCKING
     STEP(if :: !leased -> leased = true; leaseHost = me :: else -> goto again fi);
@@ -205,11 +273,11 @@ unlock:
 reread:
     /* 3. Still one's own, and well within the lease: the clock is read after the intent, and the request leaves at once. */
 #ifndef UNREAD
-    STEP(if :: intentNonce == nonce && leased -> request[me] = token; sent = true :: else -> goto waiting fi);
+    STEP(if :: intentNonce == nonce && leased -> request[me] = token; sent = true; KNEW :: else -> goto waiting fi);
     goto sending;
 #endif
 send:
-    STEP(assert(deliberate || !retried[token]); request[me] = token; sent = true);
+    STEP(assert(deliberate || !retried[token]); request[me] = token; sent = true; KNEW);
 
 sending:
     atomic {
@@ -223,29 +291,36 @@ sending:
     :: came == REFUSED ->
         /* The sign-in is gone: the set is marked, which is a write like any other. */
         sent = false;
-        STEP(if :: intentNonce == nonce -> intentNonce = 0; intentHost = NOBODY; leased = false; setRevision++
+        STEP(if :: intentNonce == nonce -> intentNonce = 0; intentHost = NOBODY; leased = false; setRevision++;
+                       if :: setToken == token && alternate != 0 -> setToken = alternate; alternate = 0; lost = false
+                          :: setToken == token && alternate == 0 -> lost = true
+                          :: else fi
                 :: else fi);
         goto waiting
     :: else
     fi;
 
     /* 4. The journal, synced; then the set. */
-    STEP(journal[me] = came; journalOf[me] = token; sent = false);
+    STEP(journal[me] = came; journalOf[me] = token; sent = false; LEARN);
     old = token;
 store:
     atomic {
         if
         :: intentNonce == nonce ->
             if
-            :: STILL_THERE -> setToken = came; setRevision++; sealed = SEALING_KEY; assert(sealed == epoch)
+            :: STILL_THERE && NOT_STUCK -> setToken = came; setRevision++; lost = false; sealed = SEALING_KEY; assert(sealed == epoch)
             :: else
             fi;
             intentNonce = 0; intentHost = NOBODY; leased = false
 #ifndef DROPPING
-        /* Taken over, and settled by a refusal: what the set holds is what this answer replaces. */
-        :: intentNonce == 0 && setToken == old -> setToken = came; setRevision++; sealed = epoch
+        /* Taken over, and settled by a refusal: what the set holds is what this answer replaces, or is worth nothing. */
+        :: intentNonce == 0 && (setToken == old || lost) ->
+            if
+            :: NOT_STUCK -> setToken = came; setRevision++; lost = false; sealed = epoch
+            :: else
+            fi
         /* Taken over: the newer grant may be refused one day. */
-        :: intentNonce != nonce && !(intentNonce == 0 && setToken == old) -> alternate = came
+        :: intentNonce != nonce && !(intentNonce == 0 && (setToken == old || lost)) -> alternate = came
 #else
         :: else
 #endif
@@ -275,7 +350,7 @@ end:
             if
             :: request[host] == taken && !ended -> taken++; answer[host] = taken
             :: request[host] == taken && ended -> answer[host] = REFUSED
-            :: request[host] != taken -> assert(retried[request[host]]); ended = true; answer[host] = REFUSED
+            :: request[host] != taken -> assert(retried[request[host]] || EXCUSED_BY_RESTORE); ENDS; answer[host] = REFUSED
             fi;
             request[host] = 0
         :: else
@@ -293,6 +368,11 @@ end:
     :: atomic { rekeys < REKEYS -> rekeys++; epoch++ }
     :: atomic { sealed != epoch && intentNonce == 0 -> sealed = epoch; setRevision++ }
     :: atomic { rekeys < REKEYS -> rekeys++; setRevision++ }
+#ifdef RESTORED
+    :: atomic { oldToken == 0 && intentNonce == 0 -> oldToken = setToken }
+    :: atomic { oldToken != 0 && !restored ->
+           restored = true; setToken = oldToken; setRevision++; intentNonce = 0; intentHost = NOBODY; leased = false; lost = false }
+#endif
     :: working == 0 -> break
     od
 }
@@ -303,7 +383,10 @@ proctype Judge() {
     bool kept;
     working == 0;
     d_step {
-        kept = setToken == taken || alternate == taken || excused || ended;
+        kept = (setToken == taken && !lost) || (alternate == taken && !lost) || excused || ended;
+#ifdef RESTORED
+        kept = kept || restored;
+#endif
         do
         :: host < HOSTS -> kept = kept || journal[host] == taken || request[host] != 0 || answer[host] != 0; host++
         :: else -> break

@@ -22,6 +22,7 @@ struct OtherHosts {
                 guard try sharing.isShared(group) else { continue }
                 isAnyShared = true
                 try sharing.catchUp(group, unlessWithin: 0)
+                session.services(session.stores(mayPrompt: false)).takeUpAnswers(in: group)
                 failing.remove(group)
             } catch {
                 if failing.insert(group).inserted {

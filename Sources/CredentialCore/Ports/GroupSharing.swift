@@ -23,6 +23,16 @@ package protocol GroupSharing: Sendable {
     ///   reached; as ``check(_:)``.
     func refresh(_ job: SharedRefreshJob, in group: KeychainGroup) throws(CredentialError) -> SharedRefreshOutcome
 
+    /// The accounts of which this host has an answer of a provider that it has not put into the cluster yet.
+    ///
+    /// - Throws: ``ErrorCode/inputOutput``.
+    func unsettled(in group: KeychainGroup) throws(CredentialError) -> [String]
+
+    /// Puts such an answer into the cluster. The caller holds the account's lock on this host.
+    ///
+    /// - Throws: as ``refresh(_:in:)``.
+    func settle(_ account: String, in group: KeychainGroup) throws(CredentialError)
+
     /// Takes over what the other hosts have changed.
     ///
     /// - Returns: whether the cluster was asked; else it was moments ago.
@@ -234,6 +244,8 @@ package struct NothingShared: GroupSharing, GroupHosting, TokenSetVault {
     package func refresh(
         _ job: SharedRefreshJob, in group: KeychainGroup
     ) throws(CredentialError) -> SharedRefreshOutcome { throw Self.error }
+    package func unsettled(in group: KeychainGroup) throws(CredentialError) -> [String] { [] }
+    package func settle(_ account: String, in group: KeychainGroup) throws(CredentialError) { throw Self.error }
     package func share(
         _ group: KeychainGroup, _ backend: GroupBackend, _ sets: [TokenSet], passphrase: Secret?
     ) throws(CredentialError) -> SharedHost { throw Self.error }

@@ -60,11 +60,23 @@ package struct AccountServices: Sendable {
     /// How long to wait for a peer's refresh, in seconds.
     package var lockWait: Int { policy.lockWait ?? configuration.timeout.map(Int.init) ?? 60 }
 
-    /// Takes up first sign-ins that their store has not taken at once.
+    /// Takes up first sign-ins that their store has not taken at once, and answers that a cluster has not.
     ///
     /// - Returns: whether there is an account more now.
     package func takeUpSignIns(in group: KeychainGroup) -> Bool {
-        repository.finishSignIns(in: group, locks: locks)
+        takeUpAnswers(in: group)
+        return repository.finishSignIns(in: group, locks: locks)
+    }
+
+    /// Puts answers of providers into the cluster that could not be reached when they came. Whose account is being used
+    /// just now is left to who uses it.
+    package func takeUpAnswers(in group: KeychainGroup) {
+        // What cannot be put there now stays where it is: the next one tries again.
+        for id in (try? machine.sharing.unsettled(in: group)) ?? [] {
+            guard let lock = try? locks.tryLock(id, in: group) else { continue }
+            try? machine.sharing.settle(id, in: group)
+            lock.release()
+        }
     }
 
     /// The lock of an account, waiting for who has it as long as is usual, and telling so.

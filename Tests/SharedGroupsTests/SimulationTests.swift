@@ -1,0 +1,39 @@
+import Foundation
+import Simulation
+import Testing
+
+/// The real code of tokens, sign-ins, sign-outs and shared groups on simulated ports, a thousand schedules of it. `scripts/simulate`
+/// runs a million, and a seed that fails here as often as one likes.
+struct SimulationTests {
+    @Test(arguments: [
+        (Scenario.shared, 350), (.takeOver, 200), (.cloned, 100), (.restored, 100), (.alone, 250),
+    ])
+    func `no schedule sends a refresh token twice or loses a sign-in`(_ scenario: Scenario, _ count: Int) {
+        var refreshes = 0, excused = 0
+        for seed in 0..<UInt64(count) {
+            let report = Run(scenario, seed: seed).report()
+            #expect(report.problems.isEmpty, "scripts/simulate 1 \(seed) \(scenario.rawValue)")
+            refreshes += report.refreshes
+            excused += report.excused > 0 ? 1 : 0
+        }
+        // The faults are neither so rare that nothing is tried, nor so many that nothing has to hold.
+        #expect(refreshes > count)
+        #expect(excused > 0 && excused < count / 2)
+    }
+
+    @Test func `without faults every process gets what it asks for`() {
+        for scenario in [Scenario.shared, .alone] {
+            for seed in 0..<UInt64(100) {
+                let report = Run(scenario, seed: seed, faults: .none).report()
+                #expect(report.problems.isEmpty, "\(scenario.rawValue) \(seed)")
+            }
+        }
+    }
+
+    @Test func `a seed gives the same run again`() {
+        for seed in 0..<UInt64(20) {
+            let once = Run(.shared, seed: seed).report(), again = Run(.shared, seed: seed).report()
+            #expect(once.calls == again.calls && once.refreshes == again.refreshes && once.drawn == again.drawn)
+        }
+    }
+}

@@ -1,0 +1,125 @@
+import Dispatch
+import Foundation
+
+/// Random numbers that a seed gives again (SplitMix64).
+package struct SeededRandom {
+    private var state: UInt64
+
+    /// Begins at a seed.
+    package init(_ seed: UInt64) { state = seed }
+
+    /// The next number.
+    package mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var z = state
+        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
+        return z ^ (z >> 31)
+    }
+
+    /// A number from 0 to `bound` - 1.
+    package mutating func below(_ bound: Int) -> Int { Int(next() % UInt64(bound)) }
+
+    /// Whether what happens once in so many times happens now; 0 is never.
+    package mutating func once(in many: Int) -> Bool { many > 0 && below(many) == 0 }
+}
+
+/// Threads of which one runs at a time; who goes on after each step is drawn from a seed, so a seed gives the same run again.
+final class Schedule: @unchecked Sendable {
+    // All is touched by the one thread that runs.
+    var random: SeededRandom
+    private var waiting: [DispatchSemaphore] = []
+    private var between: () -> Void = {}
+    private var isRunning = false
+    private(set) var steps = 0
+    private let end = DispatchSemaphore(value: 0)
+
+    /// How many steps one goes on before another may, on average: some mistakes show only where all take turns, some only where
+    /// one does much while another stands still.
+    private let stay: Int
+
+    init(seed: UInt64) {
+        random = SeededRandom(seed)
+        stay = [1, 2, 5, 12][random.below(4)]
+    }
+
+    /// Runs all to their ends.
+    ///
+    /// - Parameter between: called between two steps.
+    func run(_ bodies: [() -> Void], between: @escaping () -> Void = {}) {
+        self.between = between
+        waiting = bodies.map { _ in DispatchSemaphore(value: 0) }
+        isRunning = true
+        for (body, start) in zip(bodies, waiting) {
+            let work = UncheckedWork { [self] in
+                start.wait()
+                body()
+                if waiting.isEmpty { end.signal() } else { next().signal() }
+            }
+            Crew.shared.run(work)
+        }
+        next().signal()
+        end.wait()
+        isRunning = false
+        self.between = {}
+    }
+
+    /// Lets another go on, or the same.
+    func step() {
+        guard isRunning else { return }
+        steps += 1
+        between()
+        guard random.below(stay) == 0 else { return }
+        let place = random.below(waiting.count + 1)
+        guard place < waiting.count else { return }
+        let chosen = waiting[place], mine = DispatchSemaphore(value: 0)
+        waiting[place] = mine
+        chosen.signal()
+        mine.wait()
+    }
+
+    private func next() -> DispatchSemaphore { waiting.remove(at: random.below(waiting.count)) }
+}
+
+struct UncheckedWork: @unchecked Sendable {
+    let body: () -> Void
+    init(_ body: @escaping () -> Void) { self.body = body }
+}
+
+/// Threads that are used again, as making one takes longer than many a step.
+private final class Crew: @unchecked Sendable {
+    static let shared = Crew()
+    private let lock = NSLock()
+    private var idle: [Hand] = []
+
+    func run(_ work: UncheckedWork) {
+        let hand = lock.withLock { idle.popLast() } ?? Hand()
+        hand.start(work) { [self] in lock.withLock { idle.append(hand) } }
+    }
+}
+
+private final class Hand: @unchecked Sendable {
+    private let start = DispatchSemaphore(value: 0)
+    private var work: UncheckedWork?
+    private var done: (() -> Void)?
+
+    init() {
+        let thread = Thread { [self] in
+            while true {
+                start.wait()
+                let (work, done) = (work, done)
+                // It is free again for whoever comes after the work's last signal.
+                work?.body()
+                done?()
+            }
+        }
+        thread.stackSize = 4 << 20
+        thread.start()
+    }
+
+    func start(_ work: UncheckedWork, done: @escaping () -> Void) {
+        self.work = work
+        self.done = done
+        start.signal()
+    }
+}

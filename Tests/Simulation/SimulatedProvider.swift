@@ -1,0 +1,109 @@
+import CredentialCore
+import StrictJSON
+
+/// A provider that rotates refresh tokens and ends a sign-in when one comes that is used up (RFC 9700 §4.14.2), and what it
+/// has seen. Refresh tokens are called `r-SIGNIN-NUMBER`.
+final class SimulatedProvider: @unchecked Sendable {
+    /// The number of the refresh token that each sign-in has now; `nil` where a used-up one came.
+    private(set) var current: [Int?] = []
+    /// How often each has been sent.
+    private(set) var sent: [RefreshToken: Int] = [:]
+    private(set) var refreshes = 0
+
+    func begin() -> RefreshToken {
+        current.append(1)
+        return RefreshToken(signIn: current.count - 1, number: 1)
+    }
+
+    /// A request leaves a host.
+    func leaves(_ token: RefreshToken) -> Int {
+        sent[token, default: 0] += 1
+        return sent[token, default: 0]
+    }
+
+    /// A request arrives; gives the next refresh token, or `nil` for a refusal.
+    func receive(_ token: RefreshToken) -> RefreshToken? {
+        guard current[token.signIn] == token.number else {
+            current[token.signIn] = nil
+            return nil
+        }
+        refreshes += 1
+        current[token.signIn] = token.number + 1
+        return RefreshToken(signIn: token.signIn, number: token.number + 1)
+    }
+
+    func takes(_ token: RefreshToken) -> Bool { current[token.signIn] == token.number }
+    func hasEnded(_ signIn: Int) -> Bool { current[signIn] == nil }
+}
+
+/// A refresh token of the simulation.
+struct RefreshToken: Hashable, CustomStringConvertible {
+    let signIn: Int
+    let number: Int
+
+    init(signIn: Int, number: Int) {
+        self.signIn = signIn
+        self.number = number
+    }
+
+    init?(_ text: String?) {
+        let parts = text?.split(separator: "-") ?? []
+        guard parts.count == 3, let signIn = Int(parts[1]), let number = Int(parts[2]) else { return nil }
+        self.init(signIn: signIn, number: number)
+    }
+
+    var description: String { "r-\(signIn)-\(number)" }
+}
+
+/// The adapter of that provider: all it does goes through the transport.
+struct SimulatedAdapter: CredentialAdapter {
+    static let issuer = "https://simulated.example"
+    static let lifetime: Int64 = 3_600
+
+    let name = "simulated"
+    let summary = "a provider in memory"
+    let defaultRedirectURI = "http://127.0.0.1/"
+    let sendsThroughContext = true
+
+    static func token(_ refresh: RefreshToken, _ key: TokenRequestKey, _ clock: any WallClock) -> AccessToken {
+        AccessToken(
+            key: key, token: Secret("access-\(refresh)"), tokenType: "Bearer", issuedAt: clock.now,
+            expiresAt: clock.now.adding(lifetime), scope: key.scope)
+    }
+
+    func check(_ type: AccountType) throws(CredentialError) {}
+    func provider(of type: AccountType) throws(CredentialError) -> String { Self.issuer }
+    func policy(_ name: String?, of type: AccountType) throws(CredentialError) -> String { "" }
+    func effectiveScope(_ scope: [String], of type: AccountType) -> [String] { scope }
+
+    func refresh(_ request: RefreshRequest, in context: AdapterContext) throws(CredentialError) -> IssuedTokens {
+        guard let address = WebAddress(Self.issuer + "/token"), let token = request.grant.refreshToken else {
+            throw CredentialError(.internalFault, "nothing to send")
+        }
+        let response = try context.transport.send(
+            HTTPRequest(method: "POST", address: address, body: .bytes(Array(token.reveal().utf8))))
+        switch response.status {
+        case 200:
+            guard let next = RefreshToken(String(decoding: response.body, as: UTF8.self)) else {
+                throw CredentialError(.malformedReply, "no token")
+            }
+            var grant = request.grant
+            grant.refreshToken = Secret("\(next)")
+            grant.obtainedAt = context.clock.now
+            return IssuedTokens(accessToken: Self.token(next, request.key, context.clock), grant: grant)
+        case 400: throw CredentialError(.signInRequired, "invalid_grant")
+        default: throw CredentialError(.temporary, "the provider answers \(response.status)")
+        }
+    }
+
+    func begin(_ request: SignInRequest, in context: AdapterContext) throws(CredentialError) -> SignInStep {
+        throw CredentialError(.unsupported, "sign-ins come from elsewhere")
+    }
+    func resume(
+        _ request: SignInRequest, pending: JSONObject, with reply: InteractionReply, in context: AdapterContext
+    ) throws(CredentialError) -> SignInStep { throw CredentialError(.unsupported, "sign-ins come from elsewhere") }
+    func revoke(_ grant: Grant, of type: AccountType, in context: AdapterContext) throws(CredentialError) {}
+    func endSessionAddress(
+        _ grant: Grant?, policy: String, of type: AccountType, in context: AdapterContext
+    ) throws(CredentialError) -> WebAddress? { nil }
+}
