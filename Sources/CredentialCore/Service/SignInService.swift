@@ -227,6 +227,8 @@ package struct SignInService: Sendable {
         _ result: SignInResult, _ registration: Registration, _ group: KeychainGroup, _ person: ExpectedPerson?
     ) throws(CredentialError) -> Account? {
         for check in [IndexCheck.none, .ids] {
+            // Nor is it believed of a shared group while only this machine's copies can be asked.
+            if check == .ids { try accounts.machine.sharing.catchUp(group, unlessWithin: 0) }
             let candidates = try accounts.records.index(of: group, check).entries(
                 of: registration, subject: result.identity.subject)
             guard let entry = candidates.first(where: { $0.id == person?.accountID }) ?? candidates.first else {
