@@ -181,11 +181,13 @@ again:
     :: else -> left--
     fi;
     STEP(token = setToken; revision = setRevision; key = epoch; gone = lost);
+#ifndef LOCKING
     /* A refresh token that was refused is sent no more. */
     if
     :: gone -> goto waiting
     :: else
     fi;
+#endif
 #ifdef RESTORED
 #ifndef FORGETFUL
     if
