@@ -242,7 +242,9 @@ package final class ClusterSharing: GroupSharing {
     func forgetCopy(_ id: String, _ group: KeychainGroup, tells: Bool) throws(CredentialError) {
         while let copy = try parts.local.read(id, in: group) {
             if case .overtaken = try parts.local.remove(id, in: group, expecting: copy.generation) { continue }
-            for name in [NotesInFiles.intentPrefix, NotesInFiles.answerPrefix] { try parts.files.remove(name + id, of: group) }
+            for name in [NotesInFiles.intentPrefix, NotesInFiles.answerPrefix] {
+                try parts.files.remove(name + id, of: group)
+            }
             if tells { append(.accountRemoved, copy.account, group) }
         }
     }
