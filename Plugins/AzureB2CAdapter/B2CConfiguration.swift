@@ -54,7 +54,7 @@ enum B2CConfiguration {
         if let word = type.tokenEndpointAuthMethod, ClientAuthentication.Method(rawValue: word) == nil {
             throw fault(
                 type, "token_endpoint_auth_method '\(ForeignText.shown(word, limit: 40))' is not known",
-                hint: "one of " + ClientAuthentication.Method.allCases.map(\.rawValue).joined(separator: ", "))
+                hint: "one of \(ClientAuthentication.Method.allCases.map(\.rawValue).joined(separator: ", "))")
         }
         try ReservedNames.check(type)
     }
@@ -76,7 +76,7 @@ enum B2CConfiguration {
     }
 
     /// The error for something that B2C does not have.
-    static func lacks(_ what: String, hint: String? = nil) -> CredentialError {
+    static func lacks(_ what: Message, hint: Message? = nil) -> CredentialError {
         CredentialError(.unsupported, "\(what) does not exist at Azure AD B2C", hint: hint)
     }
 
@@ -140,11 +140,11 @@ enum B2CConfiguration {
         do throws(CredentialError) {
             _ = try B2CPolicy.named(name, of: type)
         } catch {
-            throw CredentialError(.configuration, error.message, hint: error.hint)
+            throw CredentialError(.configuration, error.text, hint: error.advice)
         }
     }
 
-    private static func fault(_ type: AccountType, _ reason: String, hint: String? = nil) -> CredentialError {
+    private static func fault(_ type: AccountType, _ reason: Message, hint: Message? = nil) -> CredentialError {
         CredentialError(.configuration, "account type '\(type.name)': \(reason)", hint: hint)
     }
 }

@@ -107,7 +107,7 @@ struct B2CDialect: ProviderDialect {
             displayName: person.displayName)
     }
 
-    private static func refused(_ reason: String) -> CredentialError {
+    private static func refused(_ reason: Message) -> CredentialError {
         CredentialError(.validationFailed, "the id token cannot be trusted: \(reason)")
     }
 }

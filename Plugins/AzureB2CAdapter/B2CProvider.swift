@@ -52,7 +52,7 @@ struct B2CProvider {
             throw error.code == .configuration
                 ? CredentialError(
                     .configuration,
-                    "the tenant has no policy '\(policy)', or there is no such tenant: \(error.message)",
+                    "the tenant has no policy '\(policy)', or there is no such tenant: \(error)",
                     hint: "check authority, tenant and policies of the account type", details: error.details)
                 : error
         }
@@ -100,7 +100,7 @@ struct B2CProvider {
         return tenant.flatMap { B2CAuthority.isGUID($0) ? $0.lowercased() : nil }
     }
 
-    private func refused(_ issuer: String, _ reason: String, hint: String? = nil) -> CredentialError {
+    private func refused(_ issuer: String, _ reason: Message, hint: Message? = nil) -> CredentialError {
         CredentialError(
             .validationFailed,
             "the issuer '\(ForeignText.shown(issuer))' in the metadata of policy '\(policy)' \(reason)", hint: hint)

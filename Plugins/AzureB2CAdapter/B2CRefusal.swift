@@ -37,13 +37,13 @@ struct B2CRefusal: Equatable {
     func error(
         for refusal: ProviderError, in operation: ProviderOperation, type: AccountType, policy: B2CPolicy
     ) -> CredentialError {
-        let login = LoginCommandLine(type: type.name, policy: policy.description).description
-        var (code, sentence, hint): (ErrorCode, String, String?)
+        let login = LoginCommandLine(type: type.name, policy: policy.description).hint
+        var (code, sentence, hint): (ErrorCode, Message, Message?)
         switch number {
         case Self.forgottenPassword:
             (code, sentence) = (.denied, "the user has forgotten the password")
             hint =
-                type.passwordResetPolicy.map { LoginCommandLine(type: type.name, policy: $0).description }
+                type.passwordResetPolicy.map { LoginCommandLine(type: type.name, policy: $0).hint }
                 ?? "set password_reset_policy in account type '\(type.name)' to the policy that resets passwords"
         case "90091": (code, sentence, hint) = (.cancelled, "the sign-in was cancelled", nil)
         case "90077":
@@ -89,7 +89,7 @@ struct B2CRefusal: Equatable {
         return details
     }
 
-    private static let configurationFaults: [(numbers: Set<String>, sentence: String, keys: String)] = [
+    private static let configurationFaults: [(numbers: Set<String>, sentence: Message, keys: String)] = [
         (["90055", "90010", "90012", "90117", "90146", "99068"], "the scope was refused", "scope"),
         (["90006", "90287"], "the redirect URI is not registered", "redirect_uri"),
         (["90224", "90057", "90058"], "the policy or the client does not allow this flow", "flow and policies"),

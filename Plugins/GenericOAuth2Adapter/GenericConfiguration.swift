@@ -37,7 +37,7 @@ struct GenericConfiguration {
         if let word = type.tokenEndpointAuthMethod, ClientAuthentication.Method(rawValue: word) == nil {
             throw fault(
                 "token_endpoint_auth_method '\(ForeignText.shown(word, limit: 40))' is not known",
-                hint: "one of " + ClientAuthentication.Method.allCases.map(\.rawValue).joined(separator: ", "))
+                hint: "one of \(ClientAuthentication.Method.allCases.map(\.rawValue).joined(separator: ", "))")
         }
         if type.identityToken != nil || type.identityProvider != nil, type.flow ?? .jwtBearer != .jwtBearer {
             throw fault(
@@ -57,8 +57,9 @@ struct GenericConfiguration {
         let keys = strays.map(\.key.rawValue).joined(separator: " and ")
         throw fault(
             "\(keys) would show tokens of \(endpoint.host) to the API of github.com",
-            hint: ShellQuote.line(
-                ["credmgr", "types", "set", type.name] + strays.map { "\($0.key.rawValue)=\($0.value)" }))
+            hint: Message(
+                verbatim: ShellQuote.line(
+                    ["credmgr", "types", "set", type.name] + strays.map { "\($0.key.rawValue)=\($0.value)" })))
     }
 
     private func checkCertificate() throws(CredentialError) {
@@ -139,7 +140,7 @@ struct GenericConfiguration {
         return endpoints
     }
 
-    private func fault(_ reason: String, hint: String? = nil) -> CredentialError {
+    private func fault(_ reason: Message, hint: Message? = nil) -> CredentialError {
         CredentialError(.configuration, "account type '\(type.name)': \(reason)", hint: hint)
     }
 }

@@ -73,10 +73,10 @@ struct GenericDialect: ProviderDialect {
         } catch {
             if isNeeded, error.code != .denied {
                 throw CredentialError(
-                    error.code, "the provider did not tell who signed in: \(error.message)",
-                    hint: error.hint ?? "--login-hint NAME names the account without it", details: error.details)
+                    error.code, "the provider did not tell who signed in: \(error)",
+                    hint: error.advice ?? "--login-hint NAME names the account without it", details: error.details)
             }
-            client.context.note("the provider did not tell who signed in: \(error.message)")
+            client.context.note("the provider did not tell who signed in: \(error)")
             return nil
         }
         if let subject, !ConstantTime.equal(told, subject) {

@@ -97,7 +97,7 @@ struct ArgumentScan {
         var value = attached
         if value == nil, let next = rest.first, !Self.isOption(next) { value = rest.popFirst() }
         guard let value, let spec = option.value else {
-            let hint = "write \(option.written)=VALUE for a value that begins with '-'"
+            let hint: Message = "write \(option.written)=VALUE for a value that begins with '-'"
             note(usage("option \(option.written) needs a value", hint: rest.isEmpty ? nil : hint))
             return
         }
@@ -154,7 +154,7 @@ struct ArgumentScan {
 
     private mutating func check(_ value: String, _ spec: ValueSpec, _ label: String) {
         if spec.allowed.isEmpty || spec.allowed.contains(value) { return }
-        let hint = NearestWord.to(value, among: spec.allowed).map { "did you mean '\($0)'?" }
+        let hint: Message? = NearestWord.to(value, among: spec.allowed).map { "did you mean '\($0)'?" }
         note(usage("\(label) is one of \(spec.allowed.joined(separator: ", "))", hint: hint))
     }
 
@@ -162,7 +162,7 @@ struct ArgumentScan {
 
     private mutating func note(_ error: CredentialError) { if fault == nil { fault = error } }
 
-    private func usage(_ message: String, hint: String? = nil) -> CredentialError {
+    private func usage(_ message: Message, hint: Message? = nil) -> CredentialError {
         let place = command.map { "\($0.name) " } ?? ""
         return CredentialError(.usage, message, hint: hint ?? "credmgr \(place)--help")
     }
@@ -170,16 +170,16 @@ struct ArgumentScan {
     private func unknownCommand(_ word: String) -> CredentialError {
         let nearest = NearestWord.to(word, among: table.nextWords(after: path))
         let written = (path + [ForeignText.shown(word, limit: 40)]).joined(separator: " ")
-        let meant = nearest.map { "did you mean 'credmgr \((path + [$0]).joined(separator: " "))'?" }
+        let meant: Message? = nearest.map { "did you mean 'credmgr \((path + [$0]).joined(separator: " "))'?" }
         return usage("unknown command '\(written)'", hint: meant)
     }
 
     private func unknownOption(_ written: String) -> CredentialError {
         let known = table.options(of: command)
-        let nearest = NearestWord.to(written, among: known.map(\.written)).map { "did you mean '\($0)'?" }
+        let nearest: Message? = NearestWord.to(written, among: known.map(\.written)).map { "did you mean '\($0)'?" }
         let isElsewhere =
             command == nil && table.commands.contains { $0.options.contains { $0.written == written } }
-        var place = isElsewhere ? "options of a command stand behind its name" : nil
+        var place: Message? = isElsewhere ? "options of a command stand behind its name" : nil
         if command?.runsProgram == true, !positionals.isEmpty {
             place = "put '--' before the command to run: credmgr exec --help"
         }

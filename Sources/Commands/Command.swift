@@ -43,9 +43,18 @@ extension Session {
         try context.console.writeResult(json.bytes(.indented) + [0x0A])
     }
 
+    /// A message as standard output shows it: in the person's language on a terminal, in English for programs.
+    func shown(_ message: Message) -> String {
+        context.console.resultIsTerminal ? message.text(in: context.console.translations) : message.description
+    }
+
     /// Prints a table, cut to the terminal's width where there is one.
     func print(_ table: Table) throws(CredentialError) {
-        try print(table.text(width: context.console.resultIsTerminal ? context.console.width : nil))
+        let console = context.console
+        try print(
+            console.resultIsTerminal
+                ? table.text(width: console.width, in: console.translations) : table.text(width: nil, in: English())
+        )
     }
 
     /// A secret from a file that only its owner can read, or from standard input for `-`.
@@ -99,17 +108,17 @@ extension Session {
 
 extension CredentialError {
     /// What to do about it, and about the others that it tells of, each once: those of the others first.
-    var hints: [String] {
-        var hints: [String] = []
-        for hint in furtherHints + [hint].compactMap(\.self) where !hints.contains(hint) { hints.append(hint) }
+    var hints: [Message] {
+        var hints: [Message] = []
+        for hint in furtherHints + [advice].compactMap(\.self) where !hints.contains(hint) { hints.append(hint) }
         return hints
     }
 
     /// This error and others that weigh the same, a line each, with what helps against each.
     func together(with others: some Collection<CredentialError>) -> CredentialError {
-        var messages: [String] = []
-        for error in others + [self] where !messages.contains(error.message) { messages.append(error.message) }
-        var error = CredentialError(code, messages.joined(separator: "\n"), hint: hint, details: details)
+        var messages: [Message] = []
+        for error in others + [self] where !messages.contains(error.text) { messages.append(error.text) }
+        var error = CredentialError(code, .lines(messages), hint: advice, details: details)
         error.furtherHints = others.flatMap(\.hints) + furtherHints
         return error
     }

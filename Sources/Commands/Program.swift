@@ -63,7 +63,7 @@ package struct Program: Sendable {
         if let fault = session.configurationFault {
             switch command.configurationUse {
             case .needed: throw fault
-            case .advisory: session.notices.warning("\(fault.message); this command goes without the file")
+            case .advisory: session.notices.warning("\(fault); this command goes without the file")
             case .unused: break
             }
         }

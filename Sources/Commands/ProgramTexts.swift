@@ -60,6 +60,7 @@ extension EnvironmentText {
         EnvironmentText(
             "DISPLAY, WAYLAND_DISPLAY", "whether the desktop can ask for a passphrase or show a browser"),
         EnvironmentText("SSH_CONNECTION, SSH_TTY", "whether a browser would open where nobody sees it"),
+        EnvironmentText("LANGUAGE, LC_ALL, LC_MESSAGES, LANG", "the language of messages, as everywhere"),
         EnvironmentText("TERM, LC_ALL, LC_CTYPE, LANG", "what the terminal can show: colour, QR codes"),
         EnvironmentText("XDG_CURRENT_DESKTOP", "named in the reports of doctor"),
         EnvironmentText(

@@ -24,10 +24,11 @@ struct StoreParts: Sendable {
         machine = local.ports
         types = ConfiguredTypes(local.ports.catalog)
         configuration = try machine.configuration()
-        redirects = local.redirects
+        redirects = local.redirects(in: English())
         browser = SystemBrowser(
-            local.programs, environment: environment, configured: configuration.browser)
-        worker = RefreshProgram(program, programs: local.programs, warn: options.warn)
+            local.programs, environment: environment, configured: configuration.browser,
+            translations: English())
+        worker = RefreshProgram(program, programs: local.programs, warn: { options.warn($0.description) })
         self.options = options
     }
 
@@ -54,7 +55,8 @@ struct StoreParts: Sendable {
 
     private var policy: AccountPolicy {
         var policy = AccountPolicy(
-            mayPrompt: options.mayPrompt, promptSeconds: 120, lockWait: options.lockWait, warn: options.warn,
+            mayPrompt: options.mayPrompt, promptSeconds: 120, lockWait: options.lockWait,
+            warn: { [options] in options.warn($0.description) },
             note: options.note)
         // A program that has no passphrase of its own uses the user's.
         let configured = machine.passphrase
@@ -83,7 +85,7 @@ struct StoreParts: Sendable {
             throw CredentialError(
                 .signInRequired,
                 "account type \(type.name): nobody is signed in to '\(idp.name)', or nobody is its default, to vouch for it",
-                hint: LoginCommandLine(type: idp.name, group: nil).description)
+                hint: LoginCommandLine(type: idp.name, group: nil).hint)
         }
         return try IdentityVoucher(accounts(refreshing: account, under: idp)).assertion(
             by: account, in: group, (idp, adapter), request)
@@ -97,8 +99,10 @@ struct StoreParts: Sendable {
         guard !types.isOnlyHere(type.name) else { return type }
         let desk = DefinitionDesk(
             accounts: accounts, redirects: redirects, group: options.group,
-            store: { () throws(CredentialError) in try storeOfNewAccounts(accounts) }, warn: options.warn,
-            note: options.note, detail: options.note)
+            store: { () throws(CredentialError) in try storeOfNewAccounts(accounts) },
+            warn: { [options] in options.warn($0.description) },
+            note: { [options] in options.note($0.description) },
+            detail: options.note)
         let current = try ResourceTypes(desk).current(type, for: nil, clientID: nil)
         if current != type { types.follow(current) }
         return current

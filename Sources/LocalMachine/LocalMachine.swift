@@ -66,7 +66,11 @@ package struct LocalMachine: Sendable {
     }
 
     /// Listeners for redirects on this machine's loopback.
-    package var redirects: any RedirectReceivers { LoopbackReceivers(random: random) }
+    ///
+    /// - Parameter translations: the language of the pages that a browser is shown.
+    package func redirects(in translations: any Translations) -> any RedirectReceivers {
+        LoopbackReceivers(random: random, translations: translations)
+    }
 
     /// The plugins: the user's own, then those of packages. Nothing is looked for before it is asked for.
     package var providers: PluginCatalog {

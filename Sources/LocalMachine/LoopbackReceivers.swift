@@ -4,6 +4,8 @@ import LoopbackHTTP
 /// Listeners for redirects on this machine's loopback.
 struct LoopbackReceivers: RedirectReceivers {
     let random: any RandomSource
+    /// The language of the pages.
+    let translations: any Translations
 
     func listen(
         at redirectURI: WebAddress, for peers: RedirectPeers, stranger: @escaping @Sendable (UInt32?) -> Void
@@ -17,7 +19,8 @@ struct LoopbackReceivers: RedirectReceivers {
         return Receiver(
             listener: try RedirectListener(
                 path: redirectURI.path.isEmpty ? "/" : redirectURI.path, ports: [redirectURI.port ?? 0],
-                host: isNamed ? .localhost : .ipv4, peers: peers, random: random, stranger: stranger),
+                host: isNamed ? .localhost : .ipv4, peers: peers, random: random,
+                translations: translations, stranger: stranger),
             hasPath: !redirectURI.path.isEmpty)
     }
 
@@ -35,7 +38,7 @@ struct LoopbackReceivers: RedirectReceivers {
                 seconds: seconds, formPostOrigins: formOrigin.map { [$0] } ?? [], accepts: isExpected)
         }
 
-        func show(title: String, text: String) { listener.show(title: title, text: text) }
+        func show(title: Message, text: Message) { listener.show(title: title, text: text) }
 
         func stop() { listener.stop() }
     }

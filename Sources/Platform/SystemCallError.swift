@@ -9,7 +9,7 @@ extension CredentialError {
     ///   - path: the file or program.
     ///   - number: the value of `errno`.
     package static func system(
-        _ action: String, _ path: String, number: Int32, hint: String? = nil
+        _ action: Message, _ path: String, number: Int32, hint: Message? = nil
     ) -> CredentialError {
         let reason = unsafe strerror(number).map { unsafe String(cString: $0) } ?? "error \(number)"
         return CredentialError(.inputOutput, "\(action) \(shownPath(path)): \(reason)", hint: hint)

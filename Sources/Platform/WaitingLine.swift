@@ -11,6 +11,7 @@ package final class WaitingLine: WaitingDisplay {
 
     private let repaints: Bool
     private let width: @Sendable () -> Int
+    private let translations: any Translations
     private let write: @Sendable (String) -> Void
     private let state = Mutex(State())
 
@@ -25,16 +26,19 @@ package final class WaitingLine: WaitingDisplay {
     /// - Parameters:
     ///   - repaints: whether the terminal may be painted over.
     ///   - width: the terminal's columns now.
+    ///   - translations: the person's language.
     ///   - write: writes to the terminal; failures are nobody's business.
     package init(
-        repaints: Bool, width: @escaping @Sendable () -> Int, write: @escaping @Sendable (String) -> Void
+        repaints: Bool, width: @escaping @Sendable () -> Int, translations: any Translations,
+        write: @escaping @Sendable (String) -> Void
     ) {
+        self.translations = translations
         self.repaints = repaints
         self.width = width
         self.write = write
     }
 
-    package func begin(_ what: @escaping @Sendable () -> String) -> any WaitingNotice {
+    package func begin(_ what: @escaping @Sendable () -> Message) -> any WaitingNotice {
         let notice = Notice(self)
         let isFirst = state.withLock { state in
             guard state.notice == nil, !state.isRetired else { return false }
@@ -62,15 +66,15 @@ package final class WaitingLine: WaitingDisplay {
         }
     }
 
-    private func show(_ what: () -> String, _ notice: Notice) {
+    private func show(_ what: () -> Message, _ notice: Notice) {
         let watch = Stopwatch()
         guard !notice.hasEnded(within: Self.silence) else { return }
         var turns = 0
         repeat {
             let seconds = watch.elapsed / 1_000
-            let text =
-                repaints
-                ? "\(Self.wheel[turns % 4]) Waiting for \(what()), \(seconds) s" : "Waiting for \(what())\n"
+            let words: Message = repaints ? "Waiting for \(what()), \(seconds) s" : "Waiting for \(what())"
+            let told = words.text(in: translations)
+            let text = repaints ? "\(Self.wheel[turns % 4]) \(told)" : told + "\n"
             turns += 1
             state.withLock { state in
                 guard state.notice === notice, !state.isRetired else { return }

@@ -50,7 +50,7 @@ struct IDTokenCheck: Sendable {
             return try validated(issued, of: request.type, subject: request.subject, in: context)
         } catch {
             guard error.code == .temporary, request.key.bearer == .accessToken else { throw error }
-            context.note("the new id token is dropped: \(error.message)")
+            context.note("the new id token is dropped: \(error)")
             return nil
         }
     }

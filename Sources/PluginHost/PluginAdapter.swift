@@ -35,8 +35,8 @@ package struct PluginAdapter: CredentialAdapter {
             throw CredentialError(
                 .configuration,
                 "account type '\(type.name)': the adapter \(name) needs the setting '\(setting.name)'",
-                hint: "give it with --set \(setting.name)="
-                    + (setting.summary.map { " (\(ForeignText.shown($0)))" } ?? ""))
+                hint: setting.summary.map { "give it with --set \(setting.name)= (\(ForeignText.shown($0)))" }
+                    ?? "give it with --set \(setting.name)=")
         }
         if let flow = type.flow, !provider.manifest.flows.contains(flow) {
             throw CredentialError(
@@ -166,7 +166,7 @@ package struct PluginAdapter: CredentialAdapter {
 
     private var flowNames: String { provider.manifest.flows.map(\.rawValue).joined(separator: ", ") }
 
-    private func lacksFlow(_ flow: SignInFlow) -> String {
+    private func lacksFlow(_ flow: SignInFlow) -> Message {
         "the adapter \(name) does not have the flow '\(flow.rawValue)'"
     }
 }

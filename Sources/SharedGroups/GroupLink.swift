@@ -77,10 +77,12 @@ final class GroupLink: Sendable {
                 hint: "credmgr groups leave \(group), then join it again")
         }
         guard host.isAdmitted else {
+            let fingerprint = try host.fingerprint(parts.cryptography)
             throw CredentialError(
                 .storeLocked, "this host, \(backend.host), waits to be admitted to the group \(group)",
-                hint: "on a host of the group: credmgr groups admit \(group) \(backend.host) --fingerprint "
-                    + (try host.fingerprint(parts.cryptography)))
+                hint:
+                    "on a host of the group: credmgr groups admit \(group) \(backend.host) --fingerprint \(fingerprint)"
+            )
         }
         return (Array(found[3...]), epoch)
     }

@@ -34,7 +34,7 @@ package struct SharedRefresh: Sendable {
         /// Whether this call has refreshed; else somebody else had.
         package var refreshed = false
         /// What the user should know.
-        package var warnings: [String] = []
+        package var warnings: [Message] = []
     }
 
     let cluster: any Cluster
@@ -74,7 +74,7 @@ package struct SharedRefresh: Sendable {
         /// What to do about another host's intent.
         package var takeOver: TakeOver
         /// What a person can do about an intent that nobody knows the end of.
-        package var hint: String?
+        package var hint: Message?
         /// Waits for another host that is at it; `false` when that has taken long enough.
         package var waits: @Sendable () -> Bool = { false }
         /// Whether what is there will do, so that nothing has to be refreshed.
@@ -126,7 +126,9 @@ package struct SharedRefresh: Sendable {
         if job.isFresh(set) { return Outcome(tokenSet: set) }
         guard let grant = set.grants[job.policy], grant.isRefreshable else {
             throw CredentialError(
-                .signInRequired, set.grants[job.policy]?.lostReason ?? "no sign-in for policy \(job.policy)")
+                .signInRequired,
+                set.grants[job.policy]?.lostReason.map(Message.init(kept:))
+                    ?? "no sign-in for policy \(job.policy)")
         }
         if let standing = state.intent { try mayTakeOver(standing, state, job) }
         let token = try digest(of: grant)
@@ -267,7 +269,7 @@ package struct SharedRefresh: Sendable {
                 return Outcome(
                     tokenSet: issued, refreshed: true,
                     warnings: [
-                        "the cluster did not take the new tokens (\(error.message)); they are kept sealed on this host "
+                        "the cluster did not take the new tokens (\(error)); they are kept sealed on this host "
                             + "and will be put there by the next run"
                     ])
             }

@@ -9,6 +9,7 @@ let caller = ProcessHygiene.harden()
 AbortNotice.install()
 
 let words = CalledName.words(of: CommandLine.arguments)
+let translations = Gettext { ExecutablePath.catalogues }
 let status: Int32
 do throws(CredentialError) {
     // Without them every command would look like a call for help, and succeed.
@@ -22,7 +23,7 @@ do throws(CredentialError) {
     ProcessMemory.overwriteFreed()
     let environment = ProcessEnvironment.variables()
     LibrarySettings.drop()
-    let machine = try Machine(environment: environment, caller: caller)
+    let machine = try Machine(environment: environment, caller: caller, translations: translations)
     if words == [RefreshWire.command] {
         WorkerProcess.detach()
         status = RefreshWorker.run(machine.context, lock: try FileLock(inherited: DetachedWorker.lockDescriptor))
@@ -30,7 +31,7 @@ do throws(CredentialError) {
         status = Program(context: machine.context).run(words)
     }
 } catch {
-    LinuxConsole().writeNotice(ErrorRenderer().error(error))
+    LinuxConsole(translations: translations).writeNotice(ErrorRenderer(translations: translations).error(error))
     status = error.code.exitStatus
 }
 ProcessMemory.overwriteKept()

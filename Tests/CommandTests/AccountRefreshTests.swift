@@ -25,7 +25,7 @@ import Testing
         let refresh = AccountRefresh(session, demand)
         let outcomes = plan.jobs([(.standard, account)]).compactMap { refresh.run($0, waits: true) }
         #expect(console.notices.isEmpty)
-        return (outcomes.flatMap(\.failures), outcomes.flatMap(\.notes).joined(separator: "\n"))
+        return (outcomes.flatMap(\.failures), outcomes.flatMap(\.notes).map(\.description).joined(separator: "\n"))
     }
 
     private func sent(_ scene: CommandScene) -> [[String]] { scene.machine.provider.refreshes.map(\.key.scope) }
@@ -193,7 +193,7 @@ import Testing
             peer: { scene in
                 let outcome = scene.run("token", "--type", "Tasks")
                 // Who cannot have the lock now asks again when the first is done.
-                if outcome.status == 6 { throw CredentialError(.lockTimeout, outcome.notices) }
+                if outcome.status == 6 { throw CredentialError(.lockTimeout, Message(verbatim: outcome.notices)) }
                 #expect(outcome.status == 0, "\(outcome.notices)")
             }
         ) { scene, place, failure in

@@ -133,7 +133,7 @@ import Testing
     @Test func `a rule that fits the host and not the port or the path is told of`() throws {
         func misses(_ address: String) throws -> [String] {
             let destination = try #require(WebAddress(address).flatMap(Destination.init))
-            return try authority().nearMisses(of: destination)
+            return try authority().nearMisses(of: destination).map(\.description)
         }
         let port = try misses("https://git.example.com:31337/")
         #expect(port.count == 2)

@@ -50,7 +50,7 @@ import Testing
         trace.fail(write, with: CredentialError(.storeUnavailable, "it is full"))
         let outcome = try Self.refresh(scene, trace)
         #expect(outcome.warnings.count == 1)
-        #expect(outcome.warnings.first?.contains("it is full") == true)
+        #expect(outcome.warnings.first?.description.contains("it is full") == true)
         #expect(scene.machine.journaled().count == 1)
         #expect(scene.refreshFailure() == nil)
         #expect(scene.machine.provider.reuses == 0)

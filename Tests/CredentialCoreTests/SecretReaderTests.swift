@@ -84,7 +84,7 @@ import Testing
     private struct Typed: SecretConsole {
         let text: String
 
-        func ask(_ prompt: String, isSecret: Bool) throws(CredentialError) -> Secret { Secret(text) }
+        func ask(_ prompt: Message, isSecret: Bool) throws(CredentialError) -> Secret { Secret(text) }
         func readInputLine() throws(CredentialError) -> String? {
             text.split(separator: "\n").first.map(String.init)
         }

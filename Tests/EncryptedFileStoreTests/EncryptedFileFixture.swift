@@ -37,7 +37,7 @@ final class EncryptedFileFixture: Sendable {
             keys: KeySources(
                 passphrase: { () throws(CredentialError) in passphrase.map { Secret($0) } }, unlockedKeys: cache),
             cryptography: LibCryptography(), random: SystemRandom(), clock: SystemClock(), cost: cost,
-            report: report)
+            report: { report($0.description) })
     }
 
     var groupFolder: String { folder.path + "/credmgr/groups/default" }

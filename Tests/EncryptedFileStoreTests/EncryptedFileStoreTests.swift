@@ -161,7 +161,7 @@ import Testing
         var sources = KeySources(
             passphrase: { () throws(CredentialError) in nil },
             ask: { prompt throws(CredentialError) in
-                events.withLock { $0.append(prompt) }
+                events.withLock { $0.append(prompt.description) }
                 return Secret(answers.withLock { $0.removeFirst() })
             })
         sources.unseen = { work throws(CredentialError) in
@@ -190,7 +190,7 @@ import Testing
                     passphrase: { () throws(CredentialError) in nil },
                     ask: { prompt throws(CredentialError) in
                         asked.withLock { asked in
-                            asked.append(prompt)
+                            asked.append(prompt.description)
                             return asked.count <= answers.count ? Secret(answers[asked.count - 1]) : nil
                         }
                     }),

@@ -20,7 +20,7 @@ private final class Screen: Sendable {
     func waitForMore() -> Bool { written.wait(timeout: .now() + 60) == .success }
 
     func line(repaints: Bool = true, width: Int = 80) -> WaitingLine {
-        WaitingLine(repaints: repaints, width: { width }, write: { self.write($0) })
+        WaitingLine(repaints: repaints, width: { width }, translations: English(), write: { self.write($0) })
     }
 }
 

@@ -9,7 +9,7 @@ extension PrivateKeyring {
     func store(
         canPrompt: Bool = false, warn: @escaping @Sendable (String) -> Void = { _ in }
     ) -> SecretServiceStore {
-        SecretServiceStore(busAddress: busAddress, canPrompt: canPrompt, warn: warn)
+        SecretServiceStore(busAddress: busAddress, canPrompt: canPrompt, warn: { warn($0.description) })
     }
 
     /// What the desktop's own tool says.

@@ -40,6 +40,7 @@ package final class MemoryConsole: Console {
     package let width = 120
     /// What was waited for.
     package let waits = RecordedWaiting()
+    package var translations: any Translations { English() }
     package var waiting: any WaitingDisplay { waits }
 
     package func writeResult(_ bytes: [UInt8]) throws(CredentialError) { state.withLock { $0.result += bytes } }
@@ -50,7 +51,7 @@ package final class MemoryConsole: Console {
         state.withLock { $0.answers.isEmpty ? nil : $0.answers.removeFirst() }
     }
 
-    package func ask(_ prompt: String, isSecret: Bool) throws(CredentialError) -> Secret {
+    package func ask(_ prompt: Message, isSecret: Bool) throws(CredentialError) -> Secret {
         guard let answer = answer() else { throw unexpected("the question '\(prompt)'") }
         return Secret(answer)
     }

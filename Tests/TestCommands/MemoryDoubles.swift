@@ -46,7 +46,9 @@ package final class MemoryRedirects: RedirectReceivers {
             return address
         }
 
-        func show(title: String, text: String) { receivers.state.withLock { $0.shown.append(title) } }
+        func show(title: Message, text: Message) {
+            receivers.state.withLock { $0.shown.append(title.description) }
+        }
 
         func stop() { receivers.state.withLock { $0.isOpen = false } }
     }

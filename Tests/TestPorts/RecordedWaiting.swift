@@ -3,18 +3,18 @@ import Synchronization
 
 /// A double of the terminal's line: keeps what was waited for, in order, from the first moment on.
 package final class RecordedWaiting: WaitingDisplay {
-    private let begun = Mutex<[@Sendable () -> String]>([])
+    private let begun = Mutex<[@Sendable () -> Message]>([])
     private let open = Mutex(0)
 
     /// Has seen nothing.
     package init() {}
 
     /// What was waited for.
-    package var subjects: [String] { begun.withLock { $0 }.map { $0() } }
+    package var subjects: [String] { begun.withLock { $0 }.map { $0().description } }
     /// How much is waited for now.
     package var isWaiting: Bool { open.withLock { $0 > 0 } }
 
-    package func begin(_ what: @escaping @Sendable () -> String) -> any WaitingNotice {
+    package func begin(_ what: @escaping @Sendable () -> Message) -> any WaitingNotice {
         begun.withLock { $0.append(what) }
         open.withLock { $0 += 1 }
         return Notice(self)

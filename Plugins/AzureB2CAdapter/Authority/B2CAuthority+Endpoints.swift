@@ -100,7 +100,7 @@ extension B2CAuthority {
         do throws(Problem) {
             authority = try B2CAuthority(text)
         } catch {
-            throw fault(key, error.description, of: type)
+            throw fault(key, error.message, of: type)
         }
         if !authority.otherQuery.isEmpty {
             throw fault(key, "has a query besides 'p': use 'extra_parameters'", of: type)
@@ -127,7 +127,7 @@ extension B2CAuthority {
         return B2CAuthority(base: base, tenant: lowered == label ? label + suffix : tenant)
     }
 
-    private static func fault(_ key: String, _ problem: String, of type: AccountType) -> CredentialError {
+    private static func fault(_ key: String, _ problem: Message, of type: AccountType) -> CredentialError {
         CredentialError(.configuration, "key '\(key)' of account type '\(type.name)' \(problem)")
     }
 }

@@ -35,9 +35,11 @@ package struct B2CAuthority: Sendable, Hashable {
     /// Why a URL is not one of a B2C tenant, in words that go on after a key's name.
     package struct Problem: Error, Equatable, CustomStringConvertible {
         /// The words.
-        package let description: String
+        let message: Message
 
-        init(_ description: String) { self.description = description }
+        init(_ message: Message) { self.message = message }
+
+        package var description: String { message.description }
     }
 
     /// Reads a URL in any of the forms.

@@ -57,7 +57,7 @@ package struct B2CPolicy: Sendable, Hashable, CustomStringConvertible {
 
     private static func unknown(_ name: String, of type: AccountType) -> CredentialError {
         let aliases = type.policies.keys.sorted()
-        let hint =
+        let hint: Message? =
             NearestWord.to(name, among: aliases).map { "did you mean '\($0)'?" }
             ?? (aliases.isEmpty ? nil : "policies of '\(type.name)': \(aliases.joined(separator: ", "))")
         return CredentialError(

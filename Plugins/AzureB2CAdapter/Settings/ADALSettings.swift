@@ -101,7 +101,9 @@ struct ADALSettings {
         let scopes = draft.texts("scopes")
         let additional = draft.texts("additionalScopes")
         for (key, list) in [("scopes", scopes), ("additionalScopes", additional)] {
-            if let problem = list.lazy.compactMap(DefinitionRule.scopeToken).first { draft.refuse(key, problem) }
+            if let problem = list.lazy.compactMap(DefinitionRule.scopeToken).first {
+                draft.refuse(key, problem.description)
+            }
         }
         if draft.settings["additionalScopes"] != nil, draft.fate(of: "additionalScopes") == nil {
             additional.isEmpty

@@ -19,8 +19,8 @@ extension SettingsDraft {
         } catch {
             guard let near = Name.near(chosen) else { throw error }
             throw CredentialError(
-                error.code, error.message,
-                hint: ShellQuote.line(["credmgr", "types", "import", place, "--name", near]))
+                error.code, error.text,
+                hint: Message(verbatim: ShellQuote.line(["credmgr", "types", "import", place, "--name", near])))
         }
     }
 
@@ -33,7 +33,7 @@ extension SettingsDraft {
                 "has characters that a client id which is a scope too must not have"
             })
         {
-            return refuse(key, problem)
+            return refuse(key, problem.description)
         }
         type.clientID = clientID
         use(key, "as client_id")

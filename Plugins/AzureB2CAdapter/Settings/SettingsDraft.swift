@@ -60,10 +60,10 @@ struct SettingsDraft {
     }
 
     /// The text of `key` when it obeys `rule`, one of ``DefinitionRule``; else it is refused.
-    mutating func text(_ key: String, _ rule: (String) -> String?) -> String? {
+    mutating func text(_ key: String, _ rule: (String) -> Message?) -> String? {
         guard let text = text(key) else { return nil }
         guard let problem = rule(text) else { return text }
-        refuse(key, problem)
+        refuse(key, problem.description)
         return nil
     }
 

@@ -26,7 +26,7 @@ struct AccountsCommand: Command {
         var isWhole = true
         let registries = try session.registries(of: type) {
             isWhole = false
-            session.notices.warning($0.message)
+            session.notices.warning($0.text)
         }
         for (group, registry) in registries {
             let defaults = DefaultAccounts(registry, isWhole: isWhole)

@@ -55,7 +55,7 @@ struct AccountsExportCommand: Command {
         let type = try arguments[SharedOption.type].map { (name) throws(CredentialError) in
             try TargetResolver(session).type(named: name)
         }
-        return try session.accounts(of: type) { session.notices.warning($0.message) }
+        return try session.accounts(of: type) { session.notices.warning($0.text) }
     }
 }
 

@@ -31,7 +31,7 @@ struct AccountsShowCommand: Command {
             set = try session.services(session.stores(mayPrompt: false)).repository.read(
                 account, in: group, isLocked: false)
         } catch {
-            session.notices.warning("what is in the \(account.store.shownName) is not known: \(error.message)")
+            session.notices.warning("what is in the \(account.store.shownName) is not known: \(error)")
         }
         var json = presentation.json.object ?? JSONObject()
         json["label"] = JSONValue(account.label)

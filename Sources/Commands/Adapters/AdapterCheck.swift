@@ -34,8 +34,8 @@ struct AdapterCheck: DoctorCheck {
             return Finding("plugin \(ForeignText.shown(entry.name))", .note, "\(path) is shadowed by \(first)")
         case .refused(let error):
             return Finding(
-                "plugin \(ForeignText.shown(entry.name))", .problem, "\(path) is refused: \(error.message)",
-                remedy: error.hint)
+                "plugin \(ForeignText.shown(entry.name))", .problem, "\(path) is refused: \(error)",
+                remedy: error.advice)
         }
     }
 }

@@ -47,7 +47,7 @@ struct AdaptersCommand: Command {
             case .available: break
             case .shadowed(let first): session.notices.note("\(Self.shown(entry)) is shadowed by \(first)")
             case .refused(let error):
-                session.notices.warning("\(Self.shown(entry)) is refused: \(error.message)")
+                session.notices.warning("\(Self.shown(entry)) is refused: \(error)")
                 if let hint = error.hint { session.notices.say("  \(hint)") }
             }
         }

@@ -17,6 +17,9 @@ package protocol Console: SecretConsole {
     /// Says on the terminal what is waited for; nothing where standard error is none.
     var waiting: any WaitingDisplay { get }
 
+    /// The language of whoever reads standard error, and standard output where that is a terminal.
+    var translations: any Translations { get }
+
     /// The terminal's width in columns.
     var width: Int { get }
 

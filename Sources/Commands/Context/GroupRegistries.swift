@@ -28,7 +28,7 @@ extension Session {
         for (group, error) in failures {
             leftOut(
                 CredentialError(
-                    error.code, "the accounts of group \(group) are left out: \(error.message)", hint: error.hint,
+                    error.code, "the accounts of group \(group) are left out: \(error)", hint: error.advice,
                     details: error.details))
         }
         return registries
@@ -51,7 +51,7 @@ extension Session {
         for (id, error) in damage {
             leftOut(
                 CredentialError(
-                    error.code, "account \(id) of group \(group) is left out: \(error.message)", hint: error.hint,
+                    error.code, "account \(id) of group \(group) is left out: \(error)", hint: error.advice,
                     details: error.details))
         }
         return registry

@@ -11,6 +11,7 @@ package struct Notices: Sendable {
     package init(console: any Console, environment: [String: String], isQuiet: Bool, isVerbose: Bool) {
         self.console = console
         renderer = ErrorRenderer(
+            translations: console.translations,
             hasColour: ErrorRenderer.colourIsWanted(isTerminal: console.noticeIsTerminal, environment: environment),
             isVerbose: isVerbose)
         self.isQuiet = isQuiet
@@ -21,15 +22,17 @@ package struct Notices: Sendable {
     var waiting: any WaitingDisplay { isQuiet ? NoWaitingDisplay() : console.waiting }
 
     /// Something the user should know; quiet calls keep it to themselves.
-    package func note(_ text: String) { if !isQuiet { console.writeNotice(renderer.note(text)) } }
+    package func note(_ text: Message) { if !isQuiet { console.writeNotice(renderer.note(text)) } }
     /// Something that went wrong without stopping the command.
-    package func warning(_ text: String) { console.writeNotice(renderer.warning(text)) }
+    package func warning(_ text: Message) { console.writeNotice(renderer.warning(text)) }
     /// A failure that did not stop the command, with what helps.
     package func warning(_ error: CredentialError) { console.writeNotice(renderer.warning(error)) }
     /// A fact for `--verbose`.
-    package func detail(_ text: String) { if isVerbose { console.writeNotice(renderer.note(text)) } }
+    package func detail(_ text: String) {
+        if isVerbose { console.writeNotice(renderer.note(Message(verbatim: text))) }
+    }
     /// A line that is part of a dialogue: a URL to open, a code to enter.
-    package func say(_ text: String) { console.writeNotice(text + "\n") }
+    package func say(_ text: Message) { console.writeNotice(text.text(in: console.translations) + "\n") }
     /// Why the command failed.
     package func error(_ error: CredentialError) { console.writeNotice(renderer.error(error)) }
 }

@@ -58,11 +58,11 @@ package struct Session: Sendable {
     /// The command that signs in where no type is named, for hints: under the only type, or the first of several.
     ///
     /// - Parameter names: the types that can be meant; all for `nil`.
-    func loginHint(among names: [String]? = nil) -> String {
+    func loginHint(among names: [String]? = nil) -> Message {
         guard let first = (names ?? ((try? catalog.entries()) ?? []).map(\.name)).first else {
             return "define an account type first: credmgr types add --help"
         }
-        return LoginCommandLine(type: first, group: options.group).description
+        return LoginCommandLine(type: first, group: options.group).hint
     }
 
     /// Whether a person can be asked.

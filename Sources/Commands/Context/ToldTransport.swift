@@ -12,7 +12,7 @@ struct ToldTransport: HTTPTransport {
     let tell: (@Sendable (String) -> Void)?
 
     func send(_ request: HTTPRequest, observer: TransferObserver) throws(CredentialError) -> HTTPResponse {
-        let notice = waiting.begin { ForeignText.shown(request.address.host, limit: 100) }
+        let notice = waiting.begin { Message(verbatim: ForeignText.shown(request.address.host, limit: 100)) }
         defer { notice.end() }
         let watch = Stopwatch()
         do throws(CredentialError) {

@@ -17,19 +17,20 @@ struct AccountCheck: DoctorCheck {
         guard account.endsSoon(now: now), let end = account.refreshExpiresAt else { return nil }
         return Finding(
             "account \(account.id)", .note,
-            "the sign-in of \(Self.shown(account)) "
-                + (end > now ? "ends \(RelativeTime.until(end, now: now))" : "has ended"),
-            remedy: LoginCommandLine(for: account, in: group).description)
+            end > now
+                ? "the sign-in of \(Self.shown(account)) ends \(RelativeTime.until(end, now: now))"
+                : "the sign-in of \(Self.shown(account)) has ended",
+            remedy: LoginCommandLine(for: account, in: group).hint)
     }
 
     private func orphaned(_ account: Account, in group: KeychainGroup, _ definition: AccountType?) -> Finding {
-        var reason = "nothing defines it"
+        var reason: Message = "nothing defines it"
         if let definition {
             reason =
                 definition.clientID == account.registration.clientID
                 ? "the type names another provider or group now"
                 : "it is of the client \(ForeignText.shown(account.registration.clientID)), and the type names "
-                    + ForeignText.shown(definition.clientID)
+                    + "\(ForeignText.shown(definition.clientID))"
         }
         return Finding(
             "account \(account.id)", .problem,
@@ -41,12 +42,13 @@ struct AccountCheck: DoctorCheck {
         guard case .needsLogin(let reason) = account.status else { return nil }
         return Finding(
             "account \(account.id)", .problem,
-            "\(Self.shown(account)) has to sign in again: \(ForeignText.shown(reason))",
-            remedy: ShellQuote.line(
-                ["credmgr", "login", "--type", account.type, "--account", account.id, "--group", group.name]))
+            "\(Self.shown(account)) has to sign in again: \(Message(kept: ForeignText.shown(reason)))",
+            remedy: Message(
+                verbatim: ShellQuote.line(
+                    ["credmgr", "login", "--type", account.type, "--account", account.id, "--group", group.name])))
     }
 
-    private static func shown(_ account: Account) -> String {
+    private static func shown(_ account: Account) -> Message {
         "\(ForeignText.shown(account.shownName)) of account type \(account.type)"
     }
 }

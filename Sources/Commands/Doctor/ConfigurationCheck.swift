@@ -24,7 +24,7 @@ struct ConfigurationCheck: DoctorCheck {
         } catch {
             return Finding(
                 "configuration", .problem,
-                "\(session.rulePlace(rule)?.description ?? session.context.configurationFile): \(error.message)",
+                "\(session.rulePlace(rule)?.description ?? session.context.configurationFile): \(error)",
                 remedy: "credmgr types")
         }
     }

@@ -48,9 +48,9 @@ struct DoctorCommand: Command {
         guard problems > 0 else { return }
         let isRepairable = findings.contains { $0.state == .problem && $0.repair != nil }
         throw CredentialError(
-            .problemsFound, "\(Counted.shown(problems, "problem")) found",
+            .problemsFound, "\(problems, one: "\(problems) problem", other: "\(problems) problems") found",
             hint: isRepairable && !arguments[Self.fix]
-                ? "credmgr doctor --fix" + (session.mayAsk ? "" : " --yes") : nil)
+                ? Message(verbatim: "credmgr doctor --fix" + (session.mayAsk ? "" : " --yes")) : nil)
     }
 
     private func check(_ session: Session) -> [Finding] {
@@ -74,7 +74,7 @@ struct DoctorCommand: Command {
                 try repair.run()
                 session.notices.note("\(finding.check): \(repair.action): done")
             } catch {
-                session.notices.warning("\(finding.check): \(repair.action): \(error.message)")
+                session.notices.warning("\(finding.check): \(repair.action): \(error)")
             }
         }
         return hasTried
@@ -98,9 +98,10 @@ struct DoctorCommand: Command {
                 case .note: "note   "
                 case .problem: "PROBLEM"
                 }
-            try session.print("\(mark)  \(finding.check): \(ForeignText.shown(finding.message, limit: 2_000))\n")
+            try session.print(
+                "\(mark)  \(finding.check): \(ForeignText.shown(session.shown(finding.message), limit: 2_000))\n")
             if finding.state != .ok, let remedy = finding.remedy {
-                try session.print("           \(ForeignText.shown(remedy, limit: 2_000))\n")
+                try session.print("           \(ForeignText.shown(session.shown(remedy), limit: 2_000))\n")
             }
         }
     }

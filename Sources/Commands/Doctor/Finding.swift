@@ -8,9 +8,9 @@ package struct Finding: Sendable {
     /// How it is.
     package let state: State
     /// What was found, and why that matters: lower case, no full stop, no secret.
-    package let message: String
+    package let message: Message
     /// What to do about it: a command or a sentence.
-    package let remedy: String?
+    package let remedy: Message?
     /// What `doctor --fix` can do about it.
     package let repair: Repair?
 
@@ -27,19 +27,20 @@ package struct Finding: Sendable {
     /// A repair.
     package struct Repair: Sendable {
         /// The question to ask first, without a question mark: "take them up into the registry".
-        package let action: String
+        package let action: Message
         /// Does it.
         package let run: @Sendable () throws(CredentialError) -> Void
 
         /// Makes a repair.
-        package init(_ action: String, run: @escaping @Sendable () throws(CredentialError) -> Void) {
+        package init(_ action: Message, run: @escaping @Sendable () throws(CredentialError) -> Void) {
             self.action = action
             self.run = run
         }
     }
 
     /// Says what was found.
-    package init(_ check: String, _ state: State, _ message: String, remedy: String? = nil, repair: Repair? = nil) {
+    package init(_ check: String, _ state: State, _ message: Message, remedy: Message? = nil, repair: Repair? = nil)
+    {
         self.check = check
         self.state = state
         self.message = message
@@ -50,15 +51,15 @@ package struct Finding: Sendable {
     /// A problem that an error tells of.
     package init(_ check: String, _ error: CredentialError, state: State = .problem, repair: Repair? = nil) {
         // What the others are told, to run this command, would lead nowhere here.
-        let remedy = error.hint.flatMap { $0.contains("credmgr doctor") ? nil : $0 }
-        self.init(check, state, error.message, remedy: remedy, repair: repair)
+        let remedy = error.advice.flatMap { $0.description.contains("credmgr doctor") ? nil : $0 }
+        self.init(check, state, error.text, remedy: remedy, repair: repair)
     }
 
     /// The element of `doctor --json`.
     var json: JSONValue {
         [
-            "check": .string(check), "state": .string(state.rawValue), "message": .string(message),
-            "remedy": JSONValue(remedy), "repair": JSONValue(repair?.action),
+            "check": .string(check), "state": .string(state.rawValue), "message": .string(message.description),
+            "remedy": JSONValue(remedy?.description), "repair": JSONValue(repair?.action.description),
         ]
     }
 }

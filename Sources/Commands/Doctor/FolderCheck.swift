@@ -11,7 +11,7 @@ struct FolderCheck: DoctorCheck {
             }
             return faults.map { fault in
                 let path = ForeignText.shown(fault.path, limit: 4_096)
-                let repair: (String) -> Finding.Repair = { action in
+                let repair: (Message) -> Finding.Repair = { action in
                     Finding.Repair(action) { () throws(CredentialError) in try folder.repair(fault) }
                 }
                 return switch fault.kind {
@@ -27,7 +27,7 @@ struct FolderCheck: DoctorCheck {
                     Finding(
                         "files", .problem,
                         "others can put something else in the place of \(path): they can write in "
-                            + ForeignText.shown(above, limit: 4_096),
+                            + "\(ForeignText.shown(above, limit: 4_096))",
                         remedy: "chmod go-w '\(above)'")
                 case .stale:
                     Finding(

@@ -56,8 +56,8 @@ struct MachineCheck: DoctorCheck {
             return Finding("cache", .ok, "access tokens are cached, sealed, in memory")
         } catch {
             return Finding(
-                "cache", .note, "nothing is cached, so every token comes from the store: \(error.message)",
-                remedy: error.hint)
+                "cache", .note, "nothing is cached, so every token comes from the store: \(error)",
+                remedy: error.advice)
         }
     }
 

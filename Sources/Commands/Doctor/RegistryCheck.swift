@@ -44,13 +44,14 @@ struct RegistryCheck: DoctorCheck {
             Finding(
                 check, .problem,
                 "the refresh token of \(id) is used up: the store is older than what this machine has seen",
-                remedy: known[id].map { LoginCommandLine(for: $0, in: group).description })
+                remedy: known[id].map { LoginCommandLine(for: $0, in: group).hint })
         }
         findings += unseen(check, accounts, inventory)
         if findings.isEmpty, !accounts.isEmpty {
             findings.append(
                 Finding(
-                    check, .ok, "\(Counted.shown(accounts.count, "account")), secrets where they should be"
+                    check, .ok,
+                    "\(accounts.count, one: "\(accounts.count) account", other: "\(accounts.count) accounts"), secrets where they should be"
                 ))
         }
         return findings
@@ -74,7 +75,7 @@ struct RegistryCheck: DoctorCheck {
     ) -> Finding {
         guard error.code == .storeDamaged else { return Finding(check, error) }
         return Finding(
-            check, .problem, error.message, remedy: "restore it from a backup, or sign in again",
+            check, .problem, error.text, remedy: "restore it from a backup, or sign in again",
             repair: Finding.Repair("set it aside, and take the account up from the keyring where that has it") {
                 () throws(CredentialError) in
                 _ = try services.machine.records.setAside(id, in: group)
@@ -93,7 +94,7 @@ struct RegistryCheck: DoctorCheck {
             Finding(
                 check, .problem,
                 "the stores have secrets of accounts that it does not know: "
-                    + ids.prefix(10).joined(separator: ", "),
+                    + "\(ids.prefix(10).joined(separator: ", "))",
                 repair: Finding.Repair("take them up again") { () throws(CredentialError) in
                     _ = try rebuild.run(group)
                 })
@@ -145,7 +146,7 @@ struct RegistryCheck: DoctorCheck {
         let records = session.context.records
         return Finding(
             check, .problem, "\(account.id) has no secrets in the \(account.store.shownName)",
-            remedy: LoginCommandLine(for: account, in: group).description,
+            remedy: LoginCommandLine(for: account, in: group).hint,
             repair: Finding.Repair("mark it as one that has to sign in again") { () throws(CredentialError) in
                 try records.update(account.id, in: group) {
                     $0.status = .needsLogin(reason: "its secrets are gone")
@@ -157,7 +158,8 @@ struct RegistryCheck: DoctorCheck {
         _ check: String, _ id: String, _ store: StoreKind, isKnown: Bool, _ group: KeychainGroup,
         _ stores: any SecretStores
     ) -> Finding {
-        let message = "the secret of \(ForeignText.shown(id, limit: 40)) in the \(store.shownName) is damaged"
+        let message: Message =
+            "the secret of \(ForeignText.shown(id, limit: 40)) in the \(store.shownName) is damaged"
         // Of a record the next sign-in replaces it.
         if store == .file, isKnown { return Finding(check, .problem, message, remedy: "sign in again") }
         return Finding(
@@ -175,7 +177,7 @@ struct RegistryCheck: DoctorCheck {
             Finding(
                 check, .note,
                 "whether the \(unread.store.shownName) has the secrets of its accounts cannot be seen: "
-                    + unread.error.message, remedy: unread.error.hint)
+                    + "\(unread.error)", remedy: unread.error.advice)
         }
     }
 }

@@ -29,16 +29,16 @@ struct StoreCheck: DoctorCheck {
             let facts = try store.facts().joined(separator: "; ")
             do throws(CredentialError) { try store.probe() } catch {
                 guard error.code == .storeLocked else { throw error }
-                return Finding("keyring", .note, facts, remedy: "credmgr store unlock")
+                return Finding("keyring", .note, Message(verbatim: facts), remedy: "credmgr store unlock")
             }
-            return Finding("keyring", .ok, facts)
+            return Finding("keyring", .ok, Message(verbatim: facts))
         } catch {
             return Finding(
                 "keyring",
                 CredentialError(
                     error.code,
-                    isNeeded ? "accounts are or shall be kept in it, but \(error.message)" : error.message,
-                    hint: error.hint), state: isNeeded ? .problem : .note)
+                    isNeeded ? "accounts are or shall be kept in it, but \(error)" : error.text,
+                    hint: error.advice), state: isNeeded ? .problem : .note)
         }
     }
 
@@ -53,7 +53,7 @@ struct StoreCheck: DoctorCheck {
                     guard let protection = try store.protection(of: group) else { continue }
                     isUnlockedByPeople = protection.isUnlockedByPeople
                     _ = try store.items(of: group, kind: .tokenSet)
-                    findings.append(Finding(check, .ok, protection.summary))
+                    findings.append(Finding(check, .ok, Message(kept: protection.summary)))
                 } catch {
                     // Without its key file nobody can open it.
                     let isLocked = error.code == .storeLocked && isUnlockedByPeople

@@ -89,7 +89,7 @@ struct AWSCommand: Command {
             on: destination, type: target.type, account: target.account, for: .awsTokenService)
         {
             for miss in authority.nearMisses(of: destination) { session.notices.warning(miss) }
-            throw CredentialError(.denied, refusal.message, hint: refusal.hint)
+            throw CredentialError(.denied, refusal.text, hint: refusal.advice)
         }
         return address
     }

@@ -56,7 +56,7 @@ struct DockerCredentialCommand: Command {
     private func get(_ session: Session) throws(CredentialError) {
         let server = try server(session)
         guard let found = try HelperFront(session).credential(at: server, TargetOptions(arguments)) else {
-            throw CredentialError(.noSuchAccount, Self.notFound)
+            throw CredentialError(.noSuchAccount, Message(verbatim: Self.notFound))
         }
         let credentials: JSONValue = [
             "ServerURL": .string(server),
@@ -82,7 +82,7 @@ struct DockerCredentialCommand: Command {
         }
         let server = text.drop(while: \.isWhitespace)
         guard let end = server.lastIndex(where: { !$0.isWhitespace }) else {
-            throw CredentialError(.usage, Self.noServer)
+            throw CredentialError(.usage, Message(verbatim: Self.noServer))
         }
         return String(server[...end])
     }

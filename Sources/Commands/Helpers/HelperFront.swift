@@ -41,8 +41,8 @@ struct HelperFront: Sendable {
         switch try find(wanted, options) {
         case .account(let target): return target
         case .nothing(let refusal):
-            session.notices.detail("nothing is given: \(refusal.message)")
-            if let hint = refusal.hint { session.notices.detail(hint) }
+            session.notices.detail("nothing is given: \(refusal.text)")
+            if let hint = refusal.advice { session.notices.detail(hint.description) }
             return nil
         }
     }
@@ -106,8 +106,7 @@ struct HelperFront: Sendable {
             return try choose(wanted.destination, options, authority)
         }
         let refusal = OriginAuthority.Refusal(
-            message: "\(ForeignText.shown(name, limit: 80)), who is asked for, is no account for "
-                + wanted.destination.description)
+            "\(ForeignText.shown(name, limit: 80)), who is asked for, is no account for \(wanted.destination)")
         if options.account == nil { options.account = name }
         do throws(CredentialError) {
             let finding = try choose(wanted.destination, options, authority)
@@ -167,7 +166,7 @@ struct HelperFront: Sendable {
         throw CredentialError(
             .ambiguousAccount,
             "several account types are for \(destination): \(found.map(\.name).joined(separator: ", "))",
-            hint: authority.refusal(of: found[0].name, destination).hint)
+            hint: authority.refusal(of: found[0].name, destination).advice)
     }
 }
 

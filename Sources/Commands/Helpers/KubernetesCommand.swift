@@ -54,7 +54,7 @@ struct KubernetesCommand: Command {
         }
         switch try HelperFront(session).find(HelperFront.Wanted(destination: destination), options) {
         case .account(let target): return target
-        case .nothing(let refusal): throw CredentialError(.denied, refusal.message, hint: refusal.hint)
+        case .nothing(let refusal): throw CredentialError(.denied, refusal.text, hint: refusal.advice)
         }
     }
 

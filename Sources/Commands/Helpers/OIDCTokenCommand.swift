@@ -113,7 +113,7 @@ struct OIDCTokenCommand: Command {
             .filter { $0.issuer.map(plain) == plain(issuer) }
         if types.isEmpty {
             // A definition of B2C names no issuer; its accounts do.
-            let accounts = try session.accounts { session.notices.warning($0.message) }
+            let accounts = try session.accounts { session.notices.warning($0.text) }
                 .filter { $0.account.issuer.map(plain) == plain(issuer) }
             types = try Set(accounts.map(\.account.type)).sorted().map { (name) throws(CredentialError) in
                 try resolver.type(named: name)
@@ -127,8 +127,7 @@ struct OIDCTokenCommand: Command {
                 types.isEmpty ? .unknownType : .ambiguousAccount,
                 types.isEmpty
                     ? "no account type has the issuer \(ForeignText.shown(issuer))"
-                    : "several account types have the issuer \(ForeignText.shown(issuer)): "
-                        + types.map(\.name).joined(separator: ", "),
+                    : "several account types have the issuer \(ForeignText.shown(issuer)): \(types.map(\.name).joined(separator: ", "))",
                 hint: types.isEmpty ? "credmgr types" : "name one of them")
         }
         return first.name

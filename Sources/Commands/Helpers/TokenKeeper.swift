@@ -83,7 +83,7 @@ final class TokenKeeper: Sendable {
                 // Where a refresh fails, the old token is given again as long as it lives.
                 if query.freshness.allows(next, now: session.context.clock.now) { pause = 1 }
             } catch {
-                if error.message != told { session.notices.warning("the token is not refreshed: \(error.message)") }
+                if error.message != told { session.notices.warning("the token is not refreshed: \(error)") }
                 told = error.message
                 if !Self.passing.contains(error.code.exitStatus) { return error }
             }

@@ -45,9 +45,10 @@ struct MCPCommand: Command {
         guard arguments[SharedOption.account] == nil else {
             throw CredentialError(
                 .signInRequired, "the account has to sign in again",
-                hint: ShellQuote.line(
-                    ["credmgr", "login", "--account", arguments[SharedOption.account] ?? ""]
-                        + (session.options.group.map { ["--group", $0.name] } ?? [])))
+                hint: Message(
+                    verbatim: ShellQuote.line(
+                        ["credmgr", "login", "--account", arguments[SharedOption.account] ?? ""]
+                            + (session.options.group.map { ["--group", $0.name] } ?? []))))
         }
         var words = ["login", "--if-needed"]
         if let known = try known(url, session) {
@@ -112,6 +113,7 @@ private struct NoticeConsole: Console {
     }
 
     func writeNotice(_ text: String) { console.writeNotice(text) }
+    var translations: any Translations { console.translations }
     var resultIsTerminal: Bool { console.noticeIsTerminal }
     var noticeIsTerminal: Bool { console.noticeIsTerminal }
     var width: Int { console.width }
@@ -119,7 +121,7 @@ private struct NoticeConsole: Console {
     /// Standard input belongs to the protocol, too.
     var hasPerson: Bool { false }
 
-    func ask(_ prompt: String, isSecret: Bool) throws(CredentialError) -> Secret {
+    func ask(_ prompt: Message, isSecret: Bool) throws(CredentialError) -> Secret {
         throw CredentialError(.signInRequired, "nobody can be asked here: standard input is the protocol's")
     }
 

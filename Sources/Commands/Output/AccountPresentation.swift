@@ -55,13 +55,13 @@ package struct AccountPresentation: Sendable {
             let status = presentation.status
             table.add([
                 presentation.isDefault ? "*" : "",
-                presentation.name,
-                account.type,
-                presentation.group.name,
-                status.word,
+                Message(verbatim: presentation.name),
+                Message(verbatim: account.type),
+                Message(verbatim: presentation.group.name),
+                Message(verbatim: status.word),
                 account.expiresAt.map { RelativeTime.until($0, now: now) } ?? "",
-                account.store.rawValue,
-                account.id,
+                Message(verbatim: account.store.rawValue),
+                Message(verbatim: account.id),
             ])
         }
         return table
@@ -74,11 +74,13 @@ package struct AccountPresentation: Sendable {
     }
 
     /// That the sign-in ends soon, and the command that renews it; `nil` where it does not.
-    func ending(now: Instant) -> String? {
+    func ending(now: Instant) -> Message? {
         guard account.endsSoon(now: now), let end = account.refreshExpiresAt else { return nil }
-        let when = end > now ? "ends \(RelativeTime.until(end, now: now))" : "has ended"
-        return "the sign-in of \(ForeignText.shown(account.shownName)) (\(account.type)) \(when): "
-            + LoginCommandLine(for: account, in: group).description
+        let login = LoginCommandLine(for: account, in: group)
+        let name = ForeignText.shown(account.shownName)
+        return end > now
+            ? "the sign-in of \(name) (\(account.type)) ends \(RelativeTime.until(end, now: now)): \(login)"
+            : "the sign-in of \(name) (\(account.type)) has ended: \(login)"
     }
 
     /// The status with its reason, on one line.
@@ -95,14 +97,14 @@ package struct AccountPresentation: Sendable {
 /// Times told by their distance.
 package enum RelativeTime {
     /// How long until `instant`: `in 42 min`, `in 3 h`, `expired`. Rounded down to one unit.
-    package static func until(_ instant: Instant, now: Instant) -> String {
+    package static func until(_ instant: Instant, now: Instant) -> Message {
         let seconds = instant.seconds(since: now)
         return switch seconds {
         case ..<1: "expired"
         case ..<60: "in \(seconds) s"
         case ..<3_600: "in \(seconds / 60) min"
         case ..<172_800: "in \(seconds / 3_600) h"
-        default: "in \(seconds / 86_400) days"
+        default: "in \(Int(seconds / 86_400), one: "\(seconds / 86_400) day", other: "\(seconds / 86_400) days")"
         }
     }
 }

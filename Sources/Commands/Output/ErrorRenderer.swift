@@ -6,15 +6,20 @@ package import StrictJSON
 /// No control character of a message gets through; the further lines of a longer one are indented, so that none
 /// can pass for a message of its own.
 package struct ErrorRenderer: Sendable {
+    private let translations: any Translations
     private let hasColour: Bool
     private let isVerbose: Bool
 
     /// Makes a renderer.
     ///
     /// - Parameters:
+    ///   - translations: the reader's language. What begins a line, and the details, are in no language.
     ///   - hasColour: whether the kinds are coloured; see ``colourIsWanted(isTerminal:environment:)``.
     ///   - isVerbose: whether the details of an error are shown.
-    package init(hasColour: Bool = false, isVerbose: Bool = false) {
+    package init(
+        translations: any Translations = English(), hasColour: Bool = false, isVerbose: Bool = false
+    ) {
+        self.translations = translations
         self.hasColour = hasColour
         self.isVerbose = isVerbose
     }
@@ -26,13 +31,13 @@ package struct ErrorRenderer: Sendable {
 
     /// An error with its hint, and its details when verbose.
     package func error(_ error: CredentialError) -> String {
-        var text = line("error", colour: 31, error.message)
+        var text = line("error", colour: 31, error.text)
         if error.code == .ambiguousAccount || error.code == .noSuchAccount {
             // The accounts to choose from are part of the answer.
             for account in error.details { text += "  " + ForeignText.shown(account, limit: 400) + "\n" }
         } else if isVerbose {
             for detail in ["code: \(error.code.rawValue)"] + error.details {
-                text += line("detail", colour: 2, detail)
+                text += line("detail", colour: 2, Message(verbatim: detail))
             }
         }
         for hint in error.hints { text += line("hint", colour: 36, hint) }
@@ -41,17 +46,17 @@ package struct ErrorRenderer: Sendable {
 
     /// A failure that did not stop the command, with its hint.
     package func warning(_ error: CredentialError) -> String {
-        warning(error.message) + error.hints.map { line("hint", colour: 36, $0) }.joined()
+        warning(error.text) + error.hints.map { line("hint", colour: 36, $0) }.joined()
     }
 
     /// A warning: something went another way than asked.
-    package func warning(_ message: String) -> String { line("warning", colour: 33, message) }
+    package func warning(_ message: Message) -> String { line("warning", colour: 33, message) }
 
     /// A note: something worth knowing. Callers leave it out under `--quiet`.
-    package func note(_ message: String) -> String { line("note", colour: 2, message) }
+    package func note(_ message: Message) -> String { line("note", colour: 2, message) }
 
     /// A hint of its own.
-    package func hint(_ message: String) -> String { line("hint", colour: 36, message) }
+    package func hint(_ message: Message) -> String { line("hint", colour: 36, message) }
 
     /// The error as the JSON document that `--json` promises on standard output.
     package static func json(_ error: CredentialError) -> JSONValue {
@@ -61,13 +66,15 @@ package struct ErrorRenderer: Sendable {
             "hint": JSONValue(error.hint),
             "exit": .integer(Int64(error.code.exitStatus)),
         ])
-        if error.hints.count > 1 { members["hints"] = JSONValue(error.hints) }
+        if error.hints.count > 1 { members["hints"] = JSONValue(error.hints.map(\.description)) }
         return ["error": .object(members)]
     }
 
-    private func line(_ kind: String, colour: Int, _ message: String) -> String {
+    private func line(_ kind: String, colour: Int, _ message: Message) -> String {
         let label = hasColour ? "\u{1B}[\(colour)m\(kind):\u{1B}[0m" : "\(kind):"
-        let lines = message.split(whereSeparator: \.isNewline).map { ForeignText.shown(String($0), limit: 4_000) }
+        let lines = message.text(in: translations).split(whereSeparator: \.isNewline).map {
+            ForeignText.shown(String($0), limit: 4_000)
+        }
         return "credmgr: \(label) " + lines.joined(separator: "\n  ") + "\n"
     }
 }

@@ -98,14 +98,15 @@ package struct Preset: Sendable {
             filling[placeholder.name] = value
         }
         guard missing.isEmpty else {
+            let options = missing.map { placeholder in
+                let example = placeholder.example ?? "VALUE"
+                return placeholder.name == "tenant"
+                    ? "--tenant \(example)" : "--set \(placeholder.name)=\(example)"
+            }
             let names = missing.map { "{\($0.name)} (\($0.summary))" }.joined(separator: " and ")
             throw CredentialError(
                 .usage, "the preset \(name) leaves \(names) to fill in",
-                hint: missing.map { placeholder in
-                    let example = placeholder.example ?? "VALUE"
-                    return placeholder.name == "tenant"
-                        ? "--tenant \(example)" : "--set \(placeholder.name)=\(example)"
-                }.joined(separator: " "))
+                hint: Message(verbatim: options.joined(separator: " ")))
         }
         return PresetText.filled(.object(definition), with: filling).object ?? definition
     }

@@ -30,7 +30,7 @@ struct PresetsCommand: Command {
                 table.add([entry.name, preset.title, options.joined(separator: " "), origin, preset.summary])
             case .failure(let error):
                 table.add([entry.name, "?", "?", origin])
-                session.notices.warning(error.message)
+                session.notices.warning(error.text)
             }
         }
         try session.print(table)

@@ -9,9 +9,9 @@ struct AccountRefresh: Sendable {
     /// What came of an account.
     struct Outcome: Sendable {
         /// What the user should know.
-        var warnings: [String] = []
+        var warnings: [Message] = []
         /// What was refreshed.
-        var notes: [String] = []
+        var notes: [Message] = []
         /// What failed; one failure does not keep it from the next token.
         var failures: [CredentialError] = []
     }
@@ -46,7 +46,9 @@ struct AccountRefresh: Sendable {
         }
         guard job.isDue else { return outcome }
         do throws(CredentialError) {
-            if case .needsLogin(let reason) = account.status { throw signInRequired(account, group, reason) }
+            if case .needsLogin(let reason) = account.status {
+                throw signInRequired(account, group, Message(kept: reason))
+            }
             guard let set = try read(account, in: group) else {
                 throw signInRequired(account, group, "its secrets are gone from the \(account.store.shownName)")
             }
@@ -72,9 +74,9 @@ struct AccountRefresh: Sendable {
     /// The error with what it is about in front: it may be told among those of many accounts.
     private static func named(_ error: CredentialError, _ account: Account, type: String) -> CredentialError {
         let name = shown(account)
-        let message = error.message.hasPrefix(name) ? error.message : "\(name): \(error.message)"
+        let message = error.message.hasPrefix(name) ? error.message : "\(name): \(error)"
         return CredentialError(
-            error.code, "account type \(type), \(message)", hint: error.hint, details: error.details)
+            error.code, "account type \(type), \(message)", hint: error.advice, details: error.details)
     }
 
     private static func shown(_ account: Account) -> String {
@@ -115,11 +117,11 @@ struct AccountRefresh: Sendable {
     }
 
     private func signInRequired(
-        _ account: Account, _ group: KeychainGroup, _ reason: String
+        _ account: Account, _ group: KeychainGroup, _ reason: Message
     ) -> CredentialError {
         CredentialError(
             .signInRequired,
             "\(Self.shown(account)) has to sign in again: \(reason)",
-            hint: LoginCommandLine(for: account, in: group).description)
+            hint: LoginCommandLine(for: account, in: group).hint)
     }
 }

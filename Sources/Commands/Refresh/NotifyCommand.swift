@@ -41,21 +41,24 @@ struct NotifyCommand: Command {
             return session.notices.warning("notify-send is not installed, so nobody is notified")
         }
         var words: [String] = []
-        let accounts = try session.accounts(of: nil) { session.notices.warning($0.message) }
+        let accounts = try session.accounts(of: nil) { session.notices.warning($0.text) }
         for (group, account) in accounts {
             guard let text = text(about: account, session), try isDue(account, session) else { continue }
             var login = LoginCommandLine(for: account, in: group).description
             if login.hasPrefix("credmgr ") {
                 login = ShellQuote.word(programs.ownPath) + login.dropFirst("credmgr".count)
             }
-            words += ["credmgr: \(ForeignText.shown(account.shownName, limit: 80))", text, login]
+            words += [
+                "credmgr: \(ForeignText.shown(account.shownName, limit: 80))",
+                text.text(in: session.context.console.translations), login,
+            ]
         }
         guard !words.isEmpty else { return }
         _ = try programs.run(["sh", "-c", Self.script, "sh"] + words, seconds: Self.waitingSeconds)
     }
 
     /// What is to be said; `nil` for an account that nothing is to be said of.
-    private func text(about account: Account, _ session: Session) -> String? {
+    private func text(about account: Account, _ session: Session) -> Message? {
         let type = ForeignText.shown(account.type, limit: 80)
         if case .needsLogin = account.status { return "The sign-in to \(type) has ended." }
         guard let end = account.refreshExpiresAt,

@@ -46,7 +46,9 @@ struct RefreshCommand: Command {
         let progress = Progress(jobs.count)
         let notice =
             jobs.count > 1
-            ? session.notices.waiting.begin { "\(progress.left) of \(Counted.shown(count, "account"))" }
+            ? session.notices.waiting.begin {
+                "\(progress.left) of \(count, one: "\(count) account", other: "\(count) accounts")"
+            }
             : NoWaitingNotice.standard
         defer { notice.end() }
         var failures: [CredentialError] = []

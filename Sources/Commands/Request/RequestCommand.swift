@@ -47,12 +47,11 @@ struct RequestCommand: Command {
         var call = call(of: target, session)
         call.check = { (next) throws(CredentialError) in try Self.check(next, for: target, session) }
         call.hintOfRedirect = { method, next in
-            "if that one may have the token, ask it itself: "
-                + ShellQuote.line(
-                    [
-                        "credmgr", "request", method, ForeignText.shown(next.description), "--account",
-                        target.account.id, "--group", target.group.name,
-                    ])
+            let command = ShellQuote.line([
+                "credmgr", "request", method, ForeignText.shown(next.description), "--account", target.account.id,
+                "--group", target.group.name,
+            ])
+            return "if that one may have the token, ask it itself: \(command)"
         }
         func newOutput() -> RequestOutput {
             RequestOutput(session, path: arguments[Self.output], showsHead: arguments[Self.include])
@@ -114,7 +113,7 @@ struct RequestCommand: Command {
         }
         let authority = TargetResolver(session).authority
         if let refusal = authority.refusalOfTravel(to: destination) {
-            throw CredentialError(.denied, refusal.message, hint: refusal.hint)
+            throw CredentialError(.denied, refusal.text, hint: refusal.advice)
         }
         if case .refused = authority.ruling(on: destination, type: target.type, account: target.account) {
             for miss in authority.nearMisses(of: destination) { session.notices.warning(miss) }

@@ -47,12 +47,14 @@ struct SetupCommand: Command {
         let names = SetupRecipe.all.map(\.name)
         guard let name = arguments[Self.program], let recipe = SetupRecipe.all.first(where: { $0.name == name })
         else {
-            let given = arguments[Self.program].map { "no program '\(ForeignText.shown($0, limit: 40))' to set up" }
+            let given: Message? = arguments[Self.program].map {
+                "no program '\(ForeignText.shown($0, limit: 40))' to set up"
+            }
             let nearest = arguments[Self.program].flatMap { NearestWord.to($0, among: names) }
             throw CredentialError(
                 .usage, given ?? "PROGRAM is missing",
-                hint: (nearest.map { "did you mean '\($0)'? " } ?? "")
-                    + "known are \(names.joined(separator: ", "))")
+                hint: nearest.map { "did you mean '\($0)'? known are \(names.joined(separator: ", "))" }
+                    ?? "known are \(names.joined(separator: ", "))")
         }
         let request = try request(session)
         var plan = try recipe.plan(request, session.context.programs)
@@ -64,7 +66,7 @@ struct SetupCommand: Command {
         for edit in plan.edits { try edit.apply(session.context.programs) }
         do throws(CredentialError) { try prove(plan, session) } catch {
             // It is written, but it is no result.
-            session.notices.say(String(shown.dropLast()))
+            session.notices.say(Message(verbatim: String(shown.dropLast())))
             throw error
         }
         try session.print(shown)

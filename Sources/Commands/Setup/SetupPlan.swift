@@ -7,7 +7,7 @@ struct SetupPlan: Sendable {
     /// The call of the program; `nil` where none can be made without a server or a desktop.
     var proof: Proof?
     /// What to do besides, and what is not proven.
-    var notes: [String] = []
+    var notes: [Message] = []
 
     /// A call, and how its output tells whether the program was let in.
     struct Proof: Sendable {
@@ -84,7 +84,7 @@ enum SetupEdit: Sendable {
         case .block, .link: break
         case .json(let insertion, let path):
             do throws(CredentialError) { _ = try insertion.added(to: text) } catch {
-                throw CredentialError(error.code, "\(ForeignText.shown(path)): \(error.message)")
+                throw CredentialError(error.code, "\(ForeignText.shown(path)): \(error)")
             }
         case .file(let wanted, let path, _):
             guard let text, text != wanted, !text.contains(Self.mark) else { return }

@@ -21,7 +21,7 @@ struct GroupsExpelCommand: Command {
         session.notices.note("\(name) does not belong to the group \(group) any more")
         var worst = failures.first?.error
         for (id, error) in failures {
-            session.notices.warning("\(id) is not sealed anew: \(error.message)")
+            session.notices.warning("\(id) is not sealed anew: \(error)")
         }
         let repository = session.services(session.stores(mayPrompt: false)).repository
         let demand = TokenDemand(freshness: Freshness(), forceRefresh: true)
@@ -31,7 +31,7 @@ struct GroupsExpelCommand: Command {
             let before = try repository.read(account, in: group, isLocked: false)
             for error in plan.jobs([(group, account)]).flatMap({ refresh.run($0, waits: true)?.failures ?? [] }) {
                 session.notices.warning(
-                    "\(error.message); \(name) still has its tokens, and a refresh of its own under way")
+                    "\(error); \(name) still has its tokens, and a refresh of its own under way")
                 worst = worst ?? error
             }
             let after = try repository.read(account, in: group, isLocked: false)

@@ -22,7 +22,9 @@ struct GroupsLeaveCommand: Command {
         let store = arguments[Self.keep] ? try StoreChoice(session, stores).kind : nil
         let (kept, wasLast) = try session.services(stores).groupMove.leave(group, keepingIn: store)
         session.notices.note(
-            "this host has left the group \(group)" + (wasLast ? ", which is shared no more" : "")
-                + (kept > 0 ? "; \(Counted.shown(kept, "account")) kept here" : ""))
+            wasLast
+                ? "this host has left the group \(group), which is shared no more"
+                : "this host has left the group \(group)")
+        if kept > 0 { session.notices.note("\(kept, one: "\(kept) account", other: "\(kept) accounts") kept here") }
     }
 }

@@ -52,7 +52,8 @@ struct GroupsShareCommand: Command {
         let (host, count) = try session.services(stores).groupMove.share(group, by: backend, passphrase: passphrase)
         try session.printHost(host, arguments)
         session.notices.note(
-            "the group \(group) is shared; \(Counted.shown(count, "account")) moved into the cluster")
+            "the group \(group) is shared; \(count, one: "\(count) account", other: "\(count) accounts") moved into the cluster"
+        )
     }
 
     private func printSetup(_ group: KeychainGroup, _ session: Session) throws(CredentialError) {

@@ -26,7 +26,7 @@ struct OtherHosts {
                 failing.remove(group)
             } catch {
                 if failing.insert(group).inserted {
-                    session.notices.warning("other hosts of group \(group) are not seen for now: \(error.message)")
+                    session.notices.warning("other hosts of group \(group) are not seen for now: \(error)")
                 }
             }
         }

@@ -10,23 +10,23 @@ enum Browser {
         do throws(CredentialError) {
             return try browser(session).open(address)
         } catch {
-            session.notices.note("the browser did not start (\(error.message)); open the address by hand")
+            session.notices.note("the browser did not start (\(error)); open the address by hand")
             return nil
         }
     }
 
     /// Shows what became of a sign-in that no terminal has been asked for.
-    static func show(title: String, text: String, _ session: Session) {
+    static func show(title: Message, text: Message, _ session: Session) {
         do throws(CredentialError) {
             try browser(session).show(title: title, text: text)
         } catch {
-            session.notices.note("the outcome was not shown in the browser: \(error.message)")
+            session.notices.note("the outcome was not shown in the browser: \(error)")
         }
     }
 
     private static func browser(_ session: Session) -> SystemBrowser {
         SystemBrowser(
             session.context.programs, environment: session.context.environment,
-            configured: session.configuration.browser)
+            configured: session.configuration.browser, translations: session.context.console.translations)
     }
 }

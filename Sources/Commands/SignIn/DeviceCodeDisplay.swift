@@ -24,9 +24,11 @@ struct DeviceCodeDisplay: Sendable {
             guard QRCodeText.width(of: modules) <= console.width else { return }
             let hasColour = ErrorRenderer.colourIsWanted(
                 isTerminal: true, environment: session.context.environment)
-            for line in QRCodeText.lines(of: modules, hasColour: hasColour) { session.notices.say(line) }
+            for line in QRCodeText.lines(of: modules, hasColour: hasColour) {
+                session.notices.say(Message(verbatim: line))
+            }
         } catch {
-            session.notices.detail("no QR code: \(error.message)")
+            session.notices.detail("no QR code: \(error)")
         }
     }
 

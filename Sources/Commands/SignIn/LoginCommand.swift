@@ -83,7 +83,7 @@ struct LoginCommand: Command {
                 if isHandler { Browser.show(title: outcome, text: "", session) }
             } catch {
                 if isHandler {
-                    Browser.show(title: "credmgr: not signed in", text: ForeignText.shown(error.message), session)
+                    Browser.show(title: "credmgr: not signed in", text: error.text, session)
                 }
                 throw error
             }
@@ -140,8 +140,7 @@ struct LoginCommand: Command {
             try tell(outcome, result, plan, session)
         } catch {
             driver.show(
-                title: plan.failureTitle,
-                text: ForeignText.shown(error.message, limit: 500))
+                title: plan.failureTitle, text: error.text)
             // What is wrong with the call or the type before anybody was asked for anything is no failed sign-in.
             if driver.hasAsked || error.code.exitStatus != 2 {
                 plan.tell(error, on: session.context.machine)
@@ -206,7 +205,7 @@ struct LoginCommand: Command {
         guard case .interaction(.openURL(let address, let state), let pending) = step else {
             throw CredentialError(
                 .unsupported, "this sign-in does not begin with a page to open",
-                hint: plan.command.description)
+                hint: plan.command.hint)
         }
         try PendingSignIns(session.context.machine, stores).keep(
             PendingSignIn(plan: plan, pending: pending, createdAt: session.context.clock.now), state: state)
@@ -216,7 +215,7 @@ struct LoginCommand: Command {
     /// Finishes a pending sign-in.
     ///
     /// - Returns: the outcome in one line.
-    private func complete(_ redirected: String, _ session: Session) throws(CredentialError) -> String {
+    private func complete(_ redirected: String, _ session: Session) throws(CredentialError) -> Message {
         let stores = session.stores()
         let services = session.services(stores)
         // Where what waits is kept, too: which group it is for is known when it was taken, and cannot be taken again.
@@ -258,7 +257,7 @@ struct LoginCommand: Command {
         guard case .interaction(.openURL(let address, let state), let pending) = step else {
             return CredentialError(
                 .unsupported, "the provider wants more than a page",
-                hint: signIn.plan.command.description)
+                hint: signIn.plan.command.hint)
         }
         var signIn = signIn
         signIn.pending = pending
@@ -304,7 +303,7 @@ struct LoginCommand: Command {
         try show(outcome.account, in: plan.group, session)
         if arguments[Self.showClaims] || request.type.showClaims, let idToken = result.tokens.grant.idToken {
             for line in ClaimsPresentation.lines(of: try CompactToken(idToken.reveal()).claims) {
-                session.notices.say(line)
+                session.notices.say(Message(verbatim: line))
             }
         }
     }
@@ -317,10 +316,12 @@ struct LoginCommand: Command {
         let index = try session.context.records.index(of: group, .none)
         let count = index.count(of: registration)
         guard count > 1 else { return }
-        let shown = index.chosen(of: registration).map { "; the default stays \(ForeignText.shown($0.shownName))" }
+        let shown: Message =
+            index.chosen(of: registration).map { "; the default stays \(ForeignText.shown($0.shownName))" }
+            ?? " and no default"
         session.notices.note(
-            "account type \(type.name) has \(count) accounts\(shown ?? " and no default"); to make this one it: "
-                + TargetResolver.use(account.id, of: type, in: group))
+            "account type \(type.name) has \(count) accounts\(shown); to make this one it: "
+                + "\(TargetResolver.use(account.id, of: type, in: group))")
     }
 
     /// Prints who is signed in.
@@ -348,7 +349,7 @@ struct LoginCommand: Command {
         let withPolicy = LoginCommandLine(type: plan.request.type.name, policy: plan.request.policy)
         guard error.hint == ofAdapter.description || error.hint == withPolicy.description else { return error }
         var error = error
-        error.hint = plan.command.description
+        error.advice = plan.command.hint
         return error
     }
 }

@@ -42,8 +42,8 @@ struct LogoutCommand: Command {
                 failures.append(
                     CredentialError(
                         error.code,
-                        "\(account.id) (\(ForeignText.shown(account.shownName))) was not forgotten: \(error.message)",
-                        hint: error.hint, details: error.details))
+                        "\(account.id) (\(ForeignText.shown(account.shownName))) was not forgotten: \(error)",
+                        hint: error.advice, details: error.details))
             }
         }
         try session.fail(with: failures)
@@ -74,8 +74,8 @@ struct LogoutCommand: Command {
             throw error
         }
         session.notices.note(
-            "forgot \(account.id) (\(ForeignText.shown(account.shownName)))"
-                + (policy.map { ", policy \($0)" } ?? ""))
+            policy.map { "forgot \(account.id) (\(ForeignText.shown(account.shownName))), policy \($0)" }
+                ?? "forgot \(account.id) (\(ForeignText.shown(account.shownName)))")
         for address in endSession { openInBrowser(address, session) }
     }
 
@@ -115,7 +115,7 @@ struct LogoutCommand: Command {
                 arguments[Self.revoke] || arguments[Self.browser] || arguments[SharedOption.policy] != nil
             if !isNeeded { return nil }
             guard arguments[Self.force], arguments[SharedOption.policy] == nil else { throw error }
-            session.notices.warning("the tokens of \(account.id) were not revoked: \(error.message)")
+            session.notices.warning("the tokens of \(account.id) were not revoked: \(error)")
             return nil
         }
     }
@@ -152,24 +152,24 @@ struct LogoutCommand: Command {
             session.notices.note("the provider has revoked the tokens of \(account.id)")
         } catch {
             if arguments[Self.force] {
-                session.notices.warning("the tokens of \(account.id) were not revoked: \(error.message)")
+                session.notices.warning("the tokens of \(account.id) were not revoked: \(error)")
                 return
             }
             throw CredentialError(
                 error.code,
-                "the tokens of \(account.id) were not revoked, so the account is kept: \(error.message)",
+                "the tokens of \(account.id) were not revoked, so the account is kept: \(error)",
                 hint: forcing(account, in: group), details: error.details)
         }
     }
 
     /// The command that forgets an account whatever its provider says.
-    private func forcing(_ account: Account, in group: KeychainGroup) -> String {
+    private func forcing(_ account: Account, in group: KeychainGroup) -> Message {
         var words = ["credmgr", "logout", "--account", account.id, "--group", group.name]
         if let policy = arguments[SharedOption.policy] { words += ["--policy", policy] }
         words.append("--revoke")
         if arguments[Self.browser] { words.append("--browser") }
         words.append("--force")
-        return ShellQuote.line(words)
+        return Message(verbatim: ShellQuote.line(words))
     }
 
     private func openInBrowser(_ address: WebAddress, _ session: Session) {

@@ -83,13 +83,13 @@ struct SignInDriver: Sendable {
         do throws(CredentialError) {
             return (request, try plan.adapter.begin(request, in: adapterContext))
         } catch {
-            session.notices.detail("no sign-in on another device: \(error.message)")
+            session.notices.detail("no sign-in on another device: \(error)")
             return nil
         }
     }
 
     /// Tells the browser what became of the redirect that it has brought.
-    func show(title: String, text: String = "") { receiver?.show(title: title, text: text) }
+    func show(title: Message, text: Message = "") { receiver?.show(title: title, text: text) }
 
     /// Stops listening, and removes what was made for the browser.
     mutating func end() {
@@ -109,13 +109,13 @@ struct SignInDriver: Sendable {
         let (notices, file, halves) = (session.notices, session.context.configurationFile, twoHalves)
         return try session.context.redirects.listen(at: redirect, for: session.configuration.redirectPeers) {
             owner in
-            let (who, word) =
+            let (who, word): (Message, String) =
                 owner.map { ("a program of another user (uid \($0))", "uid:\($0)") }
                 ?? ("a program whose user cannot be known", "any")
             notices.warning(
                 "an answer to this sign-in came from \(who), and was not taken. If it is your own browser, set "
-                    + "\"redirect_peers\": \"\(word)\" in \(file) and sign in again, or do it in two halves: "
-                    + halves)
+                    + "\"redirect_peers\": \"\(word)\" in \(file) and sign in again, or do it in two halves: \(halves)"
+            )
         }
     }
 
@@ -150,17 +150,20 @@ struct SignInDriver: Sendable {
             session.context.programs.pause(seconds: interval)
             return .poll
         case .ask(let prompt, let isSecret):
-            return .text(try ask(prompt, isSecret: isSecret))
+            return .text(try ask(Message(kept: ForeignText.shown(prompt)), isSecret: isSecret))
         }
     }
 
     // MARK: Browser
 
-    private static func invitation(isFirst: Bool, isOpened: Bool) -> String {
-        let subject = isFirst ? "The sign-in" : "A further page of the sign-in"
-        return isOpened
-            ? "\(subject) opens in the browser. If nothing shows there, open this address:"
-            : "\(isFirst ? "Open this address to sign in:" : "The sign-in has a further page. Open this address:")"
+    private static func invitation(isFirst: Bool, isOpened: Bool) -> Message {
+        switch (isFirst, isOpened) {
+        case (true, true): "The sign-in opens in the browser. If nothing shows there, open this address:"
+        case (false, true):
+            "A further page of the sign-in opens in the browser. If nothing shows there, open this address:"
+        case (true, false): "Open this address to sign in:"
+        case (false, false): "The sign-in has a further page. Open this address:"
+        }
     }
 
     private func wait(
@@ -235,7 +238,7 @@ struct SignInDriver: Sendable {
         guard let line = try console.readInputLine(), !line.isEmpty else {
             throw CredentialError(
                 .signInRequired, "no redirected address on standard input",
-                hint: twoHalves)
+                hint: Message(verbatim: twoHalves))
         }
         return line
     }
@@ -246,9 +249,9 @@ struct SignInDriver: Sendable {
     // MARK: Question
 
     /// What a person enters, or one line of standard input where that is no terminal.
-    private func ask(_ prompt: String, isSecret: Bool) throws(CredentialError) -> Secret {
+    private func ask(_ prompt: Message, isSecret: Bool) throws(CredentialError) -> Secret {
         // The space at the end of a prompt is lost when it is made safe to show.
-        if session.mayAsk { return try console.ask(ForeignText.shown(prompt) + " ", isSecret: isSecret) }
+        if session.mayAsk { return try console.ask("\(prompt) ", isSecret: isSecret) }
         guard let line = try console.readInputLine(), !line.isEmpty else {
             throw CredentialError(
                 .signInRequired, "the sign-in asks for an answer, and there is nobody to give it",

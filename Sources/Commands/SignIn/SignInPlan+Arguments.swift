@@ -66,7 +66,7 @@ extension SignInPlan {
             .signInRequired,
             "the API has moved to another authorization server, which \(account.id) is not an account of",
             hint: LoginCommandLine(type: type.name, group: type.keychainGroup == target.group ? nil : target.group)
-                .description)
+                .hint)
     }
 
     /// The parameters of `--param`.

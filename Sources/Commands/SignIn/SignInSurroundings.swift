@@ -1,3 +1,4 @@
+import CommandLine
 import CredentialCore
 
 /// Where a sign-in is made from: at a screen, or on a machine that the person has logged in to from another one.
@@ -8,10 +9,12 @@ struct SignInSurroundings: Sendable {
     let isRemote: Bool
     private let environment: [String: String]
     private let width: Int
+    private let translations: any Translations
 
     init(_ session: Session) {
         environment = session.context.environment
         width = session.context.console.width
+        translations = session.context.console.translations
         let isNamed =
             GlobalOptions.set("BROWSER", session.context.environment) != nil || session.configuration.browser != nil
         let variables = session.context.environment
@@ -33,21 +36,20 @@ struct SignInSurroundings: Sendable {
     /// The line that says what is waited for, from the first second on; none where nothing must be painted over.
     func status(of seconds: Int) -> (Int64) -> String? {
         let repaints = TerminalManners.repaints(environment)
-        let width = width
+        let (width, translations) = (width, translations)
         return { passed in
             guard repaints, passed > 0 else { return nil }
-            let text = Self.status("\(Self.minutes(Int64(seconds) - passed)) left")
-            return String(text.prefix(max(1, width - 1)))
+            let left = Self.minutes(Int64(seconds) - passed)
+            let text: Message = "Waiting for the browser, \(left) left. Its address may be pasted here."
+            return TextLayout.truncated(text.text(in: translations), to: max(1, width - 1))
         }
     }
 
     /// The same, said once, where nothing must be painted over.
-    func staticStatus(of seconds: Int) -> String? {
-        TerminalManners.repaints(environment) ? nil : Self.status("\(Self.minutes(Int64(seconds))) at most")
-    }
-
-    private static func status(_ time: String) -> String {
-        "Waiting for the browser, \(time). Its address may be pasted here."
+    func staticStatus(of seconds: Int) -> Message? {
+        let most = Self.minutes(Int64(seconds))
+        return TerminalManners.repaints(environment)
+            ? nil : "Waiting for the browser, \(most) at most. Its address may be pasted here."
     }
 
     /// A time in seconds as `4:59`.

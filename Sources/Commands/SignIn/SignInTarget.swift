@@ -74,8 +74,7 @@ struct SignInTarget {
                 .usage,
                 names.isEmpty
                     ? "--type is missing"
-                    : "--type is missing, and it may be one of \(names.count): "
-                        + names.prefix(20).joined(separator: ", "),
+                    : "--type is missing, and it may be one of \(names.count): \(names.prefix(20).joined(separator: ", "))",
                 hint: session.loginHint(among: names))
         }
         return try pick(names, session)

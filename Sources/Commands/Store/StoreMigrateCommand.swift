@@ -89,7 +89,7 @@ struct StoreMigrateCommand: Command {
         case .movedLeavingCopy(let error):
             try session.print("moved\t\(line(account))\n")
             session.notices.warning(
-                "an old copy of \(account.id) stays in the \(target.other.shownName): \(error.message); "
+                "an old copy of \(account.id) stays in the \(target.other.shownName): \(error); "
                     + "the same command removes it later")
         case .tidied: session.notices.note("removed an old copy of \(account.id)")
         case .withoutSecrets: session.notices.note("\(account.id) has no secrets to move")
@@ -119,14 +119,14 @@ struct StoreMigrateCommand: Command {
         let pending = (try? stores.store(target.other).items(of: .standard, kind: .pendingSignIn)) ?? []
         guard !pending.isEmpty else { return }
         session.notices.note(
-            "what is pending stays where it is (\(Counted.shown(pending.count, "sign-in"))); 'login --complete' finds it there"
+            "what is pending stays where it is (\(pending.count, one: "\(pending.count) sign-in", other: "\(pending.count) sign-ins")); 'login --complete' finds it there"
         )
     }
 
     private func interrupted(_ error: CredentialError, at account: Account) -> CredentialError {
         CredentialError(
-            error.code, "\(account.id) was not moved: \(error.message)",
-            hint: error.hint ?? "what was moved before stays moved; run the same command again",
+            error.code, "\(account.id) was not moved: \(error)",
+            hint: error.advice ?? "what was moved before stays moved; run the same command again",
             details: error.details)
     }
 }

@@ -37,11 +37,11 @@ struct StoreRekeyCommand: Command {
         for group in chosen {
             try stores.store(.file).setKey(key, of: group)
             try session.services(stores).migration.renewSeals(of: group)
-            let opener = if case .keyFile = key { "its key file" } else { "the new passphrase" }
+            let opener: Message = if case .keyFile = key { "its key file" } else { "the new passphrase" }
             session.notices.note("the encrypted file of group \(group) is opened by \(opener), and by nothing else")
         }
         if case .passphrase = key {
-            let opener =
+            let opener: Message =
                 if let giver = session.context.machine.passphrase.giver {
                     "\(giver) has to give the new passphrase from now on"
                 } else {
@@ -75,7 +75,8 @@ struct StoreRekeyCommand: Command {
             if let group = session.options.group { words += ["--group", group.name] }
             if let path = arguments[Self.passphraseFile], path != "-" { words += ["--passphrase-file", path] }
             try NewPassphrase.check(
-                passphrase, "the new passphrase", hint: ShellQuote.line(words + ["--weak-passphrase"]))
+                passphrase, "the new passphrase",
+                hint: Message(verbatim: ShellQuote.line(words + ["--weak-passphrase"])))
         }
         return .passphrase(passphrase)
     }

@@ -36,7 +36,7 @@ struct StoreUnlockCommand: Command {
                 case (.file, true):
                     session.notices.note(
                         "the encrypted file of group \(group) is unlocked for "
-                            + TimeSpan.shown(seconds ?? Self.usualSeconds))
+                            + "\(TimeSpan.shown(seconds ?? Self.usualSeconds))")
                 case (.file, false):
                     session.notices.note(
                         "the encrypted file of group \(group) is opened by its key file; there is nothing to unlock"
@@ -56,7 +56,7 @@ struct StoreUnlockCommand: Command {
                 throw error
             }
             var error = error
-            error.hint =
+            error.advice =
                 store.kind == .secretService
                 ? "unlock it in the desktop session, in the keyring's own program"
                 : "run this in a terminal, or set CREDMGR_PASSPHRASE_FILE to a file with the passphrase"

@@ -69,7 +69,7 @@ package struct TargetResolver: Sendable {
         do throws(CredentialError) { return try type(named: name) } catch {
             guard let place = session.rulePlace(rule) else { throw error }
             throw CredentialError(
-                error.code, "\(place): \(error.message)", hint: error.hint, details: error.details)
+                error.code, "\(place): \(error)", hint: error.advice, details: error.details)
         }
     }
 
@@ -108,7 +108,7 @@ package struct TargetResolver: Sendable {
                 in: [group], of: try registration(of: type),
                 place: "account type \(type.name) in group \(group)",
                 login: LoginCommandLine(type: type.name, group: group == type.keychainGroup ? nil : group)
-                    .description,
+                    .hint,
                 use: { Self.use($0, of: type, in: group) }),
             wish: wish)
         return Target(

@@ -27,7 +27,7 @@ struct TokenAccess: Sendable {
             of: target.account, under: target.type, in: target.group,
             by: try session.context.adapters.adapter(of: target.type))
         if case .needsLogin(let reason) = target.account.status, target.account.policies.count < 2 {
-            try refuseDead(request, reason)
+            try refuseDead(request, Message(kept: reason))
         }
         let now = session.context.clock.now
         if !query.forceRefresh, !query.wantsIDToken {
@@ -103,14 +103,14 @@ struct TokenAccess: Sendable {
         guard let grant = try grant(of: answer.token, target) else {
             throw CredentialError(
                 .signInRequired, "account \(target.account.id) has no sign-in any more",
-                hint: LoginCommandLine(for: target.account, in: target.group, as: target.type).description)
+                hint: LoginCommandLine(for: target.account, in: target.group, as: target.type).hint)
         }
         return (answer.token, grant)
     }
 
     /// An account that has to sign in again is told so without asking the provider a second time. Its last token
     /// is still given out while it lives, by the token service.
-    private func refuseDead(_ request: TokenService.Request, _ reason: String) throws(CredentialError) {
+    private func refuseDead(_ request: TokenService.Request, _ reason: Message) throws(CredentialError) {
         guard let expiresAt = request.account.expiresAt, expiresAt > session.context.clock.now else {
             throw request.signInRequired(reason)
         }

@@ -71,7 +71,7 @@ struct ClaimsCommand: Command {
                 .signInRequired,
                 "account \(target.account.id) has no sign-in\(policy.isEmpty ? "" : " for policy \(policy)")",
                 hint: LoginCommandLine(for: target.account, in: target.group, as: target.type, policy: policy)
-                    .description)
+                    .hint)
         }
         return grant
     }

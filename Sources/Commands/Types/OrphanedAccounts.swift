@@ -25,12 +25,15 @@ struct OrphanedAccounts {
         for (group, account, _) in all where !known.contains(account.id) {
             session.notices.warning(
                 "no account type sees \(ForeignText.shown(account.shownName)) (\(account.id)) any more; to forget it: "
-                    + Self.forget(account, in: group))
+                    + "\(Self.forget(account, in: group))")
         }
     }
 
     /// The command that forgets an account.
-    static func forget(_ account: Account, in group: KeychainGroup) -> String {
-        ShellQuote.line(["credmgr", "logout", "--account", account.id, "--group", group.name])
+    static func forget(_ account: Account, in group: KeychainGroup) -> Message {
+        Message(
+            verbatim: ShellQuote.line([
+                "credmgr", "logout", "--account", account.id, "--group", group.name,
+            ]))
     }
 }

@@ -157,7 +157,9 @@ struct TypesAddCommand: Command {
             let path = try ClientRegistrar(session.definitions).define(
                 type, at: metadata, force: arguments[Self.force])
             session.notices.note("account type \(name) is defined in \(path)")
-            for note in preset?.notes ?? [] { session.notices.note(ForeignText.shown(note, limit: 300)) }
+            for note in preset?.notes ?? [] {
+                session.notices.note(Message(verbatim: ForeignText.shown(note, limit: 300)))
+            }
             return
         }
         if arguments[Self.clientMetadataURL] != nil {
@@ -175,7 +177,9 @@ struct TypesAddCommand: Command {
                     + "not; 'credmgr types set' changes some keys and keeps the others")
         }
         tellRedirectURI(of: type, adapter, session)
-        for note in preset?.notes ?? [] { session.notices.note(ForeignText.shown(note, limit: 300)) }
+        for note in preset?.notes ?? [] {
+            session.notices.note(Message(verbatim: ForeignText.shown(note, limit: 300)))
+        }
     }
 
     /// The keys of the definition that is replaced, which the new one does not have.
@@ -284,10 +288,12 @@ struct TypesAddCommand: Command {
             // Who was reached and has no such document was asked at the wrong address.
             let isElsewhere = error.code == .configuration && error.hint != nil
             throw CredentialError(
-                error.code, "the type is not defined, because its issuer cannot be asked: \(error.message)",
+                error.code, "the type is not defined, because its issuer cannot be asked: \(error)",
                 hint: isElsewhere
-                    ? error.hint
-                    : arguments.commandLine(adding: [Self.offline.spec.written], quoting: ShellQuote.word),
+                    ? error.advice
+                    : Message(
+                        verbatim: arguments.commandLine(
+                            adding: [Self.offline.spec.written], quoting: ShellQuote.word)),
                 details: error.details)
         }
     }

@@ -28,7 +28,7 @@ struct TypesCommand: Command {
                 table.add([type.name, type.adapter, type.keychainGroup.name, type.clientID, entry.path])
             case .failure(let error):
                 table.add([entry.name, "?", "?", "?", entry.path])
-                session.notices.warning(error.message)
+                session.notices.warning(error.text)
             }
             for path in entry.shadowed { session.notices.detail("\(path) is shadowed by \(entry.path)") }
         }

@@ -96,8 +96,9 @@ extension AccountType {
         guard isPrivateFile else {
             throw reader.fault(
                 key, "holds a secret that others may read",
-                hint: #"put the secret elsewhere, as {"file":"PATH"}"#
-                    + (reader.place.map { ", or close the file: chmod 600 \(ShellQuote.word($0))" } ?? ""))
+                hint: reader.place.map {
+                    #"put the secret elsewhere, as {"file":"PATH"}, or close the file: chmod 600 \#(ShellQuote.word($0))"#
+                } ?? #"put the secret elsewhere, as {"file":"PATH"}"#)
         }
         return source
     }

@@ -243,7 +243,7 @@ public struct AccountTypeCatalog: Sendable {
     private func unknown(_ name: String) throws(CredentialError) -> CredentialError {
         var names: [String] = []
         for folder in folders { names += try files.names(in: folder).compactMap(Self.typeName) }
-        let hint =
+        let hint: Message =
             NearestWord.to(name, among: names).map { "did you mean '\($0)'?" }
             ?? "define it: credmgr types add --help"
         return CredentialError(.unknownType, "no account type '\(name)'", hint: hint)

@@ -36,7 +36,7 @@ package struct DefinitionReader {
     package func value(_ key: String) -> JSONValue? { members[key] }
 
     /// A string that is not empty and obeys `rule`, one of ``DefinitionRule``.
-    package func string(_ key: String, _ rule: (String) -> String? = DefinitionRule.plainText)
+    package func string(_ key: String, _ rule: (String) -> Message? = DefinitionRule.plainText)
         throws(CredentialError)
         -> String?
     {
@@ -47,7 +47,7 @@ package struct DefinitionReader {
     }
 
     /// An array of strings of which each obeys `rule`; empty when it is not there.
-    package func strings(_ key: String, _ rule: (String) -> String?) throws(CredentialError) -> [String] {
+    package func strings(_ key: String, _ rule: (String) -> Message?) throws(CredentialError) -> [String] {
         guard let value = members[key] else { return [] }
         guard let elements = value.array else { throw wrongKind(key, expected: "an array of strings") }
         var strings: [String] = []
@@ -75,7 +75,8 @@ package struct DefinitionReader {
     }
 
     /// An object of strings of which each name and value obey `rule`; empty when it is not there.
-    package func map(_ key: String, _ rule: (String, String) -> String?) throws(CredentialError) -> [String: String]
+    package func map(_ key: String, _ rule: (String, String) -> Message?) throws(CredentialError) -> [String:
+        String]
     {
         guard let value = members[key] else { return [:] }
         guard let object = value.object else { throw wrongKind(key, expected: "an object of strings") }
@@ -142,7 +143,7 @@ package struct DefinitionReader {
     }
 
     /// The error for a value that does not do.
-    package func fault(_ key: String, _ problem: String, hint: String? = nil) -> CredentialError {
+    package func fault(_ key: String, _ problem: Message, hint: Message? = nil) -> CredentialError {
         let problem = place.map { "\(problem) in \($0)" } ?? problem
         return CredentialError(.configuration, "key '\(path)\(key)' \(problem)", hint: hint)
     }
@@ -156,7 +157,7 @@ package struct DefinitionReader {
         fault(key, "must be \(expected), not \(value.kindDescription)\(place == nil ? "" : ",")")
     }
 
-    private func check(_ text: String, at key: String, _ rule: (String) -> String?) throws(CredentialError) {
+    private func check(_ text: String, at key: String, _ rule: (String) -> Message?) throws(CredentialError) {
         if text.isEmpty { throw fault(key, "is empty") }
         if text.first == "<", text.last == ">" { throw fault(key, "has a placeholder that is not filled in") }
         if let problem = rule(text) { throw fault(key, problem) }

@@ -4,7 +4,7 @@
 /// `nil` when nothing is. The words never quote the value: it may be a secret put at the wrong key.
 package enum DefinitionRule {
     /// An endpoint, issuer or API: an `https` URL without fragment, or an `http` one of the loopback.
-    package static func webAddress(_ text: String) -> String? {
+    package static func webAddress(_ text: String) -> Message? {
         guard let address = WebAddress(text) else { return "is not an absolute URL" }
         guard address.isWeb else { return "is not an https URL" }
         guard address.isSecure else { return "must be an https URL: http is only allowed for the loopback" }
@@ -12,13 +12,13 @@ package enum DefinitionRule {
     }
 
     /// An issuer (RFC 8414 §2): a web address without query.
-    package static func issuer(_ text: String) -> String? {
+    package static func issuer(_ text: String) -> Message? {
         if let problem = webAddress(text) { return problem }
         return WebAddress(text)?.query == nil ? nil : "must not have a query"
     }
 
     /// An origin: a web address without path and query, or a mail server.
-    package static func origin(_ text: String) -> String? {
+    package static func origin(_ text: String) -> Message? {
         if let address = WebAddress(text), Destination.isMail(address.scheme) {
             return !address.host.isEmpty && address.path.isEmpty && address.query == nil && address.fragment == nil
                 ? nil : "must be an origin: scheme, host and port alone"
@@ -32,7 +32,7 @@ package enum DefinitionRule {
 
     /// A redirect URI (RFC 6749 §3.1.2, RFC 8252 §7): absolute and without fragment; `https`, `http` of the
     /// loopback, `urn:…` or an app's own scheme, but none that a browser runs or reads from the disk.
-    package static func redirectURI(_ text: String) -> String? {
+    package static func redirectURI(_ text: String) -> Message? {
         guard let address = WebAddress(text) else { return "is not an absolute URL" }
         if address.scheme == "https" || address.scheme == "http" { return webAddress(text) }
         if ["javascript", "data", "vbscript", "file", "blob", "about"].contains(address.scheme) {
@@ -44,19 +44,19 @@ package enum DefinitionRule {
     }
 
     /// A resource indicator (RFC 8707 §2): an absolute URI without fragment. It names, nothing is sent there.
-    package static func resource(_ text: String) -> String? {
+    package static func resource(_ text: String) -> Message? {
         guard let address = WebAddress(text) else { return "is not an absolute URI" }
         return address.fragment == nil ? nil : "must not have a fragment"
     }
 
     /// A client identifier (RFC 6749 appendix A.1): printable ASCII.
-    package static func clientID(_ text: String) -> String? {
+    package static func clientID(_ text: String) -> Message? {
         text.utf8.allSatisfy { $0 >= 0x20 && $0 < 0x7F } && text.utf8.count <= 1024
             ? nil : "has characters that a client identifier must not have (RFC 6749 appendix A.1)"
     }
 
     /// One scope (RFC 6749 §3.3): printable ASCII without space, `"` and `\`.
-    package static func scopeToken(_ text: String) -> String? {
+    package static func scopeToken(_ text: String) -> Message? {
         let isToken =
             !text.isEmpty
             && text.utf8.allSatisfy {
@@ -66,26 +66,26 @@ package enum DefinitionRule {
     }
 
     /// The path of a file, from the root: a definition is read from anywhere.
-    package static func absolutePath(_ text: String) -> String? {
+    package static func absolutePath(_ text: String) -> Message? {
         guard text.hasPrefix("/") else { return "must be a path from the root, like /etc/ssl/client.pem" }
         return plainText(text)
     }
 
     /// A name, see ``Name``.
-    package static func name(_ text: String) -> String? {
+    package static func name(_ text: String) -> Message? {
         Name.isValid(text)
             ? nil : "must be 1 to 128 letters, digits, '.', '_' and '-', beginning with a letter or digit"
     }
 
     /// A tenant of B2C: a domain name or a GUID.
-    package static func tenant(_ text: String) -> String? {
+    package static func tenant(_ text: String) -> Message? {
         let isTenant =
             Name.isValid(text) && !text.contains("_") && !text.contains("..") && !text.hasSuffix(".")
         return isTenant ? nil : "is neither a domain name nor a GUID"
     }
 
     /// Text for people or providers: anything but control characters.
-    package static func plainText(_ text: String) -> String? {
+    package static func plainText(_ text: String) -> Message? {
         text.unicodeScalars.contains { $0.properties.generalCategory == .control }
             ? "has control characters" : nil
     }
@@ -103,7 +103,7 @@ package enum DefinitionRule {
     ]
 
     /// An extra parameter of a request.
-    package static func parameter(_ name: String, _ value: String) -> String? {
+    package static func parameter(_ name: String, _ value: String) -> Message? {
         guard !name.isEmpty, name.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
             return "is not a name for a parameter"
         }
@@ -112,7 +112,7 @@ package enum DefinitionRule {
     }
 
     /// An extra header field (RFC 9110 §5): no field that carries credentials or frames the message.
-    package static func header(_ name: String, _ value: String) -> String? {
+    package static func header(_ name: String, _ value: String) -> Message? {
         let marks = Set("!#$%&'*+-.^_`|~".utf8)
         let isToken =
             !name.isEmpty

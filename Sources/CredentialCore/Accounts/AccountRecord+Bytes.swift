@@ -55,5 +55,5 @@ extension AccountRecord {
         sealed = SealedTokenSet(generation: number, key: key, bytes: rest)
     }
 
-    private static func damage(_ reason: String) -> CredentialError { CredentialError(.storeDamaged, reason) }
+    private static func damage(_ reason: Message) -> CredentialError { CredentialError(.storeDamaged, reason) }
 }

@@ -42,15 +42,15 @@ package struct AccountSelection: Sendable {
         /// Only the accounts of this registration; all for `nil`. Only one has a default.
         package let registration: Registration?
         /// What they belong to, for messages: "account type B2C_Account".
-        package let place: String
+        package let place: Message
         /// The command that signs in, for hints.
-        package let login: String
+        package let login: Message
         /// The command that makes the account of an id the default, for hints; `nil` where a default would not decide.
         package let use: @Sendable (String) -> String?
 
         /// Names the candidates.
         package init(
-            in groups: [KeychainGroup], of registration: Registration? = nil, place: String, login: String,
+            in groups: [KeychainGroup], of registration: Registration? = nil, place: Message, login: Message,
             use: @escaping @Sendable (String) -> String? = { _ in nil }
         ) {
             self.groups = groups
@@ -181,8 +181,8 @@ package struct AccountSelection: Sendable {
                 hint: candidates.use(entry.id).map {
                     "name one with --account, or make one the default, such as: \($0)"
                 }
-                    ?? "name one with --account, or choose one for this terminal, such as: "
-                    + byID(entry.id, .environment))
+                    ?? "name one with --account, or choose one for this terminal, such as: \(byID(entry.id, .environment))"
+            )
         }
         return (group, entry, .onlyAccount)
     }
@@ -208,7 +208,7 @@ package struct AccountSelection: Sendable {
     static let shortestPrefix = 4
 
     /// How an account is named where its name does not tell it from others.
-    private static func byID(_ id: String, _ rule: Rule) -> String {
+    private static func byID(_ id: String, _ rule: Rule) -> Message {
         switch rule {
         case .option: "name it by its id, such as: --account \(id)"
         case .configuration:
@@ -218,7 +218,7 @@ package struct AccountSelection: Sendable {
     }
 
     private static func ambiguous(
-        _ message: String, _ entries: [AccountIndex.Entry], hint: String
+        _ message: Message, _ entries: [AccountIndex.Entry], hint: Message
     ) -> CredentialError {
         CredentialError(.ambiguousAccount, message, hint: hint, details: entries.map(line))
     }

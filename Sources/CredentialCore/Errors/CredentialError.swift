@@ -5,23 +5,27 @@ public struct CredentialError: Error, Sendable, Equatable, CustomStringConvertib
     public let code: ErrorCode
     /// What happened: lower case, no full stop, never a secret. Foreign text in it has gone through
     /// ``ForeignText/shown(_:limit:)``.
-    public let message: String
+    public var message: String { text.description }
     /// What to do about it: a command, or a sentence.
-    public var hint: String?
+    public var hint: String? { advice?.description }
+    /// The message, for a person of any language.
+    package let text: Message
+    /// The hint, for a person of any language.
+    package var advice: Message?
     /// Facts for `--verbose`: the provider's error number, correlation id, the failing system call. No secrets.
     public var details: [String]
     /// What a new sign-in has to ask for, where a protected resource refused a token that no refresh mends.
     public var stepUp: StepUp?
     /// What to do about the failures that this error tells of besides its own, each a hint as ``hint`` is.
-    package var furtherHints: [String] = []
+    package var furtherHints: [Message] = []
     /// Whether a request failed before anything of it had left this machine.
     package var isBeforeRequest = false
 
     /// Makes an error.
-    public init(_ code: ErrorCode, _ message: String, hint: String? = nil, details: [String] = []) {
+    public init(_ code: ErrorCode, _ message: Message, hint: Message? = nil, details: [String] = []) {
         self.code = code
-        self.message = message
-        self.hint = hint
+        text = message
+        advice = hint
         self.details = details
     }
 
@@ -32,9 +36,9 @@ public struct CredentialError: Error, Sendable, Equatable, CustomStringConvertib
     public var isTransient: Bool { code == .temporary || code == .lockTimeout }
 
     /// The same error with `hint` where it has none.
-    public func withHint(_ hint: @autoclosure () -> String) -> CredentialError {
+    public func withHint(_ hint: @autoclosure () -> Message) -> CredentialError {
         var copy = self
-        if copy.hint == nil { copy.hint = hint() }
+        if copy.advice == nil { copy.advice = hint() }
         return copy
     }
 }

@@ -40,6 +40,9 @@ package struct LoginCommandLine: Sendable, CustomStringConvertible {
         self.group = type.map { $0.keychainGroup == group } ?? true ? nil : group
     }
 
+    /// The command as a hint: nothing of it is translated.
+    package var hint: Message { Message(verbatim: description) }
+
     /// The command.
     package var description: String {
         var words = ["credmgr", "login"]

@@ -26,14 +26,14 @@ package struct OriginAuthority: Sendable {
     /// Why a token may not go somewhere.
     package struct Refusal: Sendable, Equatable {
         /// What happened.
-        package let message: String
+        package let text: Message
         /// What would change it.
-        package let hint: String?
+        package let advice: Message?
 
         /// Makes a refusal.
-        package init(message: String, hint: String? = nil) {
-            self.message = message
-            self.hint = hint
+        package init(_ text: Message, hint: Message? = nil) {
+            self.text = text
+            advice = hint
         }
     }
 
@@ -59,7 +59,7 @@ package struct OriginAuthority: Sendable {
     /// Whether no token at all travels to `destination`, and why.
     package func refusalOfTravel(to destination: Destination) -> Refusal? {
         destination.isProtected
-            ? nil : Refusal(message: "a token is not sent over plain http to \(destination.host)")
+            ? nil : Refusal("a token is not sent over plain http to \(destination.host)")
     }
 
     /// Whether `destination` is an API of the type: one of `api_base` and `api_origins`, unless it is one that an old
@@ -76,7 +76,7 @@ package struct OriginAuthority: Sendable {
     }
 
     /// What to say of the rules that name the host of `destination` and another port or path.
-    package func nearMisses(of destination: Destination) -> [String] {
+    package func nearMisses(of destination: Destination) -> [Message] {
         rules.compactMap { rule in
             guard let place = rule.place else { return nil }
             switch place.match(destination) {
@@ -95,7 +95,7 @@ package struct OriginAuthority: Sendable {
     package func refusal(of name: String?, _ destination: Destination) -> Refusal {
         let line = #""rules": [{"host": "\#(destination.authority)", "type": "\#(name ?? "TYPE")"}]"#
         return Refusal(
-            message: name.map {
+            name.map {
                 "account type \($0) is not for \(destination): api_base, api_origins and rules do not name it"
             } ?? "no account type names \(destination) in its api_base or api_origins, and no rule does",
             hint: "if it may have the token, add to config.json: \(line)")

@@ -168,11 +168,11 @@ package struct GroupFinding: Sendable {
     /// What, as a word.
     package var check: String
     /// What was found.
-    package var text: String
+    package var text: Message
     /// What is wrong; `nil` where nothing is.
     package var error: CredentialError?
 
-    package init(check: String, text: String, error: CredentialError? = nil) {
+    package init(check: String, text: Message, error: CredentialError? = nil) {
         self.check = check
         self.text = text
         self.error = error
@@ -192,7 +192,7 @@ package struct SharedRefreshJob: Sendable {
     /// How long another host at work is waited for, in seconds.
     package var patience: Int
     /// The command that puts aside what nobody knows the end of.
-    package var hint: String
+    package var hint: Message
     /// Whether what is there will do.
     package var isFresh: @Sendable (TokenSet) -> Bool
     /// Asks the provider, with the account's token set as it stood then.
@@ -218,9 +218,9 @@ package struct SharedRefreshOutcome: Sendable {
     /// Whether this call has refreshed; else another host had.
     package var refreshed: Bool
     /// What the user should know.
-    package var warnings: [String]
+    package var warnings: [Message]
 
-    package init(tokenSet: TokenSet, refreshed: Bool, warnings: [String]) {
+    package init(tokenSet: TokenSet, refreshed: Bool, warnings: [Message]) {
         self.tokenSet = tokenSet
         self.refreshed = refreshed
         self.warnings = warnings

@@ -14,7 +14,7 @@ package protocol RedirectReceiver: Sendable {
     ) throws(CredentialError) -> String
 
     /// Tells the browser what became of the redirect that it brought: the outcome in one line, and a paragraph.
-    func show(title: String, text: String)
+    func show(title: Message, text: Message)
 
     /// Stops listening, and ends a wait.
     func stop()

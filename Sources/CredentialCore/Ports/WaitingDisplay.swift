@@ -6,7 +6,7 @@ public protocol WaitingDisplay: Sendable {
     ///
     /// - Parameter what: what is waited for, as the end of "waiting for"; no secret. It is asked for whenever it
     ///   is shown, on another thread.
-    func begin(_ what: @escaping @Sendable () -> String) -> any WaitingNotice
+    func begin(_ what: @escaping @Sendable () -> Message) -> any WaitingNotice
 
     /// Tells nothing from now on: the terminal belongs to another program.
     func retire()
@@ -21,7 +21,7 @@ public protocol WaitingNotice: AnyObject, Sendable {
 extension WaitingDisplay {
     /// Does `work`, and tells that `what` is waited for if it takes long.
     package func during<Value>(
-        _ what: @escaping @Sendable () -> String, _ work: () throws(CredentialError) -> Value
+        _ what: @escaping @Sendable () -> Message, _ work: () throws(CredentialError) -> Value
     ) throws(CredentialError) -> Value {
         let notice = begin(what)
         defer { notice.end() }
@@ -35,7 +35,7 @@ public struct NoWaitingDisplay: WaitingDisplay {
     public init() {}
 
     /// Shows nothing.
-    public func begin(_ what: @escaping @Sendable () -> String) -> any WaitingNotice { NoWaitingNotice.standard }
+    public func begin(_ what: @escaping @Sendable () -> Message) -> any WaitingNotice { NoWaitingNotice.standard }
 
     /// Has nothing to retire from.
     public func retire() {}

@@ -80,8 +80,9 @@ package struct ClientSecretResolver: ClientSecrets {
         throw failure
             ?? CredentialError(
                 .configuration, "\(Self.name(key, type)): the store does not hold it",
-                hint: "credmgr types set \(type.name) "
-                    + (kind == .clientSecret ? "--client-secret-file -" : "--private-key-file -"))
+                hint: kind == .clientSecret
+                    ? "credmgr types set \(type.name) --client-secret-file -"
+                    : "credmgr types set \(type.name) --private-key-file -")
     }
 
     private static func name(_ key: String, _ type: AccountType) -> String {

@@ -65,7 +65,7 @@ package enum NewPassphrase {
     ///
     /// - Parameter name: what it is and where it is from, for the message.
     /// - Throws: ``ErrorCode/usage``.
-    package static func check(_ passphrase: Secret, _ name: String, hint: String) throws(CredentialError) {
+    package static func check(_ passphrase: Secret, _ name: Message, hint: Message) throws(CredentialError) {
         if isWeak(passphrase) {
             throw CredentialError(
                 .usage,

@@ -11,7 +11,7 @@ package enum SecretSource: Sendable, Hashable {
     /// On standard input.
     case standardInput
     /// Typed by a person, after this prompt.
-    case prompt(String)
+    case prompt(Message)
 }
 
 /// What a secret is read for: it decides how much of the source counts, and what an error says.
@@ -25,12 +25,12 @@ package struct SecretNeed: Sendable {
     /// How its absence is told: as a fault of the call, of a definition, or of a store that it should open.
     package var absence: ErrorCode
     /// What helps when it is not there.
-    package var hint: String?
+    package var hint: Message?
 
     /// Names a need.
     package init(
         _ name: String, isText: Bool = false, mayBeShared: Bool = false, absence: ErrorCode = .configuration,
-        hint: String? = nil
+        hint: Message? = nil
     ) {
         self.name = name
         self.isText = isText
@@ -45,7 +45,7 @@ package protocol SecretConsole: Sendable {
     /// Asks for a line on the terminal; an empty answer is an empty secret.
     ///
     /// - Throws: ``ErrorCode/interrupted``, ``ErrorCode/inputOutput``.
-    func ask(_ prompt: String, isSecret: Bool) throws(CredentialError) -> Secret
+    func ask(_ prompt: Message, isSecret: Bool) throws(CredentialError) -> Secret
 
     /// Reads one line of standard input, of at most 128 KiB, without its newline; `nil` at its end.
     ///
@@ -155,7 +155,7 @@ package struct SecretReader: Sendable {
     private func read(_ path: String, _ need: SecretNeed) throws(CredentialError) -> TypeFile? {
         do throws(CredentialError) { return try files.read(path) } catch {
             throw CredentialError(
-                need.absence, "\(need.name): \(error.message)", hint: error.hint, details: error.details)
+                need.absence, "\(need.name): \(error)", hint: error.advice, details: error.details)
         }
     }
 
@@ -163,7 +163,7 @@ package struct SecretReader: Sendable {
         let result: ProgramResult
         do throws(CredentialError) { result = try programs.run(words, seconds: Self.commandSeconds) } catch {
             if error.code == .interrupted { throw error }
-            throw CredentialError(need.absence, "\(need.name): \(error.message)", hint: error.hint ?? need.hint)
+            throw CredentialError(need.absence, "\(need.name): \(error)", hint: error.advice ?? need.hint)
         }
         guard result.exitStatus == 0 else {
             throw absent(
@@ -172,7 +172,7 @@ package struct SecretReader: Sendable {
         return result.output
     }
 
-    private func absent(_ need: SecretNeed, _ reason: String) -> CredentialError {
+    private func absent(_ need: SecretNeed, _ reason: Message) -> CredentialError {
         CredentialError(need.absence, "\(need.name): \(reason)", hint: need.hint)
     }
 

@@ -83,10 +83,11 @@ package struct AccountServices: Sendable {
     ///
     /// - Throws: as ``AccountLocks/lock(_:in:seconds:)``.
     func lock(_ account: String, in group: KeychainGroup) throws(CredentialError) -> any HeldLock {
-        let who: @Sendable () -> String = { [locks] in
+        let who: @Sendable () -> Message = { [locks] in
             guard let holder = locks.holder(of: account, in: group) else { return "the account's lock" }
-            return
-                "process \(holder.processID)\(holder.isStopped ? ", which is stopped and" : ", which") has the account's lock"
+            return holder.isStopped
+                ? "process \(holder.processID), which is stopped and has the account's lock"
+                : "process \(holder.processID), which has the account's lock"
         }
         return try policy.waiting.during(who) { () throws(CredentialError) in
             try locks.lock(account, in: group, seconds: lockWait)

@@ -49,7 +49,7 @@ package struct ExpectedPerson: Sendable, Hashable {
             .denied,
             "\(ForeignText.shown(identity.shownName)) has signed in, not \(ForeignText.shown(name)) "
                 + "(\(accountID)); nothing was kept",
-            hint: again.description)
+            hint: again.hint)
     }
 }
 

@@ -46,7 +46,7 @@ package struct GroupMove: Sendable {
         guard own == 0 else {
             throw CredentialError(
                 .usage,
-                "the group \(group) has \(Counted.shown(own, "account")) of this machine, which would be hidden",
+                "the group \(group) has \(own, one: "\(own) account", other: "\(own) accounts") of this machine, which would be hidden",
                 hint: "credmgr accounts --group \(group)")
         }
         let host = try accounts.machine.sharing.membership.join(group, backend, passphrase: passphrase)
@@ -77,7 +77,7 @@ package struct GroupMove: Sendable {
             guard store != nil || !isLast || sets.isEmpty else {
                 throw CredentialError(
                     .usage,
-                    "this is the last host of the group \(group): its \(Counted.shown(sets.count, "sign-in")) would be gone",
+                    "this is the last host of the group \(group): its \(sets.count, one: "\(sets.count) sign-in", other: "\(sets.count) sign-ins") would be gone",
                     hint: "credmgr groups leave \(group) --keep")
             }
             wasLast = isLast

@@ -26,7 +26,8 @@ package struct LocalRefresher: TokenRefresher {
             throw request.signInRequired("no sign-in for policy \(request.key.policy)")
         }
         guard grant.isRefreshable || subjectToken(in: set, request) != nil else {
-            let failure = request.signInRequired(grant.lostReason ?? "the provider gave no refresh token")
+            let failure = request.signInRequired(
+                grant.lostReason.map(Message.init(kept:)) ?? "the provider gave no refresh token")
             if let answer = request.stillValid(in: set, now: accounts.clock.now, because: failure) {
                 return answer
             }
@@ -51,7 +52,7 @@ package struct LocalRefresher: TokenRefresher {
             var error = error
             // An adapter's hint knows neither the account and its group nor what was asked for.
             if error.code == .signInRequired || error.hint?.hasPrefix("credmgr login ") == true {
-                error.hint = request.login.description
+                error.advice = request.login.hint
             }
             throw error
         }
@@ -69,7 +70,7 @@ package struct LocalRefresher: TokenRefresher {
     ) throws(CredentialError) -> TokenService.Answer {
         var job = RefreshJob(
             group: request.group, type: request.type, key: request.key, scope: request.scope, tokenSet: set)
-        var warnings: [String] = []
+        var warnings: [Message] = []
         if let subject = request.subject {
             job.subjectKey = subject.key
             if subjectToken(in: set, request) == nil {

@@ -32,12 +32,12 @@ struct RefreshOutcome: Sendable {
     /// The newest id token of its policy.
     var idToken: Secret?
     /// What the user should know.
-    var warnings: [String]
+    var warnings: [Message]
     /// Whether it was refreshed here; else another host had.
     var refreshed = true
 
     /// Makes an outcome.
-    init(token: AccessToken, idToken: Secret?, warnings: [String] = []) {
+    init(token: AccessToken, idToken: Secret?, warnings: [Message] = []) {
         self.token = token
         self.idToken = idToken
         self.warnings = warnings

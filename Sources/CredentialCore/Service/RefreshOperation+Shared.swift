@@ -10,15 +10,13 @@ extension RefreshOperation {
         let id = job.tokenSet.account.id
         let seen = job.tokenSet.accessToken(for: job.key)
         let told = Mutex(Told())
+        let takingOver = ShellQuote.line([
+            "credmgr", "token", "--type", job.type.name, "--account", id, "--group", job.group.name, "--take-over",
+        ])
         let shared = SharedRefreshJob(
             account: id, policy: job.key.policy, toleratesReuse: job.type.refreshReuse == .tolerated,
             takesOver: takesOver, patience: min(accounts.lockWait, Self.patience),
-            hint: "once no host can be at it any more: "
-                + ShellQuote.line(
-                    [
-                        "credmgr", "token", "--type", job.type.name, "--account", id, "--group", job.group.name,
-                        "--take-over",
-                    ]),
+            hint: "once no host can be at it any more: \(takingOver)",
             // What another host has had meanwhile is as new as a refresh of our own.
             isFresh: { [clock = accounts.clock] set in
                 guard let token = set.accessToken(for: job.key), token != seen else { return false }
@@ -76,7 +74,7 @@ extension RefreshOperation {
         accounts.repository.noteSpent(old.refreshToken, replacedBy: issued.grant, of: id, in: job.group)
         var warnings = outcome.warnings
         do throws(CredentialError) { try accounts.tellEnding(of: id, in: job.group) } catch {
-            warnings.append("the end of the sign-in was not noted: \(error.message)")
+            warnings.append("the end of the sign-in was not noted: \(error)")
         }
         accounts.cache.keep(token, of: id, in: job.group, now: accounts.clock.now)
         append(.tokenRefreshed, job, now)

@@ -33,7 +33,7 @@ package struct RefreshOperation: Sendable {
 
     private func persist(_ issued: IssuedTokens, _ job: RefreshJob) throws(CredentialError) -> RefreshOutcome {
         let now = accounts.clock.now
-        var warnings: [String] = []
+        var warnings: [Message] = []
         var set = refreshed(job.tokenSet, by: issued, job, now)
         var outcome = try accounts.repository.save(&set, in: job.group)
         if case .overtaken(let newer?) = outcome,
@@ -45,10 +45,10 @@ package struct RefreshOperation: Sendable {
         }
         switch outcome {
         case .stored: break
-        case .unlisted(let failure): warnings.append("the account's record was not updated: \(failure.message)")
+        case .unlisted(let failure): warnings.append("the account's record was not updated: \(failure)")
         case .journaled(let failure), .kept(let failure):
             warnings.append(
-                "the \(set.account.store.shownName) did not take the new tokens (\(failure.message)); "
+                "the \(set.account.store.shownName) did not take the new tokens (\(failure)); "
                     + "they are kept encrypted in the journal and will be put there by the next run")
         case .overtaken(let newer):
             guard newer != nil else { throw gone(set.account, job.group) }
@@ -66,7 +66,7 @@ package struct RefreshOperation: Sendable {
                 old.refreshToken, replacedBy: issued.grant, of: set.account.id, in: job.group)
         }
         do throws(CredentialError) { try accounts.tellEnding(of: set.account.id, in: job.group) } catch {
-            warnings.append("the end of the sign-in was not noted: \(error.message)")
+            warnings.append("the end of the sign-in was not noted: \(error)")
         }
         accounts.cache.keep(token, of: set.account.id, in: job.group, now: now)
         append(.tokenRefreshed, job, now)
@@ -129,7 +129,7 @@ package struct RefreshOperation: Sendable {
     private func gone(_ account: Account, _ group: KeychainGroup) -> CredentialError {
         CredentialError(
             .signInRequired, "\(account.id) has to sign in again: its secrets were removed during the refresh",
-            hint: LoginCommandLine(for: account, in: group).description)
+            hint: LoginCommandLine(for: account, in: group).hint)
     }
 
     private func replaced(_ account: Account) -> CredentialError {

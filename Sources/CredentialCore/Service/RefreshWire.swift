@@ -67,7 +67,7 @@ package enum RefreshWire {
         object["token"] = .object(answer.token.json)
         object["id_token"] = answer.idToken.map { .string($0.reveal()) }
         object["refreshed"] = .bool(answer.refreshed)
-        object["warnings"] = JSONValue(answer.warnings)
+        object["warnings"] = .array(answer.warnings.map(\.json))
         object["failure"] = answer.failure.map { .object(Self.object($0)) }
         object["notes"] = JSONValue(notes)
         return JSONValue.object(object).bytes()
@@ -94,14 +94,15 @@ package enum RefreshWire {
         else { throw died() }
         return TokenService.Answer(
             token: token, idToken: object["id_token"]?.string.map(Secret.init), refreshed: refreshed,
-            warnings: strings(object["warnings"]) ?? [], failure: object["failure"]?.object.flatMap(error))
+            warnings: object["warnings"]?.array?.compactMap(Message.init(json:)) ?? [],
+            failure: object["failure"]?.object.flatMap(error))
     }
 
     private static func object(_ error: CredentialError) -> JSONObject {
         var object = JSONObject()
         object["error"] = .string(error.code.rawValue)
-        object["message"] = .string(error.message)
-        object["hint"] = error.hint.map(JSONValue.string)
+        object["message"] = error.text.json
+        object["hint"] = error.advice?.json
         object["details"] = JSONValue(error.details)
         return object
     }
@@ -109,7 +110,8 @@ package enum RefreshWire {
     private static func error(_ object: JSONObject) -> CredentialError? {
         object["error"]?.string.flatMap(ErrorCode.init(rawValue:)).map { code in
             CredentialError(
-                code, object["message"]?.string ?? code.rawValue, hint: object["hint"]?.string,
+                code, object["message"].flatMap(Message.init(json:)) ?? Message(verbatim: code.rawValue),
+                hint: object["hint"].flatMap(Message.init(json:)),
                 details: strings(object["details"]) ?? [])
         }
     }

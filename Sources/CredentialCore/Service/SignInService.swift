@@ -10,7 +10,7 @@ package struct SignInService: Sendable {
         /// Whether it is new.
         package let isNew: Bool
         /// What the user should know.
-        package let warnings: [String]
+        package let warnings: [Message]
     }
 
     /// Keeps what a sign-in gave.
@@ -115,8 +115,8 @@ package struct SignInService: Sendable {
             try accounts.machine.journal.reserve(Self.room, for: Self.lockOfNewcomers, in: group)
         } catch {
             throw CredentialError(
-                .storeUnavailable, "there is no room for a new sign-in, so none was begun: \(error.message)",
-                hint: error.hint, details: error.details)
+                .storeUnavailable, "there is no room for a new sign-in, so none was begun: \(error)",
+                hint: error.advice, details: error.details)
         }
     }
 
@@ -159,11 +159,11 @@ package struct SignInService: Sendable {
     /// - Returns: what the user should know.
     private func save(
         _ set: inout TokenSet, isNew: Bool, in group: KeychainGroup
-    ) throws(CredentialError) -> [String] {
+    ) throws(CredentialError) -> [Message] {
         let account = set.account
         switch try accounts.repository.save(&set, in: group) {
         case .stored: return []
-        case .unlisted(let failure): return ["the account's record was not updated: \(failure.message)"]
+        case .unlisted(let failure): return ["the account's record was not updated: \(failure)"]
         case .journaled(let failure):
             // What a person has refused their keyring is not kept elsewhere, nor is what nobody could open. The keyring
             // may have taken it all the same: where it cannot be removed now, the journal leads the next sign-in there.
@@ -179,8 +179,8 @@ package struct SignInService: Sendable {
         }
     }
 
-    private static func waiting(_ account: Account, _ failure: CredentialError) -> String {
-        "the \(account.store.shownName) did not take the new tokens (\(failure.message)); they are kept "
+    private static func waiting(_ account: Account, _ failure: CredentialError) -> Message {
+        "the \(account.store.shownName) did not take the new tokens (\(failure)); they are kept "
             + "encrypted in the journal, and the next run puts them there"
     }
 
@@ -206,7 +206,7 @@ package struct SignInService: Sendable {
         }
         return Outcome(
             account: account, isNew: isNew,
-            warnings: ["\(failure.message); the sign-in is kept, and the next run takes it up"])
+            warnings: ["\(failure); the sign-in is kept, and the next run takes it up"])
     }
 
     private func newAccount(

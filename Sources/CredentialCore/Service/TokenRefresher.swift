@@ -47,9 +47,11 @@ package struct WorkerRefresher: TokenRefresher {
     }
 
     /// Who answers a refresh, for people.
-    private static func place(of type: AccountType) -> String {
+    private static func place(of type: AccountType) -> Message {
         let address = type.endpoints[.token] ?? type.issuer ?? type.authority
-        return ForeignText.shown(
-            address.flatMap { WebAddress($0)?.host } ?? "the provider of account type \(type.name)", limit: 100)
+        guard let host = address.flatMap({ WebAddress($0)?.host }) else {
+            return "the provider of account type \(type.name)"
+        }
+        return Message(verbatim: ForeignText.shown(host, limit: 100))
     }
 }

@@ -47,13 +47,13 @@ extension TokenService {
         /// Whether it was refreshed for this request.
         package var refreshed: Bool
         /// What the user should know.
-        package var warnings: [String]
+        package var warnings: [Message]
         /// Why it was not refreshed although it lives shorter than asked for; the warnings tell of it, too.
         package var failure: CredentialError?
 
         /// Makes an answer.
         package init(
-            token: AccessToken, idToken: Secret?, refreshed: Bool, warnings: [String] = [],
+            token: AccessToken, idToken: Secret?, refreshed: Bool, warnings: [Message] = [],
             failure: CredentialError? = nil
         ) {
             self.token = token
@@ -83,11 +83,11 @@ extension TokenService.Request {
         let left = token.expiresAt.seconds(since: now)
         return TokenService.Answer(
             token: token, idToken: set.grants[key.policy]?.idToken, refreshed: false,
-            warnings: ["this token ends in \(left) s; it could not be refreshed: \(error.message)"], failure: error)
+            warnings: ["this token ends in \(left) s; it could not be refreshed: \(error)"], failure: error)
     }
 
     /// A warning where a new token lives shorter than was asked for.
-    func shortLife(of token: AccessToken, now: Instant) -> [String] {
+    func shortLife(of token: AccessToken, now: Instant) -> [Message] {
         guard let wanted = freshness.minimumValidity, token.expiresAt.seconds(since: now) < wanted else {
             return []
         }
@@ -95,11 +95,11 @@ extension TokenService.Request {
     }
 
     /// The account can give no token until a person has signed in again.
-    package func signInRequired(_ reason: String) -> CredentialError {
+    package func signInRequired(_ reason: Message) -> CredentialError {
         CredentialError(
             .signInRequired,
             "\(ForeignText.shown(account.shownName)) (\(account.id)) has to sign in again: \(reason)",
-            hint: login.description)
+            hint: login.hint)
     }
 
     /// The store has no token set of the account.

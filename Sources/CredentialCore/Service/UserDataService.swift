@@ -40,7 +40,7 @@ package struct UserDataService: Sendable {
         case .stored, .unlisted: break
         case .journaled(let failure), .kept(let failure):
             accounts.policy.warn(
-                "the \(account.store.shownName) did not take the user data yet: \(failure.message)")
+                "the \(account.store.shownName) did not take the user data yet: \(failure)")
         case .overtaken:
             throw CredentialError(
                 .temporary, "another process has changed \(account.id) meanwhile", hint: "try again")

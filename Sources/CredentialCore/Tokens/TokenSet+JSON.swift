@@ -61,7 +61,7 @@ extension TokenSet {
         userData = object["user_data"]?.object ?? JSONObject()
     }
 
-    private static func damaged(_ reason: String) -> CredentialError {
+    private static func damaged(_ reason: Message) -> CredentialError {
         CredentialError(.storeDamaged, "the stored token set cannot be used: \(reason)", hint: "credmgr doctor")
     }
 

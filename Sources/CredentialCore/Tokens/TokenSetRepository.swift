@@ -156,8 +156,8 @@ package struct TokenSetRepository: Sendable {
             try journal.reserve(2 * set.encoded().count + 16_384, for: set.account.id, in: group)
         } catch {
             throw CredentialError(
-                .storeUnavailable, "there is no room for new tokens, so none were asked for: \(error.message)",
-                hint: error.hint, details: error.details)
+                .storeUnavailable, "there is no room for new tokens, so none were asked for: \(error)",
+                hint: error.advice, details: error.details)
         }
     }
 
@@ -216,8 +216,8 @@ package struct TokenSetRepository: Sendable {
             } catch { journalFailure = error }
             guard let journalFailure else { return .journaled(error) }
             throw CredentialError(
-                .storeUnavailable, "the new tokens of \(id) could not be kept: \(error.message)",
-                hint: error.hint ?? "credmgr doctor", details: error.details + [journalFailure.message])
+                .storeUnavailable, "the new tokens of \(id) could not be kept: \(error)",
+                hint: error.advice ?? "credmgr doctor", details: error.details + [journalFailure.message])
         }
     }
 

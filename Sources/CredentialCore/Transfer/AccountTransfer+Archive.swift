@@ -64,12 +64,12 @@ extension AccountTransfer {
         let grants = sent.tokenSet.grants.filter { $0.value.lostReason == nil }
         let usable = grants.filter { !($0.value.refreshToken.map(isSpent) ?? false) }
         if usable.count < grants.count {
-            let message =
+            let message: Message =
                 "\(shown): its refresh token is used up: the file is older than what this machine has seen"
             guard !usable.isEmpty else {
                 var login = LoginCommandLine(type: type.name, group: group == type.keychainGroup ? nil : group)
                 if let known { login = LoginCommandLine(for: known, in: group) }
-                throw CredentialError(.signInRequired, message, hint: login.description)
+                throw CredentialError(.signInRequired, message, hint: login.hint)
             }
             warn("\(message); its other policies are taken over")
         }

@@ -37,7 +37,7 @@ extension AccountTransfer {
             throw CredentialError(
                 .signInRequired,
                 "the sign-in of \(signIn.program): its refresh token is used up: the file is older than what this "
-                    + "machine has seen", hint: LoginCommandLine(type: type.name).description)
+                    + "machine has seen", hint: LoginCommandLine(type: type.name).hint)
         }
         let adapter = try adapters.adapter(of: type)
         let policy = try adapter.policy(nil, of: type)

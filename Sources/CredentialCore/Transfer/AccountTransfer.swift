@@ -6,7 +6,7 @@ package struct AccountTransfer: Sendable {
     package let accounts: AccountServices
     let group: KeychainGroup?
     let definition: @Sendable (_ name: String) throws(CredentialError) -> AccountType
-    let note: @Sendable (String) -> Void
+    let note: @Sendable (Message) -> Void
 
     /// Prepares one.
     ///
@@ -17,7 +17,7 @@ package struct AccountTransfer: Sendable {
     package init(
         _ accounts: AccountServices, group: KeychainGroup?,
         definition: @escaping @Sendable (_ name: String) throws(CredentialError) -> AccountType,
-        note: @escaping @Sendable (String) -> Void
+        note: @escaping @Sendable (Message) -> Void
     ) {
         self.accounts = accounts
         self.group = group
@@ -28,7 +28,7 @@ package struct AccountTransfer: Sendable {
     var catalog: AccountTypeCatalog { accounts.machine.catalog }
     var adapters: AdapterRegistry { accounts.machine.adapters }
 
-    func warn(_ text: String) { accounts.policy.warn(text) }
+    func warn(_ text: Message) { accounts.policy.warn(text) }
 
     func registration(of type: AccountType) throws(CredentialError) -> Registration {
         Registration(provider: try adapters.adapter(of: type).provider(of: type), clientID: type.clientID)
@@ -70,7 +70,7 @@ package struct AccountTransfer: Sendable {
         guard !archive.types.contains(where: { $0.name == name }) else { return }
         let type: AccountType
         do throws(CredentialError) { type = try definition(name) } catch {
-            warn("account type \(name) is not exported: \(error.message)")
+            warn("account type \(name) is not exported: \(error)")
             return
         }
         archive.types.append((name, type.json))

@@ -11,7 +11,7 @@ public enum StoreKind: String, Sendable, CaseIterable {
     public static let allCases: [StoreKind] = [.secretService, .file]
 
     /// The store's name in sentences.
-    package var shownName: String {
+    package var shownName: Message {
         switch self {
         case .secretService: "Secret Service"
         case .file: "encrypted file"

@@ -128,7 +128,7 @@ extension AccountStore {
             throw CredentialError(
                 .signInRequired,
                 "account \(account.id) has no sign-in\(policy.isEmpty ? "" : " for policy \(policy)")",
-                hint: LoginCommandLine(for: account, in: group, as: type, policy: policy).description)
+                hint: LoginCommandLine(for: account, in: group, as: type, policy: policy).hint)
         }
         return grant
     }
@@ -140,7 +140,7 @@ extension AccountStore {
             let group = try group(of: account, under: try? type(named: account.type))
             return try parts.accountsAtOnce.userData.read(of: account, in: group)
         } catch {
-            options.warn("the user data of \(account.id) cannot be read: \(error.message)")
+            options.warn("the user data of \(account.id) cannot be read: \(error)")
             return JSONObject()
         }
     }

@@ -127,6 +127,6 @@ extension AccountStore {
         AccountTransfer(
             parts.accounts, group: options.group,
             definition: { [parts] (name) throws(CredentialError) in try parts.types.definition(of: name) },
-            note: options.note)
+            note: { [options] in options.note($0.description) })
     }
 }

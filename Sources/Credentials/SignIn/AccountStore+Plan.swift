@@ -68,7 +68,7 @@ extension AccountStore {
         throw CredentialError(
             .signInRequired,
             "the API has moved to another authorization server, which \(account.id) is not an account of",
-            hint: LoginCommandLine(type: type.name).description)
+            hint: LoginCommandLine(type: type.name).hint)
     }
 
     /// Keeps what a sign-in gave, and tells what the user should know.
@@ -76,7 +76,7 @@ extension AccountStore {
         _ result: SignInResult, _ plan: SignInPlan, _ accounts: AccountServices
     ) throws(CredentialError) -> SignInService.Outcome {
         let outcome = try plan.keep(result, by: accounts)
-        for warning in outcome.warnings { options.warn(warning) }
+        for warning in outcome.warnings { options.warn(warning.description) }
         return outcome
     }
 }

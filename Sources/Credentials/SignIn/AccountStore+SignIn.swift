@@ -197,7 +197,7 @@ extension AccountStore {
         } catch {
             // What is wrong with the call or the type is no failed sign-in.
             if error.code.exitStatus != 2 || desk.hasAsked { plan.tell(error, on: parts.machine) }
-            desk.show(title: plan.failureTitle, text: ForeignText.shown(error.message, limit: 500))
+            desk.show(title: plan.failureTitle, text: error.text)
             throw error
         }
     }
@@ -383,7 +383,7 @@ final class SignInDesk: Sendable {
     }
 
     /// Tells the browser what became of the redirect that it has brought.
-    func show(title: String, text: String = "") { receiver?.show(title: title, text: text) }
+    func show(title: Message, text: Message = "") { receiver?.show(title: title, text: text) }
 
     /// Stops listening, on a thread of its own, as the browser may still be reading; removes the page.
     func close() {

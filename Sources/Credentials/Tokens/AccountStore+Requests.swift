@@ -94,7 +94,7 @@ extension AccountStore {
             throw CredentialError(.denied, "no token goes to \(address.origin)")
         }
         if let refusal = parts.authority.refusalOfTravel(to: destination) {
-            throw CredentialError(.denied, refusal.message, hint: refusal.hint)
+            throw CredentialError(.denied, refusal.text, hint: refusal.advice)
         }
         if case .refused = parts.authority.ruling(on: destination, type: type, account: account) {
             throw CredentialError(

@@ -112,7 +112,7 @@ extension AccountStore {
                     .signInRequired, "account \(account.id) has no sign-in any more",
                     hint: LoginCommandLine(
                         for: account, in: try group(of: account, under: type), as: type
-                    ).description)
+                    ).hint)
             }
             return try ask(
                 try parts.machine.adapters.adapter(of: type), access.token, grant, type,
@@ -139,7 +139,7 @@ extension AccountStore {
             token = kept
         } else {
             let answer = try accounts.tokens.token(request)
-            for warning in answer.warnings { options.warn(warning) }
+            for warning in answer.warnings { options.warn(warning.description) }
             token = answer.token
         }
         return ResourceCall.Access(token: token) { () throws(CredentialError) in

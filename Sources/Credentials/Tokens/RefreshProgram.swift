@@ -5,13 +5,13 @@ import Synchronization
 final class RefreshProgram: Sendable {
     private let path: String?
     private let programs: any ProgramRunner
-    private let warn: @Sendable (String) -> Void
+    private let warn: @Sendable (Message) -> Void
     private let known = Mutex<Bool?>(nil)
 
     /// How long it may take to say its version, in seconds.
     private static let patience = 5
 
-    init(_ path: String?, programs: any ProgramRunner, warn: @escaping @Sendable (String) -> Void) {
+    init(_ path: String?, programs: any ProgramRunner, warn: @escaping @Sendable (Message) -> Void) {
         self.path = path
         self.programs = programs
         self.warn = warn
@@ -41,7 +41,7 @@ final class RefreshProgram: Sendable {
             if result.exitStatus == 0, told == "credmgr \(ProductVersion.current)\n" { return nil }
             return "\(path) is not credmgr \(ProductVersion.current)"
         } catch {
-            return "\(path) does not start (\(error.message))"
+            return "\(path) does not start (\(error))"
         }
     }
 }

@@ -5,7 +5,7 @@ extension CredentialError {
     var forPrograms: CredentialError {
         guard let hint, let call = ProgramHint.call(for: hint) else { return self }
         var error = self
-        error.hint = call
+        error.advice = Message(verbatim: call)
         return error
     }
 }

@@ -80,10 +80,10 @@ struct JSONWebKey {
 /// Why a key cannot serve; lower case, no full stop, no part of the key.
 struct UnusableKey: Error {
     /// The reason, of which the subject is "it".
-    let reason: String
+    let reason: Message
 
     /// Makes a reason.
-    init(_ reason: String) { self.reason = reason }
+    init(_ reason: Message) { self.reason = reason }
 }
 
 /// Reads members of a key.

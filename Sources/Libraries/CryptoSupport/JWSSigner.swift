@@ -113,7 +113,7 @@ struct JWSSigner {
         }
     }
 
-    private func unusable(_ reason: String, code: ErrorCode, _ cause: CredentialError? = nil) -> CredentialError {
+    private func unusable(_ reason: Message, code: ErrorCode, _ cause: CredentialError? = nil) -> CredentialError {
         CredentialError(
             code, "the key cannot serve for \(algorithm.rawValue): \(reason)", details: cause?.details ?? [])
     }

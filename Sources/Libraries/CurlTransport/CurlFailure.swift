@@ -28,7 +28,7 @@ struct CurlFailure {
             switch code {
             case 5: unreachable(host, "the name of the proxy cannot be resolved")
             case 6: unreachable(host, "its name cannot be resolved")
-            case 7: unreachable(host, systemError == 0 ? "no connection" : reason(systemError))
+            case 7: unreachable(host, systemError == 0 ? "no connection" : Message(verbatim: reason(systemError)))
             case 28: unreachable(host, "no complete reply within the time allowed")
             case 52, 18: Self.cutOff(host)
             case 1, 8, 27, 61, 100: CredentialError(.malformedReply, "the reply of \(host) is not sound HTTP")
@@ -44,7 +44,7 @@ struct CurlFailure {
                     .configuration,
                     "the certificate authorities in \(certificateFile ?? "the system's file") cannot be read",
                     hint: "CURL_CA_BUNDLE and SSL_CERT_FILE name a file of certificates in PEM form")
-            default: unreachable(host, words.isEmpty ? "error \(code) of libcurl" : words)
+            default: unreachable(host, words.isEmpty ? "error \(code) of libcurl" : Message(verbatim: words))
             }
         error.details.append("libcurl error \(code): \(words)")
         return error
@@ -60,7 +60,7 @@ struct CurlFailure {
         CredentialError(.temporary, "cannot reach \(host): it closed the connection before its reply was complete")
     }
 
-    private func unreachable(_ host: String, _ reason: String) -> CredentialError {
+    private func unreachable(_ host: String, _ reason: Message) -> CredentialError {
         CredentialError(.temporary, "cannot reach \(host): \(reason)")
     }
 

@@ -6,15 +6,20 @@ package struct HTMLPage: Sendable {
     package var title: String
     /// The markup below the heading. Whoever makes it escapes what is foreign in it by ``ForeignText/markup(_:)``.
     package var content: String
+    /// The language of both (BCP 47).
+    package var language: String
     /// A script of our own, allowed by ``nonce``; none is the rule.
     package var script: String?
     /// An unpredictable word that allows ``script``.
     package var nonce: String?
 
     /// Makes a page.
-    package init(title: String, content: String, script: String? = nil, nonce: String? = nil) {
+    package init(
+        title: String, content: String, language: String = "en", script: String? = nil, nonce: String? = nil
+    ) {
         self.title = title
         self.content = content
+        self.language = language
         self.script = script
         self.nonce = nonce
     }
@@ -47,7 +52,7 @@ package struct HTMLPage: Sendable {
         let title = ForeignText.markup(title)
         return """
             <!DOCTYPE html>
-            <html lang="en">
+            <html lang="\(ForeignText.markup(language))">
             <head>
             <meta charset="utf-8">
             <meta name="viewport" content="width=device-width, initial-scale=1">

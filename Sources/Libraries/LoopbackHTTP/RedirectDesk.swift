@@ -5,8 +5,8 @@ import CredentialCore
 final class RedirectDesk: Sendable {
     /// What became of a redirect.
     struct Outcome: Sendable {
-        let title: String
-        let text: String
+        let title: Message
+        let text: Message
     }
 
     private struct State {
@@ -30,18 +30,19 @@ final class RedirectDesk: Sendable {
 
     private let path: String
     private let host: String
-    private let nonce: String
+    private let pages: RedirectPages
     private let takes: @Sendable (UInt32?) -> Bool
     private let stranger: @Sendable (UInt32?) -> Void
     private let state = Monitor(State())
 
     init(
-        path: String, host: String, nonce: String, takes: @escaping @Sendable (UInt32?) -> Bool,
+        path: String, host: String, nonce: String, translations: any Translations,
+        takes: @escaping @Sendable (UInt32?) -> Bool,
         stranger: @escaping @Sendable (UInt32?) -> Void
     ) {
         self.path = path
         self.host = host
-        self.nonce = nonce
+        pages = RedirectPages(translations: translations, nonce: nonce)
         self.takes = takes
         self.stranger = stranger
     }
@@ -86,7 +87,7 @@ final class RedirectDesk: Sendable {
         case "GET":
             guard origins.allSatisfy({ $0 == "http://" + authority }) else { return refusal(403) }
             guard let query = request.query, !query.isEmpty else {
-                return RedirectPage.fragment(nonce: nonce).response(
+                return pages.fragment.response(
                     200, formTargets: "'self'", referrerPolicy: "same-origin")
             }
             return judge(query, request, authority)
@@ -125,7 +126,7 @@ final class RedirectDesk: Sendable {
         let owner = request.peer?.owner()
         guard takes(owner) else {
             if state.withLock({ $0.strangers.insert(owner).inserted }) { stranger(owner) }
-            return RedirectPage.stranger(owner).response(403)
+            return pages.stranger(owner).response(403)
         }
         state.withLock { state in
             state.finished.insert(url)
@@ -142,10 +143,10 @@ final class RedirectDesk: Sendable {
             $0.outcome != nil || $0.received != url || $0.isOver ? true : nil
         }
         let outcome = state.withLock { $0.received == url ? $0.outcome : nil }
-        return RedirectPage.outcome(outcome, nonce: nonce).response(200) {
+        return pages.outcome(outcome).response(200) {
             self.state.withLock { $0.readers -= 1 }
         }
     }
 
-    private func refusal(_ status: Int) -> ServerResponse { RedirectPage.unexpected.response(status) }
+    private func refusal(_ status: Int) -> ServerResponse { pages.unexpected.response(status) }
 }

@@ -30,13 +30,15 @@ package final class RedirectListener: Sendable {
     ///   - host: how the redirect URI is registered.
     ///   - peers: whose programs may bring the redirect.
     ///   - random: makes the word that allows the scripts of the pages.
+    ///   - translations: the language of the pages.
     ///   - stranger: told once of each other user who has brought a redirect that fits, `nil` for one that is not
     ///     known; called on other threads.
     /// - Throws: ``ErrorCode/temporary`` when every port is taken; ``ErrorCode/configuration`` for a path that is
     ///   none; ``ErrorCode/internalFault`` when libmicrohttpd is not installed.
     package init(
         path: String, ports: [UInt16] = [0], host: Host = .localhost, peers: RedirectPeers = .sameUser,
-        random: any RandomSource, stranger: @escaping @Sendable (UInt32?) -> Void = { _ in }
+        random: any RandomSource, translations: any Translations = English(),
+        stranger: @escaping @Sendable (UInt32?) -> Void = { _ in }
     ) throws(CredentialError) {
         guard path.utf8.first == UInt8(ascii: "/"),
             path.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") })
@@ -46,7 +48,8 @@ package final class RedirectListener: Sendable {
         }
         let user = geteuid()
         let desk = RedirectDesk(
-            path: path, host: host.rawValue, nonce: random.urlSafeToken(), takes: { peers.accept($0, user: user) },
+            path: path, host: host.rawValue, nonce: random.urlSafeToken(), translations: translations,
+            takes: { peers.accept($0, user: user) },
             stranger: stranger)
         server = try LoopbackServer(ports: ports, ipv6: host == .localhost) { desk.answer($0) }
         desk.open(port: server.port)
@@ -82,7 +85,7 @@ package final class RedirectListener: Sendable {
     /// - Parameters:
     ///   - title: the outcome in one line.
     ///   - text: what else there is to say, a paragraph in plain text.
-    package func show(title: String, text: String) {
+    package func show(title: Message, text: Message) {
         desk.show(RedirectDesk.Outcome(title: title, text: text))
         desk.settle(seconds: Self.showingSeconds)
     }

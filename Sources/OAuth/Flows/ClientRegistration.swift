@@ -85,8 +85,7 @@ package struct ClientRegistration: Sendable {
         guard let method = usable.first(where: { offered.contains($0.rawValue) }) else {
             throw CredentialError(
                 .unsupported,
-                "the provider registers no client that could sign in: it takes only "
-                    + ForeignText.shown(offered.joined(separator: ", "), limit: 200),
+                "the provider registers no client that could sign in: it takes only \(ForeignText.shown(offered.joined(separator: ", "), limit: 200))",
                 hint: "register one by hand and give its id with --client-id")
         }
         return method
@@ -112,7 +111,7 @@ package struct ClientRegistration: Sendable {
     private static func client(
         _ members: JSONObject, _ request: Request, _ place: String
     ) throws(CredentialError) -> Client {
-        func malformed(_ what: String) -> CredentialError {
+        func malformed(_ what: Message) -> CredentialError {
             CredentialError(.malformedReply, "the reply of the \(place) \(what)")
         }
         guard let clientID = members["client_id"]?.string, !clientID.isEmpty, clientID.utf8.count <= 1_024,
@@ -147,7 +146,7 @@ package struct ClientRegistration: Sendable {
 
     /// A secret of the reply: printable, so that it fits into a header field.
     private static func text(
-        _ name: String, _ members: JSONObject, _ malformed: (String) -> CredentialError
+        _ name: String, _ members: JSONObject, _ malformed: (Message) -> CredentialError
     ) throws(CredentialError) -> String? {
         switch members[name] {
         case nil, .null?, .string("")?: return nil

@@ -58,7 +58,7 @@ public struct DeviceFlow: Sendable {
             reply = try client.sendTokenRequest(TokenRequest(grant: .deviceCode(Secret(code))))
         } catch {
             guard error.code == .temporary else { throw error }
-            client.context.note("asked in vain, will ask again: \(error.message)")
+            client.context.note("asked in vain, will ask again: \(error)")
             return try show(pending, interval: max(interval, 1).multipliedReportingOverflow(by: 2).partialValue)
         }
         var pending = pending

@@ -68,7 +68,7 @@ public final class MetadataSource: Sendable {
             guard error.code == .configuration, let place = locations.first else { throw error }
             let isDocument = address.path.contains("/.well-known/")
             throw CredentialError(
-                .configuration, error.message,
+                .configuration, error.text,
                 hint: isDocument
                     ? "the issuer is the address before /.well-known"
                     : "check the issuer, perhaps its path: there is no \(place)", details: error.details)

@@ -162,7 +162,7 @@ public struct OAuthClient: Sendable {
                     .configuration,
                     "account type '\(type.name)': token_endpoint_auth_method '\(ForeignText.shown(word, limit: 40))'"
                         + " is not known",
-                    hint: "one of " + ClientAuthentication.Method.allCases.map(\.rawValue).joined(separator: ", "))
+                    hint: "one of \(ClientAuthentication.Method.allCases.map(\.rawValue).joined(separator: ", "))")
             }
             return method
         }

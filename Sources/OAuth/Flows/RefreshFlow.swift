@@ -56,7 +56,7 @@ public struct RefreshFlow: Sendable {
             else {
                 throw error
             }
-            client.context.note("the new id token is dropped: \(error.message)")
+            client.context.note("the new id token is dropped: \(error)")
             var rest = members
             rest["id_token"] = nil
             return try client.receive(rest, state: request.grant.adapterState)

@@ -21,7 +21,7 @@ package struct ResourceCall {
     /// Called with each address within the origin that a redirect names; throws where the token may not go there.
     package var check: (WebAddress) throws(CredentialError) -> Void = { _ throws(CredentialError) in }
     /// The hint for whoever is redirected to another origin.
-    package var hintOfRedirect: (_ method: String, _ address: WebAddress) -> String? = { _, _ in nil }
+    package var hintOfRedirect: (_ method: String, _ address: WebAddress) -> Message? = { _, _ in nil }
 
     private let account: Account
     private let group: KeychainGroup

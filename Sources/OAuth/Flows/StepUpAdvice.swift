@@ -57,7 +57,7 @@ package struct StepUpAdvice: Sendable {
             .signInRequired,
             "\(place) wants \(isScope ? "a wider scope" : "another authentication") of "
                 + "\(ForeignText.shown(account.shownName)) (\(account.id))",
-            hint: command.description)
+            hint: command.hint)
         error.stepUp = wanted
         return error
     }

@@ -125,7 +125,7 @@ package struct AuthorizationResponse: Sendable, Equatable {
         return String(Substring(bytes.dropLast(end)))
     }
 
-    private static func refused(_ reason: String) -> CredentialError {
+    private static func refused(_ reason: Message) -> CredentialError {
         CredentialError(
             .validationFailed, "the answer of the sign-in page cannot be used: \(reason)",
             hint: "paste the whole URL that the browser ended on, or begin the sign-in again")

@@ -24,7 +24,7 @@ package struct ClientDocument: Sendable {
     /// - Parameter address: where it is.
     /// - Throws: ``ErrorCode/configuration`` for one that is about another client, or that no server will take.
     package init(_ document: JSONObject, at address: String) throws(CredentialError) {
-        func refused(_ reason: String) -> CredentialError {
+        func refused(_ reason: Message) -> CredentialError {
             CredentialError(
                 .configuration, "the client's document \(ForeignText.shown(address)) \(reason)",
                 hint: "docs/mcp.md shows one that can be hosted")
@@ -64,7 +64,7 @@ package struct ClientDocument: Sendable {
                     address: address, headers: [("accept", "application/json")], maximumReplySize: 1 << 16,
                     timeout: 5))
         } catch {
-            context.note("the client's document cannot be looked at from here: \(error.message)")
+            context.note("the client's document cannot be looked at from here: \(error)")
             return nil
         }
         guard response.status == 200, let document = try? JSONValue.parse(response.body).object else {

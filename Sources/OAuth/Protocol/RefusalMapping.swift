@@ -48,12 +48,12 @@ public enum RefusalMapping {
         let reason = refusal.description.map { ForeignText.shown($0) } ?? ""
         let said = [shown, reason].filter { !$0.isEmpty }.joined(separator: ": ")
         let details = details(of: refusal)
-        let login = LoginCommandLine(type: type).description
+        let login = LoginCommandLine(type: type).hint
         let client = checkClient(clientKeys, of: type)
 
-        func make(_ code: ErrorCode, _ message: String, hint: String? = nil) -> CredentialError {
+        func make(_ code: ErrorCode, _ message: Message, hint: Message? = nil) -> CredentialError {
             CredentialError(
-                code, message + (said.isEmpty ? "" : " (\(said))"), hint: hint, details: details)
+                code, said.isEmpty ? message : "\(message) (\(said))", hint: hint, details: details)
         }
 
         switch refusal.code {
@@ -86,12 +86,13 @@ public enum RefusalMapping {
         case "invalid_scope", "invalid_target":
             return make(
                 .configuration, "the provider refused the scope or resource",
-                hint: "check scope, resource and audience of account type '\(type)': credmgr types show "
-                    + ShellQuote.word(type))
+                hint:
+                    "check scope, resource and audience of account type '\(type)': credmgr types show \(ShellQuote.word(type))"
+            )
         case "redirect_uri_mismatch":
             return make(
                 .configuration, "the redirect URI is not registered for the client",
-                hint: "check redirect_uri of account type '\(type)': credmgr types show " + ShellQuote.word(type))
+                hint: "check redirect_uri of account type '\(type)': credmgr types show \(ShellQuote.word(type))")
         case "invalid_redirect_uri", "invalid_client_metadata", "unapproved_software_statement":
             return make(.configuration, "the provider does not register such a client")
         case "invalid_dpop_proof", "use_dpop_nonce":
@@ -106,8 +107,8 @@ public enum RefusalMapping {
     }
 
     private static func invalidGrant(
-        _ refusal: ProviderError, in operation: ProviderOperation, login: String,
-        _ make: (ErrorCode, String, String?) -> CredentialError
+        _ refusal: ProviderError, in operation: ProviderOperation, login: Message,
+        _ make: (ErrorCode, Message, Message?) -> CredentialError
     ) -> CredentialError {
         switch operation {
         case .refresh:
@@ -122,8 +123,8 @@ public enum RefusalMapping {
     }
 
     private static func withoutReason(
-        _ refusal: ProviderError, in operation: ProviderOperation, client: String, login: String,
-        _ make: (ErrorCode, String, String?) -> CredentialError
+        _ refusal: ProviderError, in operation: ProviderOperation, client: Message, login: Message,
+        _ make: (ErrorCode, Message, Message?) -> CredentialError
     ) -> CredentialError {
         let status = refusal.status ?? 0
         if operation == .refresh, status == 400 {
@@ -138,7 +139,7 @@ public enum RefusalMapping {
     }
 
     /// What to look at where the client itself is refused; of a secret only where the type has one.
-    private static func checkClient(_ keys: [String], of type: String) -> String {
+    private static func checkClient(_ keys: [String], of type: String) -> Message {
         let list =
             keys.count < 2
             ? keys.joined() : keys.dropLast().joined(separator: ", ") + " and " + keys[keys.count - 1]

@@ -78,7 +78,7 @@ package struct ClientRegistrar: Sendable {
             try registration.remove(at: place, token: token)
             desk.note("the client \(ForeignText.shown(type.clientID, limit: 80)) is registered no more")
         } catch {
-            desk.warn("the client stays registered at \(place.origin): \(error.message)")
+            desk.warn("the client stays registered at \(place.origin): \(error)")
         }
         for kind in StoreKind.allCases {
             for secret in [SecretItem.Kind.registrationToken, .clientSecret] {

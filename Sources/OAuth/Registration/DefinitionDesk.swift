@@ -12,9 +12,9 @@ package struct DefinitionDesk: Sendable {
     /// Finds the store of what is secret of a new client.
     package let store: @Sendable () throws(CredentialError) -> StoreChoice
     /// Takes what the user should know.
-    package let warn: @Sendable (String) -> Void
+    package let warn: @Sendable (Message) -> Void
     /// Takes what was done.
-    package let note: @Sendable (String) -> Void
+    package let note: @Sendable (Message) -> Void
     /// Takes a fact for `--verbose`; never a secret.
     package let detail: @Sendable (String) -> Void
 
@@ -22,7 +22,7 @@ package struct DefinitionDesk: Sendable {
     package init(
         accounts: AccountServices, redirects: any RedirectReceivers, group: KeychainGroup?,
         store: @escaping @Sendable () throws(CredentialError) -> StoreChoice,
-        warn: @escaping @Sendable (String) -> Void, note: @escaping @Sendable (String) -> Void,
+        warn: @escaping @Sendable (Message) -> Void, note: @escaping @Sendable (Message) -> Void,
         detail: @escaping @Sendable (String) -> Void
     ) {
         self.accounts = accounts

@@ -128,7 +128,7 @@ package struct ResourceTypes: Sendable {
             issuers = try ResourceDiscovery(in: context).issuers(of: address, challenge)
         } catch {
             if error.code == .validationFailed { throw error }
-            context.note("whether the API has moved is not known: \(error.message)")
+            context.note("whether the API has moved is not known: \(error)")
             return nil
         }
         guard let first = issuers.first, !issuers.contains(where: { ServerMetadata.isSameIssuer($0, issuer) })
@@ -151,7 +151,7 @@ package struct ResourceTypes: Sendable {
             finding = try find(address, preferring: type.issuer, clientID: clientID)
         } catch {
             guard error.code == .unsupported || error.code == .temporary else { throw error }
-            desk.detail("signing in by the definition of \(type.name) as it is: \(error.message)")
+            desk.detail("signing in by the definition of \(type.name) as it is: \(error)")
             return type
         }
         let isSame = finding.isGuessed || finding.server.issuer == type.issuer

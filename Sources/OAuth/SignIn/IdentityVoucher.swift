@@ -35,15 +35,16 @@ package struct IdentityVoucher: Sendable {
         let wanted = try TokenDemand().request(
             of: account, under: provider.type, in: group, by: provider.adapter)
         if case .needsLogin(let reason) = account.status, account.policies.count < 2 {
-            throw wanted.signInRequired(reason)
+            throw wanted.signInRequired(Message(kept: reason))
         }
         let answer = try accounts.tokens.tokenWithIDToken(wanted, now: accounts.machine.clock.now)
         let set = try accounts.repository.read(account, in: group, isLocked: false)
         guard let idToken = answer.idToken, let grant = set?.grants[answer.token.key.policy] else {
             throw CredentialError(
                 .signInRequired, "account \(account.id) has no id token to vouch with",
-                hint: "the scope of account type '\(provider.type.name)' needs openid: "
-                    + LoginCommandLine(for: account, in: group, as: provider.type).description)
+                hint:
+                    "the scope of account type '\(provider.type.name)' needs openid: \(LoginCommandLine(for: account, in: group, as: provider.type).description)"
+            )
         }
         return try provider.adapter.assertIdentity(
             request, idToken: idToken, grant: grant, of: provider.type, in: accounts.adapterContext)

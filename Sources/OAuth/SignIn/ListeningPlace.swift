@@ -38,7 +38,7 @@ package enum ListeningPlace {
             let isTaken = place.flatMap { WebAddress(String($0)) }.map { RedirectURI.matches($0, expected) }
             return (300..<400).contains(reply.status) && isTaken == true
         } catch {
-            context.note("the provider was not asked about \(redirectURI): \(error.message)")
+            context.note("the provider was not asked about \(redirectURI): \(error)")
             return false
         }
     }

@@ -72,7 +72,7 @@ package struct PendingSignIns: Sendable {
     ) throws(CredentialError) -> (PendingSignIn, StoreKind) {
         var failure: CredentialError?
         let type = (try? machine.catalog.entries())?.first?.name
-        let hint = type.map { "begin again: \(LoginCommandLine(type: $0)) --print-url" }
+        let hint: Message? = type.map { "begin again: \(LoginCommandLine(type: $0)) --print-url" }
         for kind in wished.map({ [$0] }) ?? StoreKind.allCases {
             do throws(CredentialError) {
                 if let signIn = try read(state: state, from: try stores.store(kind)) { return (signIn, kind) }
@@ -85,8 +85,8 @@ package struct PendingSignIns: Sendable {
         }
         if let failure {
             throw CredentialError(
-                failure.code, "the sign-in that waits for this redirect was not found: \(failure.message)",
-                hint: failure.hint ?? hint, details: failure.details)
+                failure.code, "the sign-in that waits for this redirect was not found: \(failure)",
+                hint: failure.advice ?? hint, details: failure.details)
         }
         throw CredentialError(
             .denied,

@@ -98,13 +98,13 @@ package struct SignInPlan: Sendable {
     }
 
     /// What a browser shows of a sign-in that is kept.
-    package func title(of outcome: SignInService.Outcome) -> String {
+    package func title(of outcome: SignInService.Outcome) -> Message {
         let name = ForeignText.shown(outcome.account.username ?? outcome.account.shownName)
         return "credmgr: \(name) is signed in to \(request.type.name)"
     }
 
     /// What a browser shows of one that failed.
-    package var failureTitle: String { "credmgr: not signed in to \(request.type.name)" }
+    package var failureTitle: Message { "credmgr: not signed in to \(request.type.name)" }
 
     /// Tells every process of the group that the sign-in failed.
     package func tell(_ error: CredentialError, on machine: MachinePorts) {

@@ -9,11 +9,18 @@ package struct SystemBrowser: Sendable {
 
     private let programs: any BrowserPrograms
     private let named: String?
+    private let translations: any Translations
 
     /// Prepares; nothing is started.
     ///
-    /// - Parameter configured: what `config.json` names.
-    package init(_ programs: any BrowserPrograms, environment: [String: String], configured: String?) {
+    /// - Parameters:
+    ///   - configured: what `config.json` names.
+    ///   - translations: the language of the pages.
+    package init(
+        _ programs: any BrowserPrograms, environment: [String: String], configured: String?,
+        translations: any Translations
+    ) {
+        self.translations = translations
         self.programs = programs
         let variable = environment["BROWSER"] ?? ""
         named = variable.isEmpty ? configured : variable
@@ -33,7 +40,7 @@ package struct SystemBrowser: Sendable {
         }
         let file = try programs.runtimeFile("sign-in-", suffix: ".html")
         do throws(CredentialError) {
-            try file.write(Array(Self.page(leadingTo: address.description).utf8))
+            try file.write(Array(page(leadingTo: address.description).utf8))
             try programs.launch([Self.desktop, file.path])
             return file
         } catch {
@@ -46,14 +53,14 @@ package struct SystemBrowser: Sendable {
     /// to read it.
     ///
     /// - Throws: as ``open(_:)``.
-    package func show(title: String, text: String) throws(CredentialError) {
+    package func show(title: Message, text: Message) throws(CredentialError) {
         let file = try programs.runtimeFile("outcome-", suffix: ".html")
         let content = """
-            <h1>\(ForeignText.markup(title))</h1>
-            <p>\(ForeignText.markup(text))</p>
-            <p>You can close this page.</p>
+            <h1>\(shown(title))</h1>
+            <p>\(shown(text))</p>
+            <p>\(shown("You can close this page."))</p>
             """
-        try file.write(Array(Self.page(titled: title, content).utf8))
+        try file.write(Array(page(titled: title, content).utf8))
         try programs.launch(Self.words(of: named ?? Self.desktop, opening: file.path))
         programs.pause(seconds: Self.reading)
         try file.remove()
@@ -62,22 +69,22 @@ package struct SystemBrowser: Sendable {
     // MARK: Pages
 
     /// A page that goes on to an address at once.
-    private static func page(leadingTo address: String) -> String {
+    private func page(leadingTo address: String) -> String {
         let address = ForeignText.markup(address)
         return page(
             titled: "credmgr: sign-in", head: "<meta http-equiv=\"refresh\" content=\"0; url=\(address)\">",
-            "<p><a href=\"\(address)\">Go on to the sign-in</a></p>")
+            "<p><a href=\"\(address)\">\(shown("Go on to the sign-in"))</a></p>")
     }
 
-    private static func page(titled title: String, head: String = "", _ content: String) -> String {
+    private func page(titled title: Message, head: String = "", _ content: String) -> String {
         """
         <!DOCTYPE html>
-        <html lang="en">
+        <html lang="\(shown(.languageOfPages))">
         <head>
         <meta charset="utf-8">
         <meta name="referrer" content="no-referrer">
         \(head)
-        <title>\(ForeignText.markup(title))</title>
+        <title>\(shown(title))</title>
         </head>
         <body>
         \(content)
@@ -85,6 +92,11 @@ package struct SystemBrowser: Sendable {
         </html>
 
         """
+    }
+
+    /// A message, as markup.
+    private func shown(_ message: Message) -> String {
+        ForeignText.markup(ForeignText.shown(message.text(in: translations), limit: 500))
     }
 
     // MARK: Words

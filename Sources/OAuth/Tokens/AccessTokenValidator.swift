@@ -67,5 +67,5 @@ package struct AccessTokenValidator: Sendable {
         }
     }
 
-    private func refused(_ reason: String) -> CredentialError { CompactToken.refused(reason, .accessToken) }
+    private func refused(_ reason: Message) -> CredentialError { CompactToken.refused(reason, .accessToken) }
 }

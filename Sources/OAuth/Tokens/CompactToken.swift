@@ -56,7 +56,7 @@ public struct CompactToken: Sendable {
     }
 
     /// The error for a token that does not hold up.
-    static func refused(_ reason: String, _ kind: Kind = .idToken) -> CredentialError {
+    static func refused(_ reason: Message, _ kind: Kind = .idToken) -> CredentialError {
         CredentialError(.validationFailed, "the \(kind.rawValue) cannot be trusted: \(reason)")
     }
 }

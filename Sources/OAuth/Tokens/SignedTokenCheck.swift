@@ -78,7 +78,7 @@ struct SignedTokenCheck {
         return expiry
     }
 
-    private func refused(_ reason: String) -> CredentialError { CompactToken.refused(reason, kind) }
+    private func refused(_ reason: Message) -> CredentialError { CompactToken.refused(reason, kind) }
 }
 
 extension JSONObject {

@@ -30,6 +30,21 @@ extern int linux_libc_spawn_addclosefrom(void *actions, int from)
 extern int linux_libc_spawn_addtcsetpgrp(void *actions, int terminal)
     __asm__("posix_spawn_file_actions_addtcsetpgrp_np");
 
+extern char *linux_libc_bindtextdomain(const char *domain, const char *folder) __asm__("bindtextdomain");
+extern char *linux_libc_bind_textdomain_codeset(const char *domain, const char *codeset)
+    __asm__("bind_textdomain_codeset");
+extern char *linux_libc_dgettext(const char *domain, const char *key) __asm__("dgettext");
+extern char *linux_libc_dngettext(const char *domain, const char *one, const char *other, unsigned long count)
+    __asm__("dngettext");
+extern void *linux_libc_newlocale(int categories, const char *name, void *base) __asm__("newlocale");
+extern void *linux_libc_uselocale(void *locale) __asm__("uselocale");
+extern char *linux_libc_nl_langinfo_l(int item, void *locale) __asm__("nl_langinfo_l");
+
+/// LC_CTYPE_MASK and LC_MESSAGES_MASK of <locale.h>.
+static const int linux_locale_of_messages = 1 << 0 | 1 << 5;
+/// CODESET of <langinfo.h>.
+static const int linux_locale_codeset = 14;
+
 /// O_CLOEXEC, which is also SFD_CLOEXEC.
 static const int linux_close_on_exec = 02000000;
 

@@ -110,8 +110,8 @@ package final class FileLock: HeldLock {
     /// The error for a lock that cannot be had for want of a working lock file.
     package static func unusable(_ cause: CredentialError) -> CredentialError {
         CredentialError(
-            .storeUnavailable, "locks do not work: \(cause.message)",
-            hint: cause.hint ?? "put XDG_DATA_HOME on a writable file system that supports flock",
+            .storeUnavailable, "locks do not work: \(cause)",
+            hint: cause.advice ?? "put XDG_DATA_HOME on a writable file system that supports flock",
             details: cause.details)
     }
 

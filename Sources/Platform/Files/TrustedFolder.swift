@@ -144,7 +144,7 @@ enum TrustedHands {
     ///
     /// - Parameter hint: what to do about a wrong owner.
     /// - Throws: ``ErrorCode/inputOutput``.
-    static func check(_ status: stat, _ path: String, otherwise hint: String) throws(CredentialError) {
+    static func check(_ status: stat, _ path: String, otherwise hint: Message) throws(CredentialError) {
         let shown = CredentialError.shownPath(path)
         if status.st_uid != geteuid() && status.st_uid != 0 {
             throw CredentialError(

@@ -17,6 +17,12 @@ package enum ExecutablePath {
         return path.dropLast(installed.utf8.count) + "/bin/credmgr"
     }
 
+    /// The folder with the message catalogues of the installation that this is the full program of; `nil` for another.
+    package static var catalogues: String? {
+        guard let path = UserFile.linkTarget(itself), path.hasSuffix(installed) else { return nil }
+        return path.dropLast(installed.utf8.count) + "/share/locale"
+    }
+
     /// The path of a program: of a word without a slash the first executable of that name in `PATH`.
     package static func find(_ word: String, environment: [String: String]) -> String? {
         if word.utf8.contains(UInt8(ascii: "/")) { return isExecutable(word) ? word : nil }

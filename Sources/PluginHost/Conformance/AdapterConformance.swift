@@ -113,7 +113,7 @@ package struct AdapterConformance: Sendable {
         } catch {
             switch error.code {
             case .malformedReply, .internalFault: throw error
-            default: return .nothing("begin fails: \(error.message)")
+            default: return .nothing("begin fails: \(error)")
             }
         }
     }

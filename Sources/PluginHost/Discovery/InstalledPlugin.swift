@@ -46,11 +46,11 @@ package struct InstalledPlugin: Sendable {
                 manifest: manifest, path: folder.path, program: try folder.program(manifest.executable),
                 protocolVersion: version)
         } catch {
-            throw CredentialError(.configuration, error.message, hint: error.hint, details: error.details)
+            throw CredentialError(.configuration, error.text, hint: error.advice, details: error.details)
         }
     }
 
-    private static func refusal(_ reason: String) -> CredentialError { CredentialError(.configuration, reason) }
+    private static func refusal(_ reason: Message) -> CredentialError { CredentialError(.configuration, reason) }
 }
 
 /// A folder that plugins are looked for in: names below a base that is trusted as it is.

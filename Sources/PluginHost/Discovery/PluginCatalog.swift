@@ -98,8 +98,8 @@ package struct PluginCatalog: Sendable {
                 }
             } catch {
                 throw CredentialError(
-                    .configuration, "the adapter '\(name)' in \(place.path) is refused: \(error.message)",
-                    hint: error.hint ?? "credmgr providers", details: error.details)
+                    .configuration, "the adapter '\(name)' in \(place.path) is refused: \(error)",
+                    hint: error.advice ?? "credmgr providers", details: error.details)
             }
         }
         return nil

@@ -98,7 +98,7 @@ struct FieldReader {
     }
 
     /// The error for a member that does not do; it never quotes the value, which may be a secret.
-    func fault(_ name: String, _ problem: String) -> CredentialError {
+    func fault(_ name: String, _ problem: Message) -> CredentialError {
         CredentialError(code, "'\(path)\(name)' \(problem) in \(place)")
     }
 
@@ -117,7 +117,7 @@ struct FieldReader {
 /// What characters and form a string must have.
 struct FieldRule: Sendable {
     /// What is wrong with a text, in words that go on after its name; `nil` when nothing is.
-    let problem: @Sendable (String) -> String?
+    let problem: @Sendable (String) -> Message?
 
     /// Text for people: no control characters.
     static let plain = FieldRule(problem: DefinitionRule.plainText)

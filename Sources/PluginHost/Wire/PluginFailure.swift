@@ -51,7 +51,7 @@ package enum PluginFailure {
             throw reply.reader.fault("code", "is the unknown word '\(ForeignText.shown(word, limit: 40))'")
         }
         let message = redactor.shown(try reply.reader.requiredText("message", limit: 4_096))
-        let hint = try reply.reader.text("hint", limit: 1_024).map { redactor.shown($0) }
+        let hint = try reply.reader.text("hint", limit: 1_024).map { Message(verbatim: redactor.shown($0)) }
         return CredentialError(code.errorCode, "\(plugin): \(message)", hint: hint)
     }
 }

@@ -59,14 +59,14 @@ package struct PluginLauncher: Sendable {
                 limit: PluginProtocol.outputLimit, seconds: limit(timeout))
         } catch {
             throw CredentialError(
-                .configuration, "the plugin \(provider.manifest.name) does not start: \(error.message)",
+                .configuration, "the plugin \(provider.manifest.name) does not start: \(error)",
                 hint: hint(for: error, of: provider), details: error.details)
         }
     }
 
     /// What helps against a start that failed.
-    private func hint(for error: CredentialError, of provider: InstalledPlugin) -> String {
-        if let hint = error.hint { return hint }
+    private func hint(for error: CredentialError, of provider: InstalledPlugin) -> Message {
+        if let hint = error.advice { return hint }
         guard error.code == .configuration, let path = error.details.first else {
             return "an interpreter that its first line names is missing or stands outside /usr"
         }

@@ -96,7 +96,7 @@ package struct PluginTranscript: Sendable {
         return PluginReply(kind: kind, members: members, reader: reader)
     }
 
-    func fault(_ what: String) -> CredentialError {
+    func fault(_ what: Message) -> CredentialError {
         CredentialError(
             .malformedReply, "the plugin \(plugin) \(what)", hint: "credmgr providers test \(plugin)")
     }

@@ -37,7 +37,7 @@ package struct EncryptedFileStore: SecretStore {
     ///     used.
     package init(
         dataHome: String, keys: KeySources, cryptography: any Cryptography, random: any RandomSource,
-        clock: any WallClock, cost: ScryptCost = .standard, report: @escaping @Sendable (String) -> Void
+        clock: any WallClock, cost: ScryptCost = .standard, report: @escaping @Sendable (Message) -> Void
     ) {
         self.dataHome = dataHome
         self.keys = StoreKeys(
@@ -207,7 +207,7 @@ package struct EncryptedFileStore: SecretStore {
             let store = try open(
                 previous, of: group, path: Self.shownPath(Self.previousName, in: folder),
                 origin: .previous(damaged: current))
-            report.say("\(damage.message); generation \(store.header.generation), the one before, is used instead")
+            report.say("\(damage); generation \(store.header.generation), the one before, is used instead")
             return store
         } catch {
             damage.details.append(error.message)
@@ -231,20 +231,20 @@ func asStoreFailure<Result>(_ body: () throws(CredentialError) -> Result) throws
         return try body()
     } catch {
         guard error.code == .inputOutput else { throw error }
-        throw CredentialError(.storeUnavailable, error.message, hint: error.hint, details: error.details)
+        throw CredentialError(.storeUnavailable, error.text, hint: error.advice, details: error.details)
     }
 }
 
 /// Tells the user of damage, each thing once: a command reads a store several times.
 final class DamageReport: Sendable {
-    private let report: @Sendable (String) -> Void
-    private let said = Mutex<Set<String>>([])
+    private let report: @Sendable (Message) -> Void
+    private let said = Mutex<Set<Message>>([])
 
     /// Passes sentences on to `report`.
-    init(_ report: @escaping @Sendable (String) -> Void) { self.report = report }
+    init(_ report: @escaping @Sendable (Message) -> Void) { self.report = report }
 
     /// Says a sentence unless it was said before.
-    func say(_ sentence: String) {
+    func say(_ sentence: Message) {
         if said.withLock({ $0.insert(sentence).inserted }) { report(sentence) }
     }
 }

@@ -6,7 +6,7 @@ package struct KeySources: Sendable {
     package let passphrase: @Sendable () throws(CredentialError) -> Secret?
     /// Asks a person for the passphrase of an existing file, after the sentence given; `nil` where nobody can be
     /// asked. Used only where ``passphrase`` has none.
-    package let ask: @Sendable (_ prompt: String) throws(CredentialError) -> Secret?
+    package let ask: @Sendable (_ prompt: Message) throws(CredentialError) -> Secret?
     /// Tries a passphrase, where another question may follow: what is typed early is not shown.
     package var unseen: @Sendable (_ work: () throws(CredentialError) -> Void) throws(CredentialError) -> Void = {
         work throws(CredentialError) in try work()
@@ -26,7 +26,7 @@ package struct KeySources: Sendable {
     /// Names the sources.
     package init(
         passphrase: @escaping @Sendable () throws(CredentialError) -> Secret?,
-        ask: @escaping @Sendable (_ prompt: String) throws(CredentialError) -> Secret? = {
+        ask: @escaping @Sendable (_ prompt: Message) throws(CredentialError) -> Secret? = {
             _ throws(CredentialError) in nil
         },
         unlockedKeys: (any AccessTokenCache)? = nil, unlockedSeconds: Int64? = 8 * 3600

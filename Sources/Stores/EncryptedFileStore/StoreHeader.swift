@@ -83,7 +83,7 @@ struct StoreHeader: Equatable {
     }
 
     /// The error for a file that is not as it was written.
-    static func damaged(_ path: String, _ reason: String) -> CredentialError {
+    static func damaged(_ path: String, _ reason: Message) -> CredentialError {
         CredentialError(.storeDamaged, "the store \(path) is damaged: \(reason)")
     }
 

@@ -69,20 +69,22 @@ final class StoreKeys: Sendable {
             .storeLocked, "the passphrase does not open the store \(path)", hint: Self.passphraseHint)
         if let passphrase = try sources.passphrase() {
             if let key = try open(header, passphrase, path: path) { return key }
-            wrong.hint =
+            wrong.advice =
                 "\(sources.giver) gave it; without it: "
                 + "env -u CREDMGR_PASSPHRASE_FILE -u CREDMGR_PASSPHRASE_COMMAND credmgr store unlock"
             throw wrong
         }
         for attempt in 1...Self.attempts {
-            let prompt = (attempt == 1 ? "" : "That does not open it. ") + "Passphrase of group \(group): "
+            let prompt: Message =
+                attempt == 1
+                ? "Passphrase of group \(group): " : "That does not open it. Passphrase of group \(group): "
             guard let passphrase = try sources.ask(prompt) else {
                 throw CredentialError(
                     .storeLocked, "the store \(path) is locked by a passphrase", hint: Self.passphraseHint)
             }
             if let key = try open(header, passphrase, path: path) { return key }
         }
-        wrong.hint = nil
+        wrong.advice = nil
         throw wrong
     }
 
@@ -174,7 +176,7 @@ final class StoreKeys: Sendable {
     }
 
     private static let attempts = 3
-    private static let passphraseHint =
+    private static let passphraseHint: Message =
         "run: credmgr store unlock; or set CREDMGR_PASSPHRASE_FILE to a file with the passphrase"
 
     private static func cacheName(_ fileID: [UInt8]) -> CacheEntryName { .dataKey(Base64URL.encode(fileID)) }

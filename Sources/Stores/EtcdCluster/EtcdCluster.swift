@@ -96,9 +96,9 @@ package final class EtcdCluster: Cluster {
                 switch error {
                 case .unreached(let error):
                     if error.code != .temporary { throw Self.named(error) }
-                    failures.append("\(name): \(error.message)")
+                    failures.append("\(name): \(error)")
                 case .broken(let error):
-                    failures.append("\(name): \(error.message)")
+                    failures.append("\(name): \(error)")
                     if !again { throw Self.unanswered(failures) }
                 case .status(let status, let text):
                     let error = Self.refused(status, text, name)
@@ -115,8 +115,9 @@ package final class EtcdCluster: Cluster {
     private static func named(_ error: CredentialError) -> CredentialError {
         var error = error
         switch error.code {
-        case .denied: error.hint = "--ca of groups share and groups join names the authority of the cluster's nodes"
-        case .configuration: error.hint = "--ca, --cert and --key of groups share and groups join name PEM files"
+        case .denied:
+            error.advice = "--ca of groups share and groups join names the authority of the cluster's nodes"
+        case .configuration: error.advice = "--ca, --cert and --key of groups share and groups join name PEM files"
         default: break
         }
         return error

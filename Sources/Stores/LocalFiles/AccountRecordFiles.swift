@@ -64,10 +64,10 @@ package struct AccountRecordFiles: AccountRecords {
             let path = ForeignText.shown(folder.path(of: id), limit: 4_096)
             if error.code == .unsupported {
                 throw CredentialError(
-                    .unsupported, "the record \(path) cannot be used: \(error.message)", hint: error.hint)
+                    .unsupported, "the record \(path) cannot be used: \(error)", hint: error.advice)
             }
             throw CredentialError(
-                .storeDamaged, "the record \(path) is damaged: \(error.message)", hint: "credmgr doctor --fix")
+                .storeDamaged, "the record \(path) is damaged: \(error)", hint: "credmgr doctor --fix")
         }
     }
 

@@ -10,7 +10,7 @@ package final class SecretServiceStore: SecretStore {
     /// Always the Secret Service.
     package let kind = StoreKind.secretService
     private let service: SecretServiceAccess
-    private let warn: @Sendable (String) -> Void
+    private let warn: @Sendable (Message) -> Void
 
     /// Makes a store; nothing is opened before the first call.
     ///
@@ -27,7 +27,7 @@ package final class SecretServiceStore: SecretStore {
     package init(
         busAddress: String?, canPrompt: Bool, promptSeconds: Int = 120,
         whileWaiting: @escaping @Sendable () -> Void = {}, waiting: any WaitingDisplay = NoWaitingDisplay(),
-        warn: @escaping @Sendable (String) -> Void
+        warn: @escaping @Sendable (Message) -> Void
     ) {
         service = SecretServiceAccess(
             busAddress: busAddress, canPrompt: canPrompt, promptSeconds: min(promptSeconds, 86_400),
@@ -228,7 +228,7 @@ package final class SecretServiceStore: SecretStore {
     /// The item that counts when several have the same attributes: the one changed last, so that a write and the
     /// reads after it mean the same one.
     private static func newest(
-        of items: [String], _ session: SecretServiceSession, _ warn: (String) -> Void, until deadline: Deadline
+        of items: [String], _ session: SecretServiceSession, _ warn: (Message) -> Void, until deadline: Deadline
     ) throws(ServiceFault) -> String {
         var newest = (path: "", modified: UInt64.min)
         if items.count == 1, let only = items.first { return only }

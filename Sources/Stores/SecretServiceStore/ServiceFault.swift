@@ -28,11 +28,11 @@ struct ServiceFault: Error {
 
     let kind: Kind
     /// The reason as GLib or the service words it; foreign text.
-    let message: String
+    let message: Message
     /// The path of the object that was asked.
     let object: String?
 
-    init(_ kind: Kind, _ message: String, object: String? = nil) {
+    init(_ kind: Kind, _ message: Message, object: String? = nil) {
         self.kind = kind
         self.message = message
         self.object = object
@@ -55,16 +55,17 @@ struct ServiceFault: Error {
                 .noSuchObject
             default: .other
             }
-        self.init(kind, message)
+        self.init(kind, Message(verbatim: message))
     }
 
     /// The fault as users see it.
     var credentialError: CredentialError {
+        let message = message.description
         let details = message.isEmpty ? [] : [ForeignText.shown(message)]
         switch kind {
         case .noLibrary:
             return CredentialError(
-                .storeUnavailable, message,
+                .storeUnavailable, self.message,
                 hint: "apt-get install libsecret-1-0, or sign in with --new --store file")
         case .noBus:
             return CredentialError(
@@ -119,5 +120,5 @@ struct ServiceFault: Error {
         .storeUnavailable, "there is no session bus, and so no Secret Service",
         hint: "run this in a desktop session, or sign in with --new --store file")
 
-    private static let otherStore = "sign in with --new --store file"
+    private static let otherStore: Message = "sign in with --new --store file"
 }

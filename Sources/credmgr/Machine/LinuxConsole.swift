@@ -6,14 +6,18 @@ import Platform
 struct LinuxConsole: Console {
     /// The line that says what is waited for; `nil` where standard error is no terminal.
     private let line: WaitingLine?
+    let translations: any Translations
 
     /// Looks at the streams.
-    init(environment: [String: String] = [:]) {
+    ///
+    /// - Parameter translations: the person's language.
+    init(environment: [String: String] = [:], translations: any Translations) {
+        self.translations = translations
         line =
             Terminal.isTerminal(StandardStream.error.rawValue)
             ? WaitingLine(
                 repaints: TerminalManners.repaints(environment),
-                width: { Terminal.width(StandardStream.error.rawValue) ?? 80 },
+                width: { Terminal.width(StandardStream.error.rawValue) ?? 80 }, translations: translations,
                 write: { text in try? StandardStream.error.write(text) }) : nil
     }
 
@@ -34,8 +38,8 @@ struct LinuxConsole: Console {
     /// A person who can see the question and type the answer.
     var hasPerson: Bool { noticeIsTerminal && Terminal.isTerminal(0) }
 
-    func ask(_ prompt: String, isSecret: Bool) throws(CredentialError) -> Secret {
-        try Terminal.ask(prompt, isSecret: isSecret)
+    func ask(_ prompt: Message, isSecret: Bool) throws(CredentialError) -> Secret {
+        try Terminal.ask(prompt.text(in: translations), isSecret: isSecret)
     }
 
     func unseen(_ work: () throws(CredentialError) -> Void) throws(CredentialError) {

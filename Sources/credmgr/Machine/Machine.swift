@@ -13,9 +13,12 @@ struct Machine: Sendable {
 
     /// Reads where things are from the environment.
     ///
+    /// - Parameter translations: the person's language.
     /// - Throws: ``ErrorCode/configuration`` without a home folder.
-    init(environment: [String: String], caller: CallerSettings) throws(CredentialError) {
-        let console = LinuxConsole(environment: environment)
+    init(
+        environment: [String: String], caller: CallerSettings, translations: any Translations
+    ) throws(CredentialError) {
+        let console = LinuxConsole(environment: environment, translations: translations)
         self.console = console
         local = try LocalMachine(
             environment: environment, caller: caller, userAgent: "credmgr/\(Program.version)",
@@ -31,7 +34,8 @@ struct Machine: Sendable {
             dataFolder: LinuxDataFolder(path: local.directories.dataFolder, clock: local.clock),
             providers: local.providers,
             presets: PresetCatalog(folders: searchPath.map { $0 + "/presets" }, files: local.files),
-            programs: local.programs, redirects: local.redirects, qrCodes: QRCodeEncoder(),
+            programs: local.programs, redirects: local.redirects(in: console.translations),
+            qrCodes: QRCodeEncoder(),
             demonstration: DemoWalkthrough(machine: self))
     }
 }

@@ -1,4 +1,5 @@
 import CLibSecret
+import CredentialCore
 
 /// An encrypted session with the Secret Service: libsecret has agreed on a key with it.
 @safe final class EncryptedSession: @unchecked Sendable {

@@ -1,4 +1,5 @@
 import CLibSecret
+import CredentialCore
 import Platform
 
 extension SecretServiceConnection {

@@ -21,7 +21,7 @@ import Platform
                 unsafe credmgr_libsecret_set(&functions, index, address)
             }
         } catch {
-            throw ServiceFault(.noLibrary, error.message)
+            throw ServiceFault(.noLibrary, error.text)
         }
         glib = functions
         _ = unsafe glib.g_log_set_default_handler({ _, _, _, _ in }, nil)
@@ -39,11 +39,13 @@ import Platform
         }
         let message = unsafe error.pointee.message.map { unsafe String(cString: $0) } ?? ""
         if let name { return ServiceFault(remoteError: name, message) }
-        guard unsafe error.pointee.domain == glib.g_io_error_quark() else { return ServiceFault(.other, message) }
+        guard unsafe error.pointee.domain == glib.g_io_error_quark() else {
+            return ServiceFault(.other, Message(verbatim: message))
+        }
         switch Int(unsafe error.pointee.code) {
-        case Int(CREDMGR_IO_ERROR_CLOSED): return ServiceFault(.disconnected, message)
-        case Int(CREDMGR_IO_ERROR_TIMED_OUT): return ServiceFault(.timedOut, message)
-        default: return ServiceFault(.other, message)
+        case Int(CREDMGR_IO_ERROR_CLOSED): return ServiceFault(.disconnected, Message(verbatim: message))
+        case Int(CREDMGR_IO_ERROR_TIMED_OUT): return ServiceFault(.timedOut, Message(verbatim: message))
+        default: return ServiceFault(.other, Message(verbatim: message))
         }
     }
 

@@ -60,7 +60,7 @@ struct ServiceQuestion: Sendable {
         do throws(CredentialError) {
             agreement = try BackgroundCall { () throws(ServiceFault) in try EncryptedSession(library: library) }
         } catch {
-            throw ServiceFault(.other, error.message)
+            throw ServiceFault(.other, error.text)
         }
         whileWaiting()
         self.library = library

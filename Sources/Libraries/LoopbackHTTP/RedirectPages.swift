@@ -1,0 +1,85 @@
+import CredentialCore
+
+/// The pages a browser shows at the end of its way, in the person's language. None repeats anything of the request.
+struct RedirectPages: Sendable {
+    let translations: any Translations
+    /// Allows the scripts of the pages.
+    let nonce: String
+
+    /// Takes the provider's answer, the code above all, out of the address bar and the tab's history. A second
+    /// request, for an address without it, could come when nobody listens any more.
+    private static let forget = "history.replaceState(null, \"\", location.pathname);"
+
+    /// What became of the sign-in; `nil` for one that takes longer than a browser waits.
+    func outcome(_ outcome: RedirectDesk.Outcome?) -> HTMLPage {
+        let text = outcome?.text ?? "The sign-in has arrived. The terminal says what became of it."
+        return page(
+            outcome?.title ?? "credmgr: see the terminal",
+            "<p>\(ForeignText.markup(ForeignText.shown(text.text(in: translations), limit: 500)))</p>\n"
+                + paragraph("You can close this page and return to the terminal."),
+            script: Self.forget)
+    }
+
+    /// A program of another user has brought the redirect. The address stays in the bar: whoever it is meant for pastes
+    /// it.
+    func stranger(_ owner: UInt32?) -> HTMLPage {
+        let word = owner.map { "uid:\($0)" } ?? "any"
+        let (setting, file) = ("<code>\"redirect_peers\": \"\(word)\"</code>", "<code>config.json</code>")
+        let sent: Message =
+            if let owner {
+                "The address of this page was sent by a program of another user (uid \(owner)). Nothing was changed, and the sign-in still waits."
+            } else {
+                "The address of this page was sent by a program whose user cannot be known. Nothing was changed, and the sign-in still waits."
+            }
+        return page(
+            "credmgr: this sign-in was not taken",
+            paragraph(sent)
+                + paragraph(
+                    "If this is your own browser, copy the address of this page and paste it at the terminal, or set \(setting) in credmgr's \(file) and sign in again."
+                ))
+    }
+
+    /// The request is not the one that is waited for.
+    var unexpected: HTMLPage {
+        page(
+            "Nothing happened",
+            paragraph("This is not the sign-in that is waited for. Nothing was changed. You can close this page."))
+    }
+
+    /// A paragraph; what stands in the places of the message is markup.
+    private func paragraph(_ message: Message) -> String { "<p>\(message.text(in: translations))</p>\n" }
+
+    private func page(_ title: Message, _ content: String, script: String? = nil) -> HTMLPage {
+        HTMLPage(
+            title: title.text(in: translations), content: content,
+            language: Message.languageOfPages.text(in: translations),
+            script: script, nonce: script.map { _ in nonce })
+    }
+
+    /// Sends what stands behind `#`, which browsers keep to themselves, to this program.
+    var fragment: HTMLPage {
+        let state: Message = "No sign-in data has arrived here yet. If this page stays, return to the terminal."
+        return page(
+            "Waiting for the sign-in",
+            "<p id=\"state\">\(state.text(in: translations))</p>\n<noscript>"
+                + paragraph("Allow scripts for this page, or paste the address of this page at the terminal.")
+                + "</noscript>",
+            script: """
+                const data = location.hash.slice(1);
+                if (data.length > 0) {
+                  history.replaceState(null, "", location.pathname);
+                  const form = document.createElement("form");
+                  form.method = "post";
+                  for (const [name, value] of new URLSearchParams(data)) {
+                    const input = document.createElement("input");
+                    input.type = "hidden";
+                    input.name = name;
+                    input.value = value;
+                    form.append(input);
+                  }
+                  document.body.append(form);
+                  HTMLFormElement.prototype.submit.call(form);
+                }
+                """)
+    }
+}

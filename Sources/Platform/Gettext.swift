@@ -1,0 +1,61 @@
+import CLinux
+import CredentialCore
+import Synchronization
+
+/// The person's language by the catalogues of gettext, as the C library finds it: `LC_ALL`, `LC_MESSAGES`, `LANG`,
+/// `LANGUAGE`.
+///
+/// Nothing is opened before the first message. English where the locale is not there, is C or POSIX, or does not write
+/// UTF-8, and where no catalogue is. The process itself stays in the C locale, so that neither numbers nor what the
+/// system says of an error depend on the language: the locale is used by the thread that looks a message up, meanwhile.
+package final class Gettext: Translations {
+    private static let domain = "credmgr"
+
+    private let folder: @Sendable () -> String?
+    private let state = Mutex(State.unopened)
+
+    private enum State {
+        case unopened
+        case english
+        /// The address of a `locale_t`; it is kept as long as the process lives.
+        case locale(UInt)
+    }
+
+    /// Opens nothing yet.
+    ///
+    /// - Parameter folder: gives the folder with `LANGUAGE/LC_MESSAGES/credmgr.mo`; `nil` for English.
+    package init(folder: @escaping @Sendable () -> String?) { self.folder = folder }
+
+    package func translation(of template: String) -> String {
+        unsafe inLocale(else: template) { unsafe linux_libc_dgettext(Self.domain, template) }
+    }
+
+    package func translation(of one: String, _ other: String, for count: Int) -> String {
+        unsafe inLocale(else: count == 1 ? one : other) {
+            unsafe linux_libc_dngettext(Self.domain, one, other, count.magnitude)
+        }
+    }
+
+    private func inLocale(else english: String, _ look: () -> UnsafeMutablePointer<CChar>?) -> String {
+        state.withLock { state in
+            if case .unopened = state { state = opened() }
+            guard case .locale(let address) = state else { return english }
+            let before = unsafe linux_libc_uselocale(UnsafeMutableRawPointer(bitPattern: address))
+            defer { unsafe linux_libc_uselocale(before) }
+            return unsafe look().map { unsafe String(cString: $0) } ?? english
+        }
+    }
+
+    private func opened() -> State {
+        guard let folder = folder(), let locale = unsafe linux_libc_newlocale(linux_locale_of_messages, "", nil)
+        else {
+            return .english
+        }
+        guard let codeset = unsafe linux_libc_nl_langinfo_l(linux_locale_codeset, locale),
+            unsafe String(cString: codeset) == "UTF-8"
+        else { return .english }
+        unsafe linux_libc_bindtextdomain(Self.domain, folder)
+        unsafe linux_libc_bind_textdomain_codeset(Self.domain, "UTF-8")
+        return .locale(UInt(bitPattern: locale))
+    }
+}

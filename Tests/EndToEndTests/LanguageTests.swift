@@ -1,0 +1,186 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// The program in other languages than English: people read theirs, programs read what they always do.
+@Suite struct LanguageTests {
+    private struct Failure: Error { let text: String }
+
+    /// An installation with the program that was built with the tests, and the catalogues.
+    private struct Prefix {
+        let folder: TemporaryFolder
+        var program: String { folder.path + "/libexec/credmgr/credmgr" }
+
+        init() throws {
+            folder = try TemporaryFolder()
+            try FileManager.default.createDirectory(
+                atPath: folder.path + "/libexec/credmgr", withIntermediateDirectories: true)
+            let scripts = String(#filePath.split(separator: "/Tests/")[0]) + "/scripts"
+            for words in [
+                ["install", "-m", "755", Home.program, program],
+                [scripts + "/translations", "compile", folder.path + "/share/locale"],
+            ] {
+                let done = try ChildProcess(words[0], Array(words.dropFirst())).run()
+                guard done.exitStatus == 0 else { throw Failure(text: done.standardError) }
+            }
+        }
+
+        static let shared = Result { try Prefix() }
+    }
+
+    /// A language, and what the program says in it.
+    struct Language: Sendable, CustomTestStringConvertible {
+        let code: String
+        let page: String
+        let title: String
+        let error: String
+        let hint: String
+        /// What `doctor` says that it found, by how many.
+        let found: [Int: String]
+        let heading: String
+        var testDescription: String { code }
+
+        static let all = [
+            Language(
+                code: "de", page: "de", title: "credmgr: alice@example.com ist bei Tasks angemeldet",
+                error: "credmgr: error: kein Kontotyp „Taskss“", hint: "credmgr: hint: meinten Sie „Tasks“?",
+                found: [1: "1 Problem gefunden", 2: "2 Probleme gefunden"], heading: "SPEICHER"),
+            Language(
+                code: "it", page: "it", title: "credmgr: alice@example.com ha effettuato l&#39;accesso a Tasks",
+                error: "credmgr: error: nessun tipo di account «Taskss»", hint: "credmgr: hint: intendevi «Tasks»?",
+                found: [1: "trovato: 1 problema", 2: "trovato: 2 problemi"], heading: "ARCHIVIO"),
+            Language(
+                code: "ru", page: "ru", title: "credmgr: alice@example.com — вход в Tasks выполнен",
+                error: "credmgr: error: нет типа учётной записи «Taskss»",
+                hint: "credmgr: hint: возможно, имелось в виду «Tasks»?",
+                found: [1: "найдено: 1 проблема", 2: "найдено: 2 проблемы", 5: "найдено: 5 проблем"],
+                heading: "ХРАНИЛИЩЕ"),
+            Language(
+                code: "zh_TW", page: "zh-Hant-TW", title: "credmgr：alice@example.com 已登入 Tasks",
+                error: "credmgr: error: 沒有帳號類型「Taskss」", hint: "credmgr: hint: 您是指「Tasks」嗎？",
+                found: [1: "找到 1 個問題", 2: "找到 2 個問題"], heading: "儲存庫"),
+        ]
+    }
+
+    private let prefix: Prefix
+    private let home: Home
+
+    init() throws {
+        prefix = try Prefix.shared.get()
+        home = try Home(["CREDMGR_STORE": "file"])
+    }
+
+    private func run(_ words: [String], in variables: [String: String] = [:]) throws -> ChildProcess.Outcome {
+        try ChildProcess(prefix.program, words, environment: home.environment.merging(variables) { $1 }).run()
+    }
+
+    @Test(arguments: Language.all)
+    func `the main job in a language`(_ language: Language) throws {
+        let tenant = try DemoTenant()
+        try tenant.definePolicies(at: home, ["redirect_uri": "http://localhost"])
+        let own = ["LANGUAGE": language.code]
+        _ = try Browser(in: home)
+        let robot = try #require(home.text(of: "outside/browser")).replacingOccurrences(of: " --deliver", with: "")
+        try home.write(robot, to: "outside/robot", mode: 0o700)
+        let keeper = try home.write(
+            "#!/bin/sh\ncurl -s \"$('\(home.path)/outside/robot' \"$1\")\" > '\(home.path)/outside/page'\n",
+            to: "outside/keeper", mode: 0o700)
+
+        let signedIn = try run(["login", "--type", "Tasks"], in: own.merging(["BROWSER": keeper]) { $1 })
+        #expect(signedIn.exitStatus == 0, "\(signedIn.standardError)")
+        let page = try #require(home.text(of: "outside/page"))
+        #expect(page.contains("<h1>\(language.title)</h1>"), "\(page)")
+        #expect(page.contains("<html lang=\"\(language.page)\">"))
+
+        // What programs read is what it is without a language.
+        for words in [
+            ["accounts"], ["accounts", "--json"], ["token", "--type", "Tasks"], ["types", "--json"], ["--help"],
+            ["token", "--type", "Taskss", "--json"], ["doctor", "--json"],
+        ] {
+            let (english, translated) = (try run(words), try run(words, in: own))
+            #expect(translated.standardOutput == english.standardOutput, "\(words)")
+            #expect(translated.exitStatus == english.exitStatus)
+        }
+
+        let wrong = try run(["token", "--type", "Taskss"], in: own)
+        #expect(wrong.exitStatus == 2)
+        #expect(wrong.standardError == "\(language.error)\n\(language.hint)\n")
+
+        for (count, text) in language.found.sorted(by: { $0.key < $1.key }) {
+            for number in 1...count { try home.write("", to: "data/credmgr/open\(number)", mode: 0o644) }
+            let found = try run(["doctor"], in: own)
+            #expect(found.standardError.contains(text), "\(found.standardOutput)\(found.standardError)")
+        }
+    }
+
+    /// On a terminal the headings are the person's, and each column begins below its heading, however wide its
+    /// characters are.
+    @Test(arguments: Language.all)
+    func `a table on a terminal`(_ language: Language) throws {
+        let tenant = try DemoTenant()
+        try tenant.signIn(at: home)
+        let shown = try ChildProcess(
+            "python3",
+            ["-c", "import pty, sys; sys.exit(pty.spawn(sys.argv[1:]) >> 8)", prefix.program, "accounts"],
+            environment: home.environment.merging(["LANGUAGE": language.code, "COLUMNS": "200"]) { $1 }
+        ).run().standardOutput
+        let lines = shown.split(whereSeparator: \.isNewline).map(String.init)
+        try #require(lines.count == 2, "\(shown)")
+        let columns = lines.map { line in
+            line.unicodeScalars.reduce(into: [Unicode.Scalar]()) { cells, scalar in
+                // A wide character has two cells.
+                cells += scalar.value >= 0x2E80 ? [scalar, scalar] : [scalar]
+            }
+        }
+        let heading = Array(language.heading.unicodeScalars).flatMap { $0.value >= 0x2E80 ? [$0, $0] : [$0] }
+        let place = try #require(columns[0].indices.first { columns[0][$0...].starts(with: heading) }, "\(shown)")
+        #expect(columns[1][place...].starts(with: "file".unicodeScalars), "\(shown)")
+    }
+
+    /// `C.UTF-8` has no messages of its own; a locale that a machine has is found by its name.
+    @Test(.needs(.program("localedef")))
+    func `a locale of the machine`() throws {
+        let made = try ChildProcess(
+            "localedef", ["-i", "de_DE", "-f", "UTF-8", home.path + "/locales/de_DE.UTF-8"]
+        )
+        try FileManager.default.createDirectory(
+            atPath: home.path + "/locales", withIntermediateDirectories: true)
+        #expect(try made.run().exitStatus == 0)
+        let german = try run(
+            ["token", "--type", "Tasks"],
+            in: ["LC_ALL": "de_DE.UTF-8", "LOCPATH": home.path + "/locales"])
+        #expect(german.standardError.contains("kein Kontotyp „Tasks“"), "\(german.standardError)")
+    }
+
+    @Test(arguments: [
+        ["LC_ALL": "xx_YY.UTF-8"], ["LC_ALL": "", "LANG": "de_DE.UTF-9"], ["LC_ALL": "C", "LANGUAGE": "de"],
+        ["LC_ALL": "POSIX", "LANGUAGE": "ru"], ["LANGUAGE": "tlh"], ["LANGUAGE": "../../../tmp"],
+        ["LC_ALL": "../../etc"], ["LANGUAGE": ""],
+    ])
+    func `a language that is not there is English, without a word about it`(_ variables: [String: String]) throws {
+        let outcome = try run(["token", "--type", "Tasks"], in: variables)
+        #expect(outcome.exitStatus == 2)
+        #expect(
+            outcome.standardError
+                == "credmgr: error: no account type 'Tasks'\ncredmgr: hint: define it: credmgr types add --help\n")
+    }
+
+    /// The language costs who is told nothing no call of the kernel.
+    @Test(.needs(.tracing)) func `a token that is there opens no catalogue`() throws {
+        let tenant = try DemoTenant()
+        try tenant.signIn(at: home)
+        func opened(_ words: [String]) throws -> String {
+            let log = home.path + "/strace.log"
+            _ = try ChildProcess(
+                "strace", ["-f", "-e", "trace=%file", "-o", log, prefix.program] + words,
+                environment: home.environment.merging(["LANGUAGE": "de"]) { $1 }
+            ).run()
+            return try #require(home.text(of: "strace.log"))
+        }
+        let silent = try opened(["token", "--type", "Tasks"])
+        #expect(silent.contains("groups/default"))
+        #expect(!silent.contains("/locale") && !silent.contains("credmgr.mo"))
+        // The same call is seen where there is something to say.
+        #expect(try opened(["token", "--type", "Taskss"]).contains("/share/locale/de/LC_MESSAGES/credmgr.mo"))
+    }
+}
