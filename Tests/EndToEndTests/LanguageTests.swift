@@ -83,11 +83,19 @@ import Testing
         let robot = try #require(home.text(of: "outside/browser")).replacingOccurrences(of: " --deliver", with: "")
         try home.write(robot, to: "outside/robot", mode: 0o700)
         let keeper = try home.write(
-            "#!/bin/sh\ncurl -s \"$('\(home.path)/outside/robot' \"$1\")\" > '\(home.path)/outside/page'\n",
+            """
+            #!/bin/sh
+            curl -s "$('\(home.path)/outside/robot' "$1")" > '\(home.path)/outside/part'
+            mv '\(home.path)/outside/part' '\(home.path)/outside/page'
+
+            """,
             to: "outside/keeper", mode: 0o700)
 
         let signedIn = try run(["login", "--type", "Tasks"], in: own.merging(["BROWSER": keeper]) { $1 })
         #expect(signedIn.exitStatus == 0, "\(signedIn.standardError)")
+        // The browser has its page when the program ends, and the robot writes it down then.
+        let deadline = Date(timeIntervalSinceNow: 30)
+        while home.text(of: "outside/page") == nil, Date() < deadline { usleep(10_000) }
         let page = try #require(home.text(of: "outside/page"))
         #expect(page.contains("<h1>\(language.title)</h1>"), "\(page)")
         #expect(page.contains("<html lang=\"\(language.page)\">"))
@@ -140,9 +148,7 @@ import Testing
     /// `C.UTF-8` has no messages of its own; a locale that a machine has is found by its name.
     @Test(.needs(.program("localedef")))
     func `a locale of the machine`() throws {
-        let made = try ChildProcess(
-            "localedef", ["-i", "de_DE", "-f", "UTF-8", home.path + "/locales/de_DE.UTF-8"]
-        )
+        let made = ChildProcess("localedef", ["-i", "de_DE", "-f", "UTF-8", home.path + "/locales/de_DE.UTF-8"])
         try FileManager.default.createDirectory(
             atPath: home.path + "/locales", withIntermediateDirectories: true)
         #expect(try made.run().exitStatus == 0)
@@ -177,7 +183,7 @@ import Testing
             ).run()
             return try #require(home.text(of: "strace.log"))
         }
-        let silent = try opened(["token", "--type", "Tasks"])
+        let silent = try opened(["token", "--type", DemoTenant.typeName])
         #expect(silent.contains("groups/default"))
         #expect(!silent.contains("/locale") && !silent.contains("credmgr.mo"))
         // The same call is seen where there is something to say.

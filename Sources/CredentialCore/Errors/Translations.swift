@@ -17,7 +17,7 @@ package struct English: Translations {
 
 extension Message {
     /// The code of the catalogue's language for web pages (BCP 47): a translation of "en" as that.
-    package static let languageOfPages: Message = "en"
+    package static var languageOfPages: Message { "en" }
 
     /// The text in a person's language; nothing that a program reads is made of it.
     package func text(in translations: any Translations) -> String {

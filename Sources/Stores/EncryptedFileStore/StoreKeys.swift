@@ -176,8 +176,9 @@ final class StoreKeys: Sendable {
     }
 
     private static let attempts = 3
-    private static let passphraseHint: Message =
+    private static var passphraseHint: Message {
         "run: credmgr store unlock; or set CREDMGR_PASSPHRASE_FILE to a file with the passphrase"
+    }
 
     private static func cacheName(_ fileID: [UInt8]) -> CacheEntryName { .dataKey(Base64URL.encode(fileID)) }
 

@@ -120,5 +120,5 @@ struct ServiceFault: Error {
         .storeUnavailable, "there is no session bus, and so no Secret Service",
         hint: "run this in a desktop session, or sign in with --new --store file")
 
-    private static let otherStore: Message = "sign in with --new --store file"
+    private static var otherStore: Message { "sign in with --new --store file" }
 }
