@@ -43,22 +43,22 @@ import Testing
         static let all = [
             Language(
                 code: "de", page: "de", title: "credmgr: alice@example.com ist bei Tasks angemeldet",
-                error: "credmgr: error: kein Kontotyp „Taskss“", hint: "credmgr: hint: meinten Sie „Tasks“?",
+                error: "credmgr: error: kein Kontotyp 'Taskss'", hint: "credmgr: hint: ist 'Tasks' gemeint?",
                 found: [1: "1 Problem gefunden", 2: "2 Probleme gefunden"], heading: "SPEICHER"),
             Language(
-                code: "it", page: "it", title: "credmgr: alice@example.com ha effettuato l&#39;accesso a Tasks",
-                error: "credmgr: error: nessun tipo di account «Taskss»", hint: "credmgr: hint: intendevi «Tasks»?",
-                found: [1: "trovato: 1 problema", 2: "trovato: 2 problemi"], heading: "ARCHIVIO"),
+                code: "it", page: "it", title: "credmgr: alice@example.com ha fatto l&#39;accesso a Tasks",
+                error: "credmgr: error: nessun tipo di account 'Taskss'", hint: "credmgr: hint: forse si intendeva 'Tasks'?",
+                found: [1: "da risolvere: 1 problema", 2: "da risolvere: 2 problemi"], heading: "ARCHIVIO"),
             Language(
-                code: "ru", page: "ru", title: "credmgr: alice@example.com — вход в Tasks выполнен",
-                error: "credmgr: error: нет типа учётной записи «Taskss»",
-                hint: "credmgr: hint: возможно, имелось в виду «Tasks»?",
+                code: "ru", page: "ru", title: "credmgr: alice@example.com: вход в Tasks выполнен",
+                error: "credmgr: error: нет типа учётной записи 'Taskss'",
+                hint: "credmgr: hint: возможно, имелось в виду 'Tasks'?",
                 found: [1: "найдено: 1 проблема", 2: "найдено: 2 проблемы", 5: "найдено: 5 проблем"],
                 heading: "ХРАНИЛИЩЕ"),
             Language(
                 code: "zh_TW", page: "zh-Hant-TW", title: "credmgr：alice@example.com 已登入 Tasks",
-                error: "credmgr: error: 沒有帳號類型「Taskss」", hint: "credmgr: hint: 您是指「Tasks」嗎？",
-                found: [1: "找到 1 個問題", 2: "找到 2 個問題"], heading: "儲存庫"),
+                error: "credmgr: error: 沒有帳號類型 'Taskss'", hint: "credmgr: hint: 是否指 'Tasks'？",
+                found: [1: "發現 1 個問題", 2: "發現 2 個問題"], heading: "儲存區"),
         ]
     }
 
@@ -155,7 +155,7 @@ import Testing
         let german = try run(
             ["token", "--type", "Tasks"],
             in: ["LC_ALL": "de_DE.UTF-8", "LOCPATH": home.path + "/locales"])
-        #expect(german.standardError.contains("kein Kontotyp „Tasks“"), "\(german.standardError)")
+        #expect(german.standardError.contains("kein Kontotyp 'Tasks'"), "\(german.standardError)")
     }
 
     @Test(arguments: [
