@@ -123,7 +123,7 @@ extension SetupRecipe {
             [Desktop Entry]
             Type=Application
             Name=credmgr
-            Exec="\(request.command)" login --complete %u
+            Exec=env CREDMGR_HANDLER=1 "\(request.command)" login --complete %u
             NoDisplay=true
             Terminal=false
             MimeType=x-scheme-handler/\(scheme);
