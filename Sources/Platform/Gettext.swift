@@ -27,22 +27,33 @@ package final class Gettext: Translations {
     package init(folder: @escaping @Sendable () -> String?) { self.folder = folder }
 
     package func translation(of template: String) -> String {
-        unsafe inLocale(else: template) { unsafe linux_libc_dgettext(Self.domain, template) }
-    }
-
-    package func translation(of one: String, _ other: String, for count: Int) -> String {
-        unsafe inLocale(else: count == 1 ? one : other) {
-            unsafe linux_libc_dngettext(Self.domain, one, other, count.magnitude)
+        inLocale(else: template) {
+            unsafe template.withCString { key in
+                unsafe linux_libc_dgettext(Self.domain, key).map { unsafe String(cString: $0) }
+            }
         }
     }
 
-    private func inLocale(else english: String, _ look: () -> UnsafeMutablePointer<CChar>?) -> String {
+    package func translation(of one: String, _ other: String, for count: Int) -> String {
+        inLocale(else: count == 1 ? one : other) {
+            unsafe one.withCString { one in
+                unsafe other.withCString { other in
+                    unsafe linux_libc_dngettext(Self.domain, one, other, count.magnitude)
+                        .map { unsafe String(cString: $0) }
+                }
+            }
+        }
+    }
+
+    /// What is looked up, copied: gettext gives the very key that it was given where it has no translation, and that
+    /// lives no longer than the call.
+    private func inLocale(else english: String, _ look: () -> String?) -> String {
         state.withLock { state in
             if case .unopened = state { state = opened() }
             guard case .locale(let address) = state else { return english }
             let before = unsafe linux_libc_uselocale(UnsafeMutableRawPointer(bitPattern: address))
             defer { unsafe linux_libc_uselocale(before) }
-            return unsafe look().map { unsafe String(cString: $0) } ?? english
+            return look() ?? english
         }
     }
 
