@@ -241,6 +241,16 @@ def get_secret(path, session):
     return "(oayays)", [sealed(secret)]
 
 
+def get_secrets(path, items, session):
+    given = {}
+    for item in items:
+        try:
+            given[dbus.ObjectPath(item)] = get_secret(item, session)[1][0]
+        except Refusal:
+            pass
+    return "a{o(oayays)}", [dbus.Dictionary(given, "o(oayays)")]
+
+
 def set_secret(path, secret):
     item = item_of(path)
     if fault == "set-error":
@@ -311,6 +321,7 @@ METHODS = {
     "Unlock": unlock,
     "CreateItem": create_item,
     "GetSecret": get_secret,
+    "GetSecrets": get_secrets,
     "SetSecret": set_secret,
     "Delete": delete,
     "Prompt": prompt,

@@ -69,6 +69,47 @@ struct SecretServiceStoreTests {
         }
     }
 
+    @Test func `all secrets of a group are given, each once, however many there are`() async {
+        await #expect(processExitsWith: .success) {
+            let keyring = try PrivateKeyring()
+            defer { keyring.stop() }
+            let warnings = Warnings()
+            let store = keyring.store { warnings.add($0) }
+            let other = SecretItem(group: try KeychainGroup("other"), owner: "c", kind: .tokenSet)
+            try store.write([9], for: other, label: "credmgr: x")
+            var given: [SecretItem: [UInt8]] = [:]
+            try store.eachSecret(of: .standard, kind: .tokenSet) { given[$0] = $1 }
+            #expect(given.isEmpty)
+            var expected: [SecretItem: [UInt8]] = [:]
+            for number in 0..<70 {
+                let secret = [UInt8]("secret \(number)".utf8)
+                expected[.example("a\(number)")] = secret
+                try store.write(secret, for: .example("a\(number)"), label: "credmgr: x")
+            }
+            // A second item for one of them, and one without a secret: the newest counts, the empty one is damaged.
+            for (owner, input) in [("a7", "newer"), ("empty", "")] {
+                _ = try keyring.secretTool(
+                    [
+                        "store", "--label", "foreign", "xdg:schema", "org.credmgr.TokenSet", "group", "default",
+                        "kind", "token-set", "account", owner, "more", "1",
+                    ], input: input)
+            }
+            expected[.example("a7")] = [UInt8]("newer".utf8)
+            var owners: [String] = []
+            var damaged: [SecretItem] = []
+            try store.eachSecret(of: .standard, kind: .tokenSet) { item, secret in
+                owners.append(item.owner)
+                given[item] = secret
+                if secret == nil { damaged.append(item) }
+            }
+            #expect(given == expected)
+            #expect(owners == owners.sorted() && owners.count == 71)
+            #expect(damaged == [.example("empty")])
+            #expect(warnings.all.count == 1)
+            #expect(try store.items(of: .standard, kind: .tokenSet).map(\.owner) == owners)
+        }
+    }
+
     @Test func `of several items for one account the one changed last counts, with a warning`() async {
         await #expect(processExitsWith: .success) {
             let keyring = try PrivateKeyring()
@@ -209,6 +250,9 @@ struct SecretServiceKeePassXCTests {
             #expect(try store.read(.example("a")) == [2])
             try store.write([3], for: .example("b"), label: "credmgr: Example")
             #expect(try store.items(of: .standard, kind: .tokenSet) == [.example("a"), .example("b")])
+            var given: [SecretItem: [UInt8]] = [:]
+            try store.eachSecret(of: .standard, kind: .tokenSet) { given[$0] = $1 }
+            #expect(given == [.example("a"): [2], .example("b"): [3]])
             try store.remove(.example("a"))
             #expect(try store.read(.example("a")) == nil)
             #expect(try store.read(.example("b")) == [3])
@@ -249,6 +293,9 @@ struct SecretServiceKWalletTests {
             #expect(try store.read(.example("a")) == [2])
             try store.write([3], for: .example("b"), label: "credmgr: Example")
             #expect(try store.items(of: .standard, kind: .tokenSet) == [.example("a"), .example("b")])
+            var given: [SecretItem: [UInt8]] = [:]
+            try store.eachSecret(of: .standard, kind: .tokenSet) { given[$0] = $1 }
+            #expect(given == [.example("a"): [2], .example("b"): [3]])
             try store.remove(.example("a"))
             #expect(try store.read(.example("a")) == nil)
             #expect(try store.read(.example("b")) == [3])

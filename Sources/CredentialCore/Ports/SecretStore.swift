@@ -79,6 +79,18 @@ public protocol SecretStore: Sendable {
     /// - Throws: as ``read(_:)``.
     func items(of group: KeychainGroup, kind: SecretItem.Kind) throws(CredentialError) -> [SecretItem]
 
+    /// Gives all secrets of `group` of one kind, in the order of their owners, with as few questions as the store has.
+    ///
+    /// - Parameters:
+    ///   - group: the group.
+    ///   - kind: what the secrets are.
+    ///   - body: takes each item with its secret, `nil` where that is damaged; what is removed meanwhile is left out.
+    /// - Throws: as ``read(_:)``, but for a damaged one; what `body` throws.
+    func eachSecret(
+        of group: KeychainGroup, kind: SecretItem.Kind,
+        _ body: (SecretItem, [UInt8]?) throws(CredentialError) -> Void
+    ) throws(CredentialError)
+
     /// Opens what is locked of a group, asking a person where one can be asked.
     ///
     /// - Parameters:
@@ -131,6 +143,31 @@ public enum StoreKey: Sendable {
 }
 
 extension SecretStore {
+    /// Reads one after the other.
+    public func eachSecret(
+        of group: KeychainGroup, kind: SecretItem.Kind,
+        _ body: (SecretItem, [UInt8]?) throws(CredentialError) -> Void
+    ) throws(CredentialError) {
+        for item in try items(of: group, kind: kind) { try readEach(item, body) }
+    }
+
+    /// Reads one secret for ``eachSecret(of:kind:_:)``.
+    ///
+    /// - Throws: as that.
+    package func readEach(
+        _ item: SecretItem, _ body: (SecretItem, [UInt8]?) throws(CredentialError) -> Void
+    ) throws(CredentialError) {
+        let secret: [UInt8]?
+        do throws(CredentialError) {
+            guard let read = try read(item) else { return }
+            secret = read
+        } catch {
+            guard error.code == .storeDamaged else { throw error }
+            secret = nil
+        }
+        try body(item, secret)
+    }
+
     /// Asks for something, which unlocks what has to be unlocked for an answer.
     public func unlock(_ group: KeychainGroup, seconds: Int64) throws(CredentialError) -> Bool {
         _ = try items(of: group, kind: .tokenSet)

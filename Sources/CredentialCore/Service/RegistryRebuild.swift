@@ -45,14 +45,13 @@ package struct RegistryRebuild: Sendable {
         var inventory = Inventory()
         for kind in StoreKind.allCases {
             do throws(CredentialError) {
-                let store = try stores.store(kind)
-                for item in try store.items(of: group, kind: .tokenSet) {
+                try stores.store(kind).eachSecret(of: group, kind: .tokenSet) {
+                    (item, bytes) throws(CredentialError) in
                     if kind == .file { inventory.older.insert(item.owner) }
-                    let set = try Self.undamaged { () throws(CredentialError) in
-                        try store.read(item).map { (bytes) throws(CredentialError) in try TokenSet(decoding: bytes)
-                        }
+                    let set = try bytes.flatMap { (bytes) throws(CredentialError) in
+                        try Self.undamaged { () throws(CredentialError) in try TokenSet(decoding: bytes) }
                     }
-                    inventory.take(set ?? nil, of: item.owner, kind, isSpent)
+                    inventory.take(set, of: item.owner, kind, isSpent)
                 }
             } catch {
                 inventory.unread.append((kind, error))

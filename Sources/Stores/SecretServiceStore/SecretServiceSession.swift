@@ -95,6 +95,23 @@ final class SecretServiceSession: Sendable {
         return secret
     }
 
+    /// The secrets of several open items, by their paths; without those that are locked or gone.
+    func secrets(of items: [String], until deadline: Deadline) throws(ServiceFault) -> [String: GuardedSecret] {
+        let session = try connection.session(until: deadline)
+        let paths = BusValue.array(of: "o", items.map { .path($0) })
+        let reply = try service(
+            ServiceQuestion(
+                method: "GetSecrets", arguments: .tuple([paths, .path(session.path)]), reply: "(a{o(oayays)})"),
+            deadline)
+        var secrets: [String: GuardedSecret] = [:]
+        for entry in reply.children.first?.children ?? [] {
+            let pair = entry.children
+            guard let path = pair.first, let secret = pair.last.flatMap({ session.decrypted($0) }) else { continue }
+            secrets[path.text] = secret
+        }
+        return secrets
+    }
+
     /// Replaces the secret of an open item.
     func setSecret(_ secret: [UInt8], of item: String, until deadline: Deadline) throws(ServiceFault) {
         let value = try connection.session(until: deadline).encrypted(secret)

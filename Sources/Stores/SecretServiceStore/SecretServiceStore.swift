@@ -143,20 +143,74 @@ package final class SecretServiceStore: SecretStore {
     }
 
     package func items(of group: KeychainGroup, kind: SecretItem.Kind) throws(CredentialError) -> [SecretItem] {
-        var time = Allowance(milliseconds: Self.readMilliseconds)
-        return try service.settled(&time) { session, deadline throws(ServiceFault) in
-            switch try session.search(SecretItem.attributes(group: group, kind: kind), until: deadline) {
-            case .found(let paths):
-                var owners: Set<String> = []
-                for path in paths {
-                    let attributes = try session.attributes(of: path, until: deadline)
-                    if let owner = attributes.first(where: { $0.0 == "account" }) { owners.insert(owner.1) }
+        Set(try owners(of: group, kind).values).sorted().map { SecretItem(group: group, owner: $0, kind: kind) }
+    }
+
+    /// Asks for many secrets at once: a search for each would be one through all items.
+    package func eachSecret(
+        of group: KeychainGroup, kind: SecretItem.Kind,
+        _ body: (SecretItem, [UInt8]?) throws(CredentialError) -> Void
+    ) throws(CredentialError) {
+        let owners = try owners(of: group, kind)
+        let paths = Dictionary(grouping: owners.keys) { owners[$0] ?? "" }.sorted { $0.key < $1.key }
+        for start in stride(from: 0, to: paths.count, by: Self.secretsAtOnce) {
+            let some = paths[start..<min(start + Self.secretsAtOnce, paths.count)]
+            let secrets = try secrets(of: some.filter { $0.value.count == 1 }.flatMap(\.value))
+            for (owner, paths) in some {
+                let item = SecretItem(group: group, owner: owner, kind: kind)
+                if let secret = paths.first.flatMap({ secrets[$0] }), !secret.isEmpty {
+                    try body(item, secret)
+                } else {
+                    // Of several the newest counts; one that did not come is locked, damaged or gone.
+                    try readEach(item, body)
                 }
-                return .done(owners.sorted().map { SecretItem(group: group, owner: $0, kind: kind) })
+            }
+        }
+    }
+
+    /// Whose the items of a group of one kind are, by their paths.
+    private func owners(
+        of group: KeychainGroup, _ kind: SecretItem.Kind
+    ) throws(CredentialError) -> [String: String] {
+        let attributes = SecretItem.attributes(group: group, kind: kind)
+        let count = try found(attributes, Self.readMilliseconds) { (paths, _, _) in paths.count } ?? 0
+        let time = Self.readMilliseconds + Int32(clamping: count) * Self.itemMilliseconds
+        return try found(attributes, time) { (paths, session, deadline) throws(ServiceFault) in
+            var owners: [String: String] = [:]
+            for path in paths {
+                owners[path] = try session.attributes(of: path, until: deadline).first { $0.0 == "account" }?.1
+            }
+            return owners
+        } ?? [:]
+    }
+
+    /// What `body` makes of the items with these attributes; `nil` where there are none.
+    private func found<Value: Sendable>(
+        _ attributes: [(String, String)], _ milliseconds: Int32,
+        _ body: @escaping @Sendable ([String], SecretServiceSession, Deadline) throws(ServiceFault) -> Value
+    ) throws(CredentialError) -> Value? {
+        var time = Allowance(milliseconds: milliseconds)
+        return try service.settled(&time) { session, deadline throws(ServiceFault) -> ServiceStep<Value?> in
+            switch try session.search(attributes, until: deadline) {
+            case .found(let paths): return .done(try body(paths, session, deadline))
             case .locked(let objects): return .locked(objects)
-            case .absent: return .done([])
+            case .absent: return .done(nil)
             case .elsewhere: return .failed(Self.inAnotherKeyring)
             case .noDefaultCollection: return .failed(ServiceFault.noDefaultCollection)
+            }
+        }
+    }
+
+    /// The secrets of open items, by their paths; of none, where one of them is gone.
+    private func secrets(of paths: [String]) throws(CredentialError) -> [String: [UInt8]] {
+        guard !paths.isEmpty else { return [:] }
+        var time = Allowance(milliseconds: Self.readMilliseconds)
+        return try service.settled(&time) { session, deadline throws(ServiceFault) in
+            do throws(ServiceFault) {
+                return .done(try session.secrets(of: paths, until: deadline).mapValues(\.bytes))
+            } catch {
+                guard error.kind == .noSuchObject else { throw error }
+                return .done([:])
             }
         }
     }
@@ -246,6 +300,10 @@ package final class SecretServiceStore: SecretStore {
     private static let readMilliseconds: Int32 = 3_000
     private static let writeMilliseconds: Int32 = 5_000
     private static let removalRounds = 8
+    /// What listing an item more may take; it takes a fraction of one.
+    private static let itemMilliseconds: Int32 = 5
+    /// How many secrets one question asks for.
+    private static let secretsAtOnce = 64
 }
 
 extension SecretItem {
