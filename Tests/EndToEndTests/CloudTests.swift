@@ -170,6 +170,14 @@ import Testing
         #expect(home.text(of: "out/token") == "Authorization: Bearer \(token)\n")
         let mode = try FileManager.default.attributesOfItem(atPath: file)[.posixPermissions] as? Int
         #expect(mode == 0o600)
+        // Also where the file was everybody's before, and never in the place of what is no file.
+        try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: file)
+        try home.run(["token", "--output", file])
+        #expect(try FileManager.default.attributesOfItem(atPath: file)[.posixPermissions] as? Int == 0o600)
+        let pipe = home.path + "/out/pipe"
+        try #require(unsafe mkfifo(pipe, 0o666) == 0)
+        try home.run(["token", "--output", pipe], exits: 1)
+        #expect(try FileManager.default.attributesOfItem(atPath: pipe)[.type] as? FileAttributeType != .typeRegular)
         try home.run(["token", "--keep"], exits: 2)
         // A short-lived token is refreshed in place.
         let provider = try ScriptedProvider {

@@ -98,7 +98,7 @@ package struct UnexpectedDemonstration: Demonstration {
     /// Makes it.
     package init() {}
 
-    package func run(_ session: Session, opensBrowser: Bool, servesOnly: Bool) throws(CredentialError) {
+    package func run(_ session: Session, _ form: DemonstrationForm) throws(CredentialError) {
         throw unexpected("the demonstration")
     }
 }

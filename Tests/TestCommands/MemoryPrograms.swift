@@ -117,7 +117,9 @@ package final class MemoryPrograms: Programs {
 
     package func readFile(_ path: String) throws(CredentialError) -> [UInt8]? { try files.read(path)?.bytes }
 
-    package func replaceFile(_ path: String, _ bytes: [UInt8], isProgram: Bool) throws(CredentialError) {
+    package func replaceFile(
+        _ path: String, _ bytes: [UInt8], isProgram: Bool, isSecret: Bool
+    ) throws(CredentialError) {
         try files.write(bytes, to: path)
     }
 

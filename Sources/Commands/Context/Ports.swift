@@ -47,11 +47,11 @@ package protocol Programs: ProgramRunner, BrowserPrograms {
     /// - Throws: ``ErrorCode/inputOutput`` for one that cannot be read or holds more than 8 MiB.
     func readFile(_ path: String) throws(CredentialError) -> [UInt8]?
 
-    /// Replaces a file of the user's as a whole, its mode and what links point to kept; a new one is for its owner alone.
-    /// Folders that are missing are made.
+    /// Replaces a file of the user's as a whole, its mode and what links point to kept; a new one is for its owner alone, as a
+    /// secret always is. Folders that are missing are made.
     ///
-    /// - Throws: ``ErrorCode/inputOutput``.
-    func replaceFile(_ path: String, _ bytes: [UInt8], isProgram: Bool) throws(CredentialError)
+    /// - Throws: ``ErrorCode/inputOutput``, also for what is no file.
+    func replaceFile(_ path: String, _ bytes: [UInt8], isProgram: Bool, isSecret: Bool) throws(CredentialError)
 
     /// Removes a file of the user's, if it is there.
     ///
@@ -106,9 +106,25 @@ package protocol SettingsImporter: Sendable {
 package protocol Demonstration: Sendable {
     /// Runs the walkthrough to its end.
     ///
-    /// - Parameters:
-    ///   - opensBrowser: signs in through the real browser.
-    ///   - servesOnly: only runs the provider, until standard input ends.
     /// - Throws: what failed in it.
-    func run(_ session: Session, opensBrowser: Bool, servesOnly: Bool) throws(CredentialError)
+    func run(_ session: Session, _ form: DemonstrationForm) throws(CredentialError)
+}
+
+/// What is demonstrated.
+package enum DemonstrationForm: Sendable, Hashable {
+    /// All that one user does, without a person.
+    case walkthrough
+    /// A sign-in through the real browser.
+    case browser
+    /// Nothing: the provider runs until standard input ends.
+    case server
+    /// A group that so many hosts share.
+    case hosts(Int)
+}
+
+extension Programs {
+    /// Replaces a file that holds no secret.
+    func replaceFile(_ path: String, _ bytes: [UInt8], isProgram: Bool) throws(CredentialError) {
+        try replaceFile(path, bytes, isProgram: isProgram, isSecret: false)
+    }
 }

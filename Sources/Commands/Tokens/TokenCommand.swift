@@ -91,6 +91,8 @@ private struct ReplacedFile: PrivateFile {
     let path: String
     let programs: any Programs
 
-    func write(_ bytes: [UInt8]) throws(CredentialError) { try programs.replaceFile(path, bytes, isProgram: false) }
+    func write(_ bytes: [UInt8]) throws(CredentialError) {
+        try programs.replaceFile(path, bytes, isProgram: false, isSecret: true)
+    }
     func remove() throws(CredentialError) {}
 }

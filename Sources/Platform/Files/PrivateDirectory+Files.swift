@@ -44,8 +44,14 @@ extension PrivateDirectory {
     package borrowing func write(
         _ content: [UInt8], to name: String, tidying: Bool = true, isDurable: Bool = true
     ) throws(CredentialError) {
-        let temporary = try writeTemporary(content, for: name, isDurable: isDurable)
-        if unsafe renameat(descriptor.number, temporary, descriptor.number, name) != 0 {
+        var temporary = try writeTemporary(content, for: name, isDurable: isDurable)
+        var result = unsafe renameat(descriptor.number, temporary, descriptor.number, name)
+        if result != 0, errno == ENOENT {
+            // The clock was set meanwhile, and somebody took the file for one that was left behind.
+            temporary = try writeTemporary(content, for: name, isDurable: isDurable)
+            result = unsafe renameat(descriptor.number, temporary, descriptor.number, name)
+        }
+        if result != 0 {
             let failure = errno
             _ = unsafe unlinkat(descriptor.number, temporary, 0)
             throw .system("cannot write", path(of: name), number: failure)
@@ -196,12 +202,13 @@ extension PrivateDirectory {
 
     /// Tidies up after killed processes; whatever fails here is of no consequence.
     package borrowing func removeStaleTemporaries() {
-        guard let names = try? names() else { return }
-        let now = SystemClock().now.epochSeconds
+        // The time is that of the folder, whose clock gives the files theirs: this process's may be another.
+        var folder = stat()
+        guard unsafe fstat(descriptor.number, &folder) == 0, let names = try? names() else { return }
         for name in names where name.utf8.first == UInt8(ascii: ".") && name.hasSuffix(Self.temporarySuffix) {
             var status = stat()
             if unsafe fstatat(descriptor.number, name, &status, AT_SYMLINK_NOFOLLOW) == 0,
-                now - Int64(status.st_mtim.tv_sec) > Self.staleAge
+                folder.st_mtim.tv_sec - status.st_mtim.tv_sec > Self.staleAge
             {
                 _ = unsafe unlinkat(descriptor.number, name, 0)
             }

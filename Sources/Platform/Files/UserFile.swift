@@ -17,11 +17,11 @@ package final class UserFile {
     }
 
     /// Replaces a file as a whole: a reader sees the old one or the new one. Links are followed, and the mode of a file
-    /// that was there is kept; a new one is of mode 0600, or 0700 for a program.
+    /// that was there is kept, but for a secret; a new one is of mode 0600, or 0700 for a program.
     ///
     /// - Throws: ``ErrorCode/inputOutput``.
     package static func replace(
-        _ path: String, _ bytes: [UInt8], isProgram: Bool = false
+        _ path: String, _ bytes: [UInt8], isProgram: Bool = false, isSecret: Bool = false
     ) throws(CredentialError) {
         let place = resolved(path)
         let parent = place.lastIndex(of: "/").map { String(place[..<$0]) } ?? "."
@@ -29,7 +29,9 @@ package final class UserFile {
         var status = stat()
         let found = unsafe stat(place, &status)
         let known = found == 0
-        let mode: mode_t = known ? status.st_mode & 0o7777 : isProgram ? 0o700 : 0o600
+        // A device or a pipe would be gone for everybody.
+        if known, status.st_mode & S_IFMT != S_IFREG { throw .system("cannot write", path, number: EINVAL) }
+        let mode: mode_t = known && !isSecret ? status.st_mode & 0o7777 : isProgram ? 0o700 : 0o600
         let temporary = "\(place).credmgr-\(SystemRandom().accountID())"
         let number = unsafe open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard number >= 0 else { throw .system("cannot write", path, number: errno) }

@@ -20,8 +20,10 @@ extension LinuxPrograms: Programs {
         try PlainFile.read(path, limit: 8 << 20)?.content
     }
 
-    func replaceFile(_ path: String, _ bytes: [UInt8], isProgram: Bool) throws(CredentialError) {
-        try UserFile.replace(path, bytes, isProgram: isProgram)
+    func replaceFile(
+        _ path: String, _ bytes: [UInt8], isProgram: Bool, isSecret: Bool
+    ) throws(CredentialError) {
+        try UserFile.replace(path, bytes, isProgram: isProgram, isSecret: isSecret)
     }
 
     func removeFile(_ path: String) throws(CredentialError) { try UserFile.remove(path) }
