@@ -6,10 +6,10 @@ import Testing
 /// Which account is meant.
 @Suite struct AccountSelectionTests {
     private static func account(
-        _ id: String, _ username: String? = nil, label: String? = nil, subject: String = "s"
+        _ id: String, _ username: String? = nil, label: String? = nil, subject: String = "s", provider: String = "p"
     ) -> Account {
         var account = Account(
-            id: id, type: "Tasks", adapter: "memory", registration: Registration(provider: "p", clientID: "c"),
+            id: id, type: "Tasks", adapter: "memory", registration: Registration(provider: provider, clientID: "c"),
             subject: subject, store: .file, now: Instant(epochSeconds: 0))
         account.username = username
         account.label = label
@@ -29,7 +29,7 @@ import Testing
         }
         return try AccountSelection.choose(
             among: AccountSelection.Candidates(
-                in: [.standard], of: ada.registration, place: "account type Tasks",
+                in: [.standard], of: ada.registration, type: "Tasks", place: "account type Tasks",
                 login: "credmgr login --type Tasks", use: { "credmgr use \($0) --type Tasks" }),
             wish: wish.map { AccountSelection.Wish($0, rule: .option) }, machine.process().records)
     }
@@ -82,6 +82,18 @@ import Testing
                 machine.process().records)
         }
         #expect(error?.hint?.hasSuffix("such as: export CREDMGR_ACCOUNT=\(ada.id)") == true)
+    }
+
+    @Test func `a type that names another provider than before has none, and says whose those are that it had`() {
+        let former = Self.account("dddd000000000001", "eve@example.com", provider: "https://old.example\u{1B}[2J")
+        for wish in [nil, "eve@example.com"] {
+            let error = #expect(throws: CredentialError.self) { try choose(wish, among: [former]) }
+            #expect(error?.code == .noSuchAccount && error?.hint == "credmgr login --type Tasks")
+            guard wish == nil else { continue }
+            #expect(error?.message.contains("another provider or client, https://old.example") == true)
+            #expect(error?.details == ["dddd000000000001  Tasks  eve@example.com"])
+            #expect(error?.message.contains("\u{1B}") == false)
+        }
     }
 
     @Test func `none is told with the sign-in, and a name that fits none with the list`() {

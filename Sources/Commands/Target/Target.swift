@@ -105,7 +105,7 @@ package struct TargetResolver: Sendable {
     ) throws(CredentialError) -> Target {
         let selection = try choose(
             among: AccountSelection.Candidates(
-                in: [group], of: try registration(of: type),
+                in: [group], of: try registration(of: type), type: type.name,
                 place: "account type \(type.name) in group \(group)",
                 login: LoginCommandLine(type: type.name, group: group == type.keychainGroup ? nil : group)
                     .hint,
@@ -150,7 +150,11 @@ package struct TargetResolver: Sendable {
             guard error.code == .noSuchAccount else { throw error }
             let accounts = session.services(session.stores())
             let isNewsThere = candidates.groups.map { accounts.takeUpSignIns(in: $0) }.contains(true)
-            guard isNewsThere else { throw error }
+            guard isNewsThere else {
+                // Where a cluster could not be asked nobody knows whether there is one.
+                throw candidates.groups.lazy.compactMap(session.context.machine.sharing.recentFailure).first
+                    ?? error
+            }
         }
         return try AccountSelection.choose(among: candidates, wish: wish, records)
     }

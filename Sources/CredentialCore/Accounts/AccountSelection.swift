@@ -41,6 +41,8 @@ package struct AccountSelection: Sendable {
         package let groups: [KeychainGroup]
         /// Only the accounts of this registration; all for `nil`. Only one has a default.
         package let registration: Registration?
+        /// The type whose registration that is, for messages; `nil` where no type is named.
+        package let type: String?
         /// What they belong to, for messages: "account type B2C_Account".
         package let place: Message
         /// The command that signs in, for hints.
@@ -50,11 +52,12 @@ package struct AccountSelection: Sendable {
 
         /// Names the candidates.
         package init(
-            in groups: [KeychainGroup], of registration: Registration? = nil, place: Message, login: Message,
-            use: @escaping @Sendable (String) -> String? = { _ in nil }
+            in groups: [KeychainGroup], of registration: Registration? = nil, type: String? = nil, place: Message,
+            login: Message, use: @escaping @Sendable (String) -> String? = { _ in nil }
         ) {
             self.groups = groups
             self.registration = registration
+            self.type = type
             self.place = place
             self.login = login
             self.use = use
@@ -172,7 +175,7 @@ package struct AccountSelection: Sendable {
         }
         let all = indexes.flatMap { group, index in index.entries(of: registration).map { (group, $0) } }
         guard let (group, entry) = all.first else {
-            throw CredentialError(.noSuchAccount, "no account of \(candidates.place)", hint: candidates.login)
+            throw none(candidates, indexes)
         }
         if all.count > 1 {
             // With several types a default of one of them would still leave the type open.
@@ -185,6 +188,22 @@ package struct AccountSelection: Sendable {
             )
         }
         return (group, entry, .onlyAccount)
+    }
+
+    /// That there is no account; where some were signed in under the type when it named another provider, those.
+    private static func none(
+        _ candidates: Candidates, _ indexes: [(group: KeychainGroup, index: AccountIndex)]
+    ) -> CredentialError {
+        let former = indexes.flatMap { $0.index.entries(of: nil).filter { $0.type == candidates.type } }
+        guard let provider = former.first?.registration.provider else {
+            return CredentialError(.noSuchAccount, "no account of \(candidates.place)", hint: candidates.login)
+        }
+        return CredentialError(
+            .noSuchAccount,
+            """
+            no account of \(candidates.place) as it is defined now: those that it has were signed in with another \
+            provider or client, \(ForeignText.shown(provider, limit: 200))
+            """, hint: candidates.login, details: former.map(line))
     }
 
     /// An id counts more than a name, and a name more than the beginning of an id, whatever group it is in.
