@@ -20,4 +20,6 @@ package struct AccountKeys: Sendable, Hashable {
     package var alternate: String { "\(group)a/\(id)/alternate" }
     /// The number of the group's data key.
     package var epoch: String { "\(group)epoch" }
+    /// That a host belongs to the group.
+    func host(_ name: String) -> String { "\(group)hosts/\(name)" }
 }

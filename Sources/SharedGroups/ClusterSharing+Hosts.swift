@@ -28,6 +28,8 @@ extension ClusterSharing: GroupHosting {
             var set = set
             set.account.store = .etcd
             set.account.leftover = nil
+            set.lines = [:]
+            set.beginLines(after: nil, parts.random)
             let (standing, epoch) = try link.standing([set.account.id])
             let record = link.keys(set.account.id).set
             var transaction = ClusterTransaction()
@@ -69,7 +71,10 @@ extension ClusterSharing: GroupHosting {
     }
 
     package func hosts(of group: KeychainGroup) throws(CredentialError) -> [SharedHost] {
-        try sharedLink(group).membership.hosts().map { (host) throws(CredentialError) in try self.host(host) }
+        let link = try sharedLink(group)
+        // Who was expelled, or waits, learns nothing of the others.
+        _ = try link.standing([], mayBeOlder: true)
+        return try link.membership.hosts().map { (host) throws(CredentialError) in try self.host(host) }
     }
 
     package func admit(
@@ -84,17 +89,18 @@ extension ClusterSharing: GroupHosting {
         _ host: String, from group: KeychainGroup
     ) throws(CredentialError) -> [(id: String, error: CredentialError)] {
         let link = try sharedLink(group)
-        _ = try link.standing([])
+        _ = try link.standing([], mayBeOlder: true)
         guard host != link.backend.host else {
             throw CredentialError(
                 .usage, "this host is \(host) itself", hint: "credmgr groups leave \(group)")
         }
-        try link.membership.expel(host, by: (link.backend.host, try link.hostKey()))
+        try link.membership.expel(
+            host, by: (link.backend.host, try link.hostKey()), known: try link.knownEpoch)
         return try sealAnew(link)
     }
 
-    /// Seals every account under the newest key. What is being refreshed is left to who refreshes it: that is written under
-    /// the newest key, too.
+    /// Seals every account under the newest key, with the intent of who refreshes it: an answer belongs to the refresh token
+    /// that it replaces, whatever key that is sealed under by then.
     private func sealAnew(_ link: GroupLink) throws(CredentialError) -> [(id: String, error: CredentialError)] {
         let prefix = link.path + "a/"
         var failures: [(id: String, error: CredentialError)] = []
@@ -114,25 +120,18 @@ extension ClusterSharing: GroupHosting {
                 let found = try link.cluster.read([keys.alternate, keys.intent])
                 return (found[0], found[1])
             }()
-            guard intent == nil else {
-                throw CredentialError(
-                    .temporary, "a refresh of \(id) has begun and nobody knows yet how it ended",
-                    hint: "try again")
-            }
             let number = try GroupMembership.epoch(epoch)
             var transaction = ClusterTransaction()
             transaction.expect(record, at: keys.set)
             transaction.expect(alternate, at: keys.alternate)
-            transaction.expect(nil, at: keys.intent)
+            transaction.expect(intent, at: keys.intent)
             transaction.expect(epoch, at: keys.epoch)
             transaction.changes = [
                 .put(keys.set, try link.seal.seal(try link.seal.open(record), at: keys.set, epoch: number))
             ]
-            if let alternate {
+            for beside in [alternate, intent].compactMap(\.self) {
                 transaction.changes.append(
-                    .put(
-                        keys.alternate,
-                        try link.seal.seal(try link.seal.open(alternate), at: keys.alternate, epoch: number)))
+                    .put(beside.key, try link.seal.seal(try link.seal.open(beside), at: beside.key, epoch: number)))
             }
             if try link.cluster.commit(transaction) { return try takeOne(id, link, tells: false) }
         }
@@ -145,7 +144,7 @@ extension ClusterSharing: GroupHosting {
     ) throws(CredentialError) {
         let link = try sharedLink(group)
         var belongs = true
-        do throws(CredentialError) { _ = try link.standing([]) } catch {
+        do throws(CredentialError) { _ = try link.standing([], mayBeOlder: true) } catch {
             // Who was expelled, never admitted, or finds another cluster has nothing to take along, and nothing to undo.
             guard error.code == .storeLocked || error.code == .storeUnavailable else { throw error }
             belongs = false
@@ -157,6 +156,12 @@ extension ClusterSharing: GroupHosting {
             for record in try link.cluster.list(link.path + "a/") where record.key.hasSuffix("/set") {
                 sets.append(try TokenSet(decoding: try link.seal.open(record)))
             }
+        }
+        if belongs, try !unsettledAnswers(in: group).isEmpty {
+            throw CredentialError(
+                .temporary,
+                "this host has new tokens that are not in the cluster yet, and would take them along",
+                hint: "try again, once the cluster takes them: credmgr accounts --group \(group)")
         }
         try agree(sets, isLast)
         // From here on the group is one of this machine alone.
@@ -192,6 +197,7 @@ extension ClusterSharing: GroupHosting {
                 _ = try link.standing([])
                 _ = try link.hostKey()
                 findings.append(GroupFinding(check: "host \(link.backend.host)", text: "it belongs to the group"))
+                findings.append(try clock(link))
                 findings += try unfinished(link)
             } catch {
                 findings.append(GroupFinding(check: "cluster", text: "", error: error))
@@ -200,6 +206,24 @@ extension ClusterSharing: GroupHosting {
         } catch {
             return [GroupFinding(check: "cluster", text: "", error: error)]
         }
+    }
+
+    /// Whether what hosts have refreshed was not refreshed in the future, as this host's clock has it.
+    private func clock(_ link: GroupLink) throws(CredentialError) -> GroupFinding {
+        let now = parts.clock.now
+        let ahead = try parts.local.registry(of: link.group).accounts.filter {
+            Freshness.isAhead($0.updatedAt, now: now)
+        }
+        guard let account = ahead.first else {
+            return GroupFinding(check: "clock", text: "no host's is ahead of this one's")
+        }
+        return GroupFinding(
+            check: "clock", text: "",
+            error: CredentialError(
+                .problemsFound,
+                "\(account.id) was changed at \(account.updatedAt.rfc3339), which is in the future: this host's clock or "
+                    + "another's is wrong",
+                hint: "to see whether this host's clock is right: credmgr doctor --online"))
     }
 
     /// The refreshes that nobody is at any more, and nobody knows the end of.
@@ -220,7 +244,9 @@ extension ClusterSharing: GroupHosting {
                         .temporary,
                         "the host \(ForeignText.shown(intent.host)) began to refresh it at \(intent.time.rfc3339), and nobody "
                             + "knows how that ended",
-                        hint: "when that host cannot be at it any more: credmgr token --account \(id) --take-over"))
+                        hint: "when that host cannot be at it any more: "
+                            + "credmgr token --account \(id) --group \(link.group) --take-over"
+                    ))
             )
         }
         return findings

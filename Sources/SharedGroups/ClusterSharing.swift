@@ -91,7 +91,8 @@ package final class ClusterSharing: GroupSharing {
         _ job: SharedRefreshJob, in group: KeychainGroup
     ) throws(CredentialError) -> SharedRefreshOutcome {
         let link = try sharedLink(group)
-        _ = try link.standing([])
+        // What this host knows better than a cluster that was put back counts before anything is sent.
+        try takeOne(job.account, link, tells: true)
         let shared = protocolOver(link)
         var inner = SharedRefresh.Job(
             keys: link.keys(job.account), policy: job.policy, takeOver: Self.takeOver(job, link.backend),
@@ -112,13 +113,24 @@ package final class ClusterSharing: GroupSharing {
 
     package func unsettled(in group: KeychainGroup) throws(CredentialError) -> [String] {
         guard try backend(of: group) != nil else { return [] }
-        return try parts.files.names(of: group).filter { $0.hasPrefix(NotesInFiles.answerPrefix) }
+        let notes = NotesInFiles(files: parts.files, group: group)
+        var accounts = Set(try unsettledAnswers(in: group))
+        for name in try parts.files.names(of: group) where name.hasPrefix(NotesInFiles.intentPrefix) {
+            let id = String(name.dropFirst(NotesInFiles.intentPrefix.count))
+            if try notes.intent(of: id)?.unsent.isEmpty == false { accounts.insert(id) }
+        }
+        return accounts.sorted()
+    }
+
+    /// The accounts of which this host has an answer that the cluster has not.
+    func unsettledAnswers(in group: KeychainGroup) throws(CredentialError) -> [String] {
+        try parts.files.names(of: group).filter { $0.hasPrefix(NotesInFiles.answerPrefix) }
             .map { String($0.dropFirst(NotesInFiles.answerPrefix.count)) }
     }
 
     package func settle(_ account: String, in group: KeychainGroup) throws(CredentialError) {
         let link = try sharedLink(group)
-        _ = try link.standing([])
+        try takeOne(account, link, tells: true)
         try protocolOver(link).settle(link.keys(account))
         try takeOne(account, link, tells: false)
     }
@@ -214,6 +226,7 @@ package final class ClusterSharing: GroupSharing {
     func copy(
         _ record: ClusterRecord, _ id: String, _ link: GroupLink, tells: Bool
     ) throws(CredentialError) -> AccountRecord {
+        let record = try putBack(id, over: record, link) ?? record
         let set = try TokenSet(decoding: try link.seal.open(record))
         guard set.account.id == id else {
             throw CredentialError(
@@ -226,9 +239,9 @@ package final class ClusterSharing: GroupSharing {
         account.leftover = nil
         let sealed = SealedTokenSet(generation: set.generation, key: String(record.revision), bytes: record.value)
         var result = AccountRecord(group: link.group, account: account, sealed: sealed)
-        for _ in 0..<8 {
+        for _ in 0..<Self.attempts {
             let before = try parts.local.read(id, in: link.group)
-            guard before?.sealed?.key != sealed.key else { break }
+            guard before?.sealed?.key != sealed.key || before?.sealed?.bytes != sealed.bytes else { break }
             result.generation = 0
             guard case .done = try parts.local.write(result, expecting: before?.generation) else { continue }
             if tells { tell(before, set, link) }
@@ -236,6 +249,48 @@ package final class ClusterSharing: GroupSharing {
         }
         result.generation = record.revision
         return result
+    }
+
+    /// Puts back what this host knows of an account better than a cluster that was put back to an earlier state: a grant that is
+    /// a later step of the very line of grants which stands there. A sign-in of meanwhile begins another line, and a sign-out
+    /// leaves no record; both stay as they are.
+    ///
+    /// - Returns: the record as it stands then; `nil` where nothing had to be done.
+    private func putBack(
+        _ id: String, over record: ClusterRecord, _ link: GroupLink
+    ) throws(CredentialError) -> ClusterRecord? {
+        guard let copied = try parts.local.read(id, in: link.group)?.sealed,
+            // Not by its revision, which comes again where the cluster was put back.
+            copied.bytes != record.value, let known = opened(copied, id, link)
+        else { return nil }
+        let keys = link.keys(id)
+        for _ in 0..<Self.attempts {
+            let (standing, epoch) = try link.standing([id])
+            guard let record = standing[0] else { return nil }
+            var set = try TokenSet(decoding: try link.seal.open(record))
+            guard set.account.id == id, set.takeNewer(of: known) else { return record }
+            var transaction = ClusterTransaction()
+            transaction.expect(record, at: keys.set)
+            transaction.expect(epoch, at: keys.epoch)
+            transaction.changes = [
+                .put(
+                    keys.set,
+                    try link.seal.seal(set.encoded(), at: keys.set, epoch: try GroupMembership.epoch(epoch)))
+            ]
+            // Whether it was applied is read again.
+            do throws(CredentialError) { _ = try link.cluster.commit(transaction) } catch {
+                guard error.code == .temporary else { throw error }
+            }
+        }
+        throw CredentialError(.temporary, "other hosts have been changing \(id) all the time", hint: "try again")
+    }
+
+    private static let attempts = 8
+
+    /// What a copy holds; `nil` where it opens no more.
+    private func opened(_ copy: SealedTokenSet, _ id: String, _ link: GroupLink) -> TokenSet? {
+        let record = ClusterRecord(key: link.keys(id).set, value: copy.bytes, revision: 1)
+        return (try? link.seal.open(record)).flatMap { try? TokenSet(decoding: $0) }
     }
 
     /// Forgets this machine's copy of an account that is gone.
@@ -251,11 +306,7 @@ package final class ClusterSharing: GroupSharing {
 
     private func tell(_ before: AccountRecord?, _ set: TokenSet, _ link: GroupLink) {
         guard let before else { return append(.accountAdded, set.account, link.group) }
-        let old = before.sealed.flatMap { sealed in
-            let key = link.keys(set.account.id).set
-            return (try? link.seal.open(ClusterRecord(key: key, value: sealed.bytes, revision: 1)))
-                .flatMap { try? TokenSet(decoding: $0) }
-        }
+        let old = before.sealed.flatMap { opened($0, set.account.id, link) }
         guard let old else { return append(.accountUpdated, set.account, link.group) }
         let policy = Set(set.grants.keys).first { set.grants[$0] != old.grants[$0] }
         if let policy, let reason = set.grants[policy]?.lostReason, old.grants[policy]?.lostReason == nil {

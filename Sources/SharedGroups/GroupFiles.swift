@@ -43,13 +43,42 @@ struct NotesInFiles: HostNotes {
             let nonce = object["nonce"]?.string.flatMap(Base64URL.decode).flatMap(IntentNonce.init(bytes:)),
             let maySend = object["may_send"]?.bool
         else { throw CredentialError(.storeDamaged, "the note of a refresh of \(account) is damaged") }
-        return IntentNote(nonce: nonce, maySend: maySend)
+        var note = IntentNote(
+            nonce: nonce, maySend: maySend, time: object["time"]?.integer.map(Instant.init(epochSeconds:)))
+        note.earlier = (object["earlier"]?.array ?? []).compactMap { value in
+            value.string.flatMap(Base64URL.decode).flatMap(IntentNonce.init(bytes:))
+        }
+        return note
     }
 
     func note(_ note: IntentNote, of account: String) throws(CredentialError) {
+        let before = try intent(of: account)
+        let earlier = (before?.unsent ?? []).filter { $0 != note.nonce }
+        var note = note
+        note.time = note.time ?? before?.time
+        note.earlier = Array(earlier.suffix(Self.earlierLimit))
+        try write(note, account)
+    }
+
+    func forget(_ nonce: IntentNonce, of account: String) throws(CredentialError) {
+        guard let note = try intent(of: account), note.unsent.contains(nonce) else { return }
+        // What was sent leaves no note: that there is none says the same.
+        var rest = note.unsent.filter { $0 != nonce }
+        guard let last = rest.popLast() else { return try files.remove(Self.intentPrefix + account, of: group) }
+        var kept = IntentNote(nonce: last, maySend: false, time: note.time)
+        kept.earlier = rest
+        try write(kept, account)
+    }
+
+    /// How many transactions nobody may have answered, one after the other, and each be taken away when it is applied at last.
+    private static let earlierLimit = 8
+
+    private func write(_ note: IntentNote, _ account: String) throws(CredentialError) {
         var object = JSONObject()
         object["nonce"] = .string(Base64URL.encode(note.nonce.bytes))
         object["may_send"] = .bool(note.maySend)
+        object["time"] = note.time.map { .integer($0.epochSeconds) }
+        if !note.earlier.isEmpty { object["earlier"] = JSONValue(note.earlier.map { Base64URL.encode($0.bytes) }) }
         try files.write(JSONValue.object(object).bytes(), to: Self.intentPrefix + account, of: group)
     }
 
@@ -63,6 +92,7 @@ struct NotesInFiles: HostNotes {
 
     func dropJournal(of account: String) throws(CredentialError) {
         try files.remove(Self.answerPrefix + account, of: group)
+        try files.remove(Self.intentPrefix + account, of: group)
     }
 }
 
@@ -120,10 +150,5 @@ extension GroupBackend {
         self.groupID = groupID
         cacheSeconds = object["cache_ttl"]?.integer ?? Self.standardCacheSeconds
         takeOverSeconds = object["take_over"]?.integer
-    }
-
-    /// Below which keys a group stands.
-    func path(of group: KeychainGroup) -> String {
-        (prefix.hasSuffix("/") ? prefix : prefix + "/") + group.name + "/"
     }
 }

@@ -13,6 +13,7 @@ final class GroupLink: Sendable {
     private struct State {
         var hostKey: GroupMembership.HostKey?
         var dataKeys: [Int64: [UInt8]] = [:]
+        var knownEpoch: Int64?
         var failure: (error: CredentialError, at: Int64)?
     }
 
@@ -48,7 +49,11 @@ final class GroupLink: Sendable {
     ///
     /// - Throws: ``ErrorCode/temporary``; ``ErrorCode/storeUnavailable`` where another group is there;
     ///   ``ErrorCode/storeLocked`` where this host is not admitted to it.
-    func standing(_ ids: [String]) throws(CredentialError) -> (sets: [ClusterRecord?], epoch: ClusterRecord) {
+    /// - Parameter mayBeOlder: whether the caller writes no account, or gives the group a new key, which a cluster that was put back
+    ///   needs.
+    func standing(
+        _ ids: [String], mayBeOlder: Bool = false
+    ) throws(CredentialError) -> (sets: [ClusterRecord?], epoch: ClusterRecord) {
         if let failure = recentFailure { throw failure }
         let membership = membership
         let found: [ClusterRecord?]
@@ -84,7 +89,25 @@ final class GroupLink: Sendable {
                     "on a host of the group: credmgr groups admit \(group) \(backend.host) --fingerprint \(fingerprint)"
             )
         }
+        let number = try GroupMembership.epoch(epoch), known = try knownEpoch
+        guard mayBeOlder || number >= known else {
+            throw CredentialError(
+                .storeUnavailable,
+                "the cluster of the group \(group) was put back to a time before a host was expelled: it has the key number "
+                    + "\(number), and this host knows \(known), so nothing is written for that host to read",
+                hint: "expel that host once more; who is in the group: credmgr groups hosts \(group)")
+        }
         return (Array(found[3...]), epoch)
+    }
+
+    /// The number of the newest data key that this host was given; 0 for none.
+    var knownEpoch: Int64 {
+        get throws(CredentialError) {
+            if let known = state.withLock({ $0.knownEpoch }) { return known }
+            let known = try keptKeys().keys.max() ?? 0
+            state.withLock { $0.knownEpoch = max(known, $0.knownEpoch ?? 0) }
+            return known
+        }
     }
 
     /// The error of the last try, if it was moments ago.
@@ -99,7 +122,8 @@ final class GroupLink: Sendable {
     /// The number of the data key that is to be used now; of the last one known where the cluster cannot be asked.
     func currentEpoch() throws(CredentialError) -> Int64 {
         do throws(CredentialError) { return try GroupMembership.epoch(try standing([]).epoch) } catch {
-            guard error.code == .temporary, let known = try keptKey()?.epoch else { throw error }
+            let known = try knownEpoch
+            guard error.code == .temporary, known > 0 else { throw error }
             return known
         }
     }
@@ -155,21 +179,30 @@ final class GroupLink: Sendable {
         SecretItem(group: group, owner: hostKeyOwner, kind: .hostKey)
     }
 
-    /// The newest data key that this host was given, as it was wrapped for it.
-    private func keptKey() throws(CredentialError) -> (epoch: Int64, wrapped: [UInt8])? {
+    /// The data keys that this host was given, as they were wrapped for it, by their numbers: what it has copied opens with them
+    /// while the cluster cannot be reached, and where that was put back.
+    private func keptKeys() throws(CredentialError) -> [Int64: [UInt8]] {
         guard let bytes = try parts.files.read(Self.keyFile, of: group),
-            let object = try? JSONValue.parse(bytes, limits: .ownFile).object, let epoch = object["epoch"]?.integer,
-            let wrapped = object["wrapped"]?.string.flatMap(Base64URL.decode)
-        else { return nil }
-        return (epoch, wrapped)
+            let object = try? JSONValue.parse(bytes, limits: .ownFile).object
+        else { return [:] }
+        var keys: [Int64: [UInt8]] = [:]
+        for (number, value) in object.members {
+            guard let epoch = Int64(number) else { continue }
+            keys[epoch] = value.string.flatMap(Base64URL.decode)
+        }
+        return keys
     }
 
     private func keep(_ wrapped: [UInt8], _ epoch: Int64) throws(CredentialError) {
-        if let kept = try keptKey(), kept.epoch >= epoch { return }
+        var keys = try keptKeys()
+        guard keys[epoch] != wrapped else { return }
+        keys[epoch] = wrapped
         var object = JSONObject()
-        object["epoch"] = .integer(epoch)
-        object["wrapped"] = .string(Base64URL.encode(wrapped))
+        for (epoch, wrapped) in keys.sorted(by: { $0.key < $1.key }) {
+            object["\(epoch)"] = .string(Base64URL.encode(wrapped))
+        }
         try parts.files.write(JSONValue.object(object).bytes(), to: Self.keyFile, of: group)
+        state.withLock { $0.knownEpoch = max(epoch, $0.knownEpoch ?? 0) }
     }
 }
 
@@ -187,8 +220,10 @@ extension GroupLink: GroupKeys {
             }
             wrapped = record.value
         } catch {
-            guard error.code == .temporary, let kept = try keptKey(), kept.epoch == epoch else { throw error }
-            wrapped = kept.wrapped
+            guard error.code == .temporary || error.code == .storeLocked, let kept = try keptKeys()[epoch] else {
+                throw error
+            }
+            wrapped = kept
         }
         let key = try membership.wrap(backend.groupID).unwrap(
             wrapped, privateKey: own.privateKey, publicKey: own.publicKey, host: backend.host, epoch: epoch)

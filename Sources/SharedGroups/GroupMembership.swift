@@ -213,29 +213,32 @@ package struct GroupMembership: Sendable {
     /// Makes a new data key that `name` does not get, and takes its old ones away. What is sealed under the old key stays so
     /// until it is sealed anew: see ``reseal(_:)``.
     ///
+    /// - Parameter known: the number of the newest data key that the caller has been given. Where the cluster's is older, it was
+    ///   put back, and the new key is made whether the host is there or not.
     /// - Throws: as ``admit(_:fingerprint:by:)``.
-    package func expel(_ name: String, by own: (name: String, key: HostKey)) throws(CredentialError) {
+    package func expel(
+        _ name: String, by own: (name: String, key: HostKey), known: Int64 = 0
+    ) throws(CredentialError) {
         for _ in 0..<Self.attempts {
             let found = try cluster.read([hostKey(name), epochKey])
-            guard let record = found[0], let epochRecord = found[1] else {
-                throw CredentialError(
-                    .noSuchAccount, "no host of the group is called \(name)")
-            }
+            let record = found[0]
+            guard let epochRecord = found[1] else { throw noHost(name) }
             let id = try groupID()
-            let epoch = try Self.epoch(epochRecord)
+            let epoch = try Self.epoch(epochRecord), next = max(epoch, known) + 1
+            guard record != nil || known > epoch else { throw noHost(name) }
             // Who is not admitted cannot expel.
             _ = try open(epoch, id, own)
             let key = random.bytes(Self.keySize)
             var transaction = ClusterTransaction()
             transaction.expect(record, at: hostKey(name))
             transaction.expect(epochRecord, at: epochKey)
-            transaction.changes = [.remove(hostKey(name)), .put(epochKey, Array("\(epoch + 1)".utf8))]
+            transaction.changes = [.remove(hostKey(name)), .put(epochKey, Array("\(next)".utf8))]
             for known in try cluster.list(path + "hosts/") where known.key != hostKey(name) {
                 let host = try GroupHost(known)
                 transaction.expect(known, at: known.key)
                 guard host.isAdmitted else { continue }
                 transaction.changes.append(
-                    .put(dataKey(epoch + 1, host.name), try wrap(id).wrap(key, for: host, epoch: epoch + 1)))
+                    .put(dataKey(next, host.name), try wrap(id).wrap(key, for: host, epoch: next)))
             }
             // The passphrase is known to whoever is expelled, and the new key is not wrapped by it.
             for old in try cluster.list(path + "keys/")
@@ -245,6 +248,10 @@ package struct GroupMembership: Sendable {
             if try cluster.commit(transaction) { return }
         }
         throw busy
+    }
+
+    private func noHost(_ name: String) -> CredentialError {
+        CredentialError(.noSuchAccount, "no host of the group is called \(ForeignText.shown(name, limit: 80))")
     }
 
     /// The group's random id.

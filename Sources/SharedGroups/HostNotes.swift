@@ -7,8 +7,12 @@ package protocol HostNotes: Sendable {
     /// What this host wrote down last of an account's intent.
     func intent(of account: String) throws(CredentialError) -> IntentNote?
 
-    /// Writes down, synced, how far this host is with an intent.
+    /// Writes down, synced, how far this host is with an intent. What it has written down of earlier ones that were certainly
+    /// not sent stays: a transaction that nobody has answered may be applied later.
     func note(_ note: IntentNote, of account: String) throws(CredentialError)
+
+    /// Forgets an intent that was certainly not sent, and is taken away.
+    func forget(_ nonce: IntentNonce, of account: String) throws(CredentialError)
 
     /// An answer that is not known to be in the cluster, sealed; `nil` if there is none.
     func journal(of account: String) throws(CredentialError) -> [UInt8]?
@@ -16,7 +20,8 @@ package protocol HostNotes: Sendable {
     /// Keeps a sealed answer, synced.
     func keepJournal(_ entry: [UInt8], of account: String) throws(CredentialError)
 
-    /// Forgets the answer, which is in the cluster now.
+    /// Forgets the answer, which is in the cluster now, and every intent: none of an earlier transaction can be applied any
+    /// more.
     func dropJournal(of account: String) throws(CredentialError)
 }
 
@@ -26,11 +31,24 @@ package struct IntentNote: Sendable, Hashable {
     package var nonce: IntentNonce
     /// Whether the refresh token may have left this host under it.
     package var maySend: Bool
+    /// Earlier intents, none of which was sent.
+    package var earlier: [IntentNonce] = []
+    /// When the last one was recorded; `nil` for the time that was noted before.
+    package var time: Instant?
 
-    package init(nonce: IntentNonce, maySend: Bool) {
+    package init(nonce: IntentNonce, maySend: Bool, time: Instant? = nil) {
         self.nonce = nonce
         self.maySend = maySend
+        self.time = time
     }
+
+    /// Whether all leases that belong to it have ended long ago.
+    func isOld(_ now: Instant) -> Bool {
+        time.map { abs(now.seconds(since: $0)) >= 4 * SharedRefresh.leaseSeconds } ?? true
+    }
+
+    /// The intents that were certainly not sent.
+    var unsent: [IntentNonce] { maySend ? earlier : earlier + [nonce] }
 }
 
 /// What tells one intent from every other: 16 unpredictable bytes.

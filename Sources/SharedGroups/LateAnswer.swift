@@ -58,18 +58,55 @@ struct LateAnswer {
 }
 
 extension TokenSet {
-    /// Takes over what was issued: the grant of its policy, and its access tokens; all else stays as it is here.
-    mutating func take(_ answer: LateAnswer) {
-        grants[answer.policy] = answer.tokenSet.grants[answer.policy]
-        for token in answer.tokenSet.accessTokens where token.key.policy == answer.policy {
+    /// Takes over what was issued for a policy: its grant and its access tokens; all else stays as it is here.
+    mutating func take(_ policy: String, of issued: TokenSet) {
+        grants[policy] = issued.grants[policy]
+        // A line goes on even where an answer of long ago takes the place of what was refused meanwhile.
+        if let line = issued.lines[policy] {
+            let standing = lines[policy]
+            lines[policy] =
+                if let standing, standing.id == line.id, !standing.isOlder(than: line) {
+                    standing.next(by: line.host)
+                } else { line }
+        }
+        for token in issued.accessTokens where token.key.policy == policy {
             accessTokens.removeAll { $0.key == token.key }
             accessTokens.append(token)
         }
-        account.status = answer.tokenSet.account.status
-        account.expiresAt = answer.tokenSet.account.expiresAt
-        account.scope = answer.tokenSet.account.scope
-        account.refreshExpiresAt = answer.tokenSet.account.refreshExpiresAt
-        account.updatedAt = answer.tokenSet.account.updatedAt
+        account.status = issued.account.status
+        account.expiresAt = issued.account.expiresAt
+        account.scope = issued.account.scope
+        account.refreshExpiresAt = issued.account.refreshExpiresAt
+        account.updatedAt = issued.account.updatedAt
         generation += 1
+    }
+
+    /// Takes over the grants that `known` has in the place of those here, each with its access tokens; all else stays as it is.
+    ///
+    /// - Returns: whether there was one.
+    mutating func takeNewer(of known: TokenSet) -> Bool {
+        var took = false
+        for (policy, line) in lines {
+            guard let newer = known.lines[policy], line.isOlder(than: newer), known.grants[policy] != nil else {
+                continue
+            }
+            take(policy, of: known)
+            took = true
+        }
+        if took { generation = max(generation, known.generation + 1) }
+        return took
+    }
+
+    /// Begins a line for every grant whose refresh token is not that of `before`: somebody has signed in. A grant that is gone
+    /// has none.
+    mutating func beginLines(after before: TokenSet?, _ random: any RandomSource) {
+        for (policy, grant) in grants
+        where lines[policy] == nil || before?.grants[policy] == nil
+            || before?.grants[policy]?.refreshToken != grant.refreshToken
+        {
+            lines[policy] = GrantLine(random)
+        }
+        // Who is signed out of a policy is not signed in again by what a host remembers.
+        lines = lines.filter { grants[$0.key] != nil }
     }
 }

@@ -87,6 +87,7 @@ package struct SharedAccountRecords: AccountRecords {
         for _ in 0..<Self.attempts {
             let (standing, epoch) = try link.standing([id])
             guard standing[0]?.revision == expected else { return .overtaken }
+            set.beginLines(after: try before(standing[0], link), sharing.parts.random)
             let value = try link.seal.seal(set.encoded(), at: key, epoch: try GroupMembership.epoch(epoch))
             var transaction = ClusterTransaction()
             transaction.conditions[key] = expected ?? 0
@@ -99,6 +100,15 @@ package struct SharedAccountRecords: AccountRecords {
         }
         throw CredentialError(
             .temporary, "others have been changing the group \(record.group) all the time", hint: "try again")
+    }
+
+    /// The token set that is replaced; none where it is damaged.
+    private func before(_ record: ClusterRecord?, _ link: GroupLink) throws(CredentialError) -> TokenSet? {
+        guard let record else { return nil }
+        do throws(CredentialError) { return try TokenSet(decoding: try link.seal.open(record)) } catch {
+            guard error.code == .storeDamaged || error.code == .storeLocked else { throw error }
+            return nil
+        }
     }
 
     /// - Returns: `nil` where something else of the group has changed.

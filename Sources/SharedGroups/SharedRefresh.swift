@@ -48,6 +48,8 @@ package struct SharedRefresh: Sendable {
     let host: String
 
     static let leaseSeconds: Int64 = 15
+    /// After how many seconds an intent is taken over whose host belongs to the group no more.
+    private static let outsiderSeconds: Int64 = 30
     private static let attempts = 8
 
     /// Makes it; nothing is asked yet.
@@ -109,14 +111,20 @@ package struct SharedRefresh: Sendable {
         }
     }
 
-    /// Puts the answer that an earlier run of this host has journaled into the cluster. The caller holds the account's lock.
+    /// Puts the answer that an earlier run of this host has journaled into the cluster, and takes away the intents that it has
+    /// recorded and certainly not sent. The caller holds the account's lock.
     ///
     /// - Throws: as ``refresh(_:)``.
     package func settle(_ keys: AccountKeys) throws(CredentialError) {
-        try replay(
-            Job(keys: keys, policy: "", takeOver: .never, isFresh: { _ in true }) { _ in
-                .unsent(CredentialError(.internalFault, "nothing is to be sent"))
-            })
+        let job = Job(keys: keys, policy: "", takeOver: .never, isFresh: { _ in true }) { _ in
+            .unsent(CredentialError(.internalFault, "nothing is to be sent"))
+        }
+        try replay(job)
+        guard let note = try notes.intent(of: keys.id), !note.unsent.isEmpty else { return }
+        let state = try withdrawUnsent(try read(job), job)
+        // A transaction of long ago cannot be applied any more: its lease has ended.
+        guard state.records.live == nil, note.isOld(clock.now) else { return }
+        for nonce in note.unsent where nonce != state.intent?.nonce { try notes.forget(nonce, of: keys.id) }
     }
 
     /// Refreshes, or gives `nil` where another host has changed the account before anything was recorded.
@@ -135,20 +143,19 @@ package struct SharedRefresh: Sendable {
         let nonce = IntentNonce(random)
         let began = bootClock.milliseconds
         let lease = try cluster.grantLease(seconds: Self.leaseSeconds)
+        let intent = Intent(nonce: nonce, host: host, token: token, time: clock.now)
         do throws(CredentialError) {
-            let intent = Intent(nonce: nonce, host: host, token: token, time: clock.now)
-            guard try record(intent, lease, state, job) else {
-                try? cluster.revoke(lease)
+            guard try record(intent, lease, state, job), try isToBeSent(intent, began, state, job) else {
+                withdrawUnsent(nonce, lease, job)
                 return nil
             }
-            try check(nonce, began, job)
             try notes.note(IntentNote(nonce: nonce, maySend: true), of: job.keys.id)
             // To write that down may have taken long.
             try checkTime(began, job)
         } catch {
             // Nothing was sent, so this host's next run may take the intent away; the lease ends by itself, too.
             try notes.note(IntentNote(nonce: nonce, maySend: false), of: job.keys.id)
-            try? cluster.revoke(lease)
+            withdrawUnsent(nonce, lease, job)
             throw error
         }
         let held = cluster.hold(lease)
@@ -159,7 +166,7 @@ package struct SharedRefresh: Sendable {
             held.release()
             try? cluster.revoke(lease)
         }
-        return try settle(answer, nonce, token, set, job)
+        return try settle(answer, intent, lease, set, job)
     }
 
     /// The account as it is once no other host is at it any more.
@@ -180,7 +187,7 @@ package struct SharedRefresh: Sendable {
     private func record(
         _ intent: Intent, _ lease: ClusterLease, _ state: State, _ job: Job
     ) throws(CredentialError) -> Bool {
-        try notes.note(IntentNote(nonce: intent.nonce, maySend: false), of: job.keys.id)
+        try notes.note(IntentNote(nonce: intent.nonce, maySend: false, time: intent.time), of: job.keys.id)
         var transaction = ClusterTransaction()
         transaction.expect(state.records.set, at: job.keys.set)
         transaction.expect(state.records.intent, at: job.keys.intent)
@@ -205,6 +212,7 @@ package struct SharedRefresh: Sendable {
     /// - Throws: ``ErrorCode/temporary`` where it may not.
     private func mayTakeOver(_ standing: Intent, _ state: State, _ job: Job) throws(CredentialError) {
         guard state.records.live == nil else { throw busy(standing) }
+        let takeOver = try leave(job.takeOver, standing, job)
         // A sign-in has replaced the token that it was about: nothing that is still under way can answer the new one.
         if let set = state.tokenSet {
             var isReplaced = true
@@ -212,16 +220,35 @@ package struct SharedRefresh: Sendable {
             if isReplaced { return }
         }
         // The other host's clock may be ahead of this one's: where nothing is to be waited for, it does not count.
-        guard case .after(let seconds) = job.takeOver,
+        guard case .after(let seconds) = takeOver,
             seconds == 0 || clock.now.epochSeconds - standing.time.epochSeconds >= seconds
         else { throw busy(standing).withHint(job.hint ?? "credmgr doctor") }
     }
 
+    /// When an intent is taken over: that of a host which was expelled, or has left, nobody will settle. Its request may have
+    /// used the token up, but what came of it is that host's alone, so nothing is lost by asking again once the request cannot
+    /// be under way any more.
+    private func leave(_ takeOver: TakeOver, _ standing: Intent, _ job: Job) throws(CredentialError) -> TakeOver {
+        guard try cluster.read([job.keys.host(standing.host)])[0] == nil else { return takeOver }
+        if case .after(let seconds) = takeOver { return .after(min(seconds, Self.outsiderSeconds)) }
+        return .after(Self.outsiderSeconds)
+    }
+
     /// Reads the intent again: it must still be one's own.
-    private func check(_ nonce: IntentNonce, _ began: Int64, _ job: Job) throws(CredentialError) {
-        let state = try read(job)
+    ///
+    /// - Returns: `false` where the group has another key by now, or the account another token: whoever has changed that may
+    ///   have expelled this host, or knows better than the cluster did. Then all begins anew.
+    private func isToBeSent(
+        _ intent: Intent, _ began: Int64, _ before: State, _ job: Job
+    ) throws(CredentialError) -> Bool {
+        let state = try read(job), nonce = intent.nonce
         guard state.intent?.nonce == nonce, state.records.live != nil else { throw busy(state.intent) }
+        let standing = try state.tokenSet?.grants[job.policy].map { (grant) throws(CredentialError) in
+            try digest(of: grant)
+        }
+        guard state.epoch == before.epoch, standing == intent.token else { return false }
         try checkTime(began, job)
+        return true
     }
 
     /// The lease must be far from its end: whoever finds it ended may believe that nothing is sent any more.
@@ -238,33 +265,56 @@ package struct SharedRefresh: Sendable {
     /// Its lease must have ended: a copy of this folder on a cloned machine may be about to send.
     private func withdrawUnsent(_ state: State, _ job: Job) throws(CredentialError) -> State {
         guard let intent = state.intent, state.records.live == nil,
-            let note = try notes.intent(of: job.keys.id), note.nonce == intent.nonce, !note.maySend
+            let note = try notes.intent(of: job.keys.id), note.unsent.contains(intent.nonce)
         else { return state }
-        try withdraw(intent.nonce, state, job)
+        try withdraw(intent.nonce, job)
         return try read(job)
     }
 
-    /// Takes one's own intent away, after which anybody may refresh.
-    private func withdraw(_ nonce: IntentNonce, _ state: State, _ job: Job) throws(CredentialError) {
-        guard state.intent?.nonce == nonce else { return }
-        var transaction = ClusterTransaction()
-        transaction.expect(state.records.intent, at: job.keys.intent)
-        transaction.changes = [.remove(job.keys.intent), .remove(job.keys.live)]
-        _ = try cluster.commit(transaction)
+    /// Takes away what this run has recorded, or may have, and certainly does not send, so that nobody waits for it.
+    ///
+    /// The lease goes first: from then on a transaction that nobody has answered yet cannot be applied any more. Where the cluster
+    /// does not answer this, either, the note stays, and the next run of this host does it.
+    private func withdrawUnsent(_ nonce: IntentNonce, _ lease: ClusterLease, _ job: Job) {
+        guard (try? cluster.revoke(lease)) != nil, (try? withdraw(nonce, job)) != nil else { return }
+        try? notes.forget(nonce, of: job.keys.id)
+    }
+
+    /// Takes one's own intent away, if it is there, after which anybody may refresh.
+    private func withdraw(_ nonce: IntentNonce, _ job: Job) throws(CredentialError) {
+        // Whoever seals the group anew writes it again, too.
+        for _ in 0..<Self.attempts {
+            let record = try cluster.read([job.keys.intent])[0]
+            guard let record, try Intent(decoding: try seal.open(record)).nonce == nonce else { return }
+            var transaction = ClusterTransaction()
+            transaction.expect(record, at: job.keys.intent)
+            transaction.changes = [.remove(job.keys.intent), .remove(job.keys.live)]
+            if try cluster.commit(transaction) { return }
+        }
+        throw busy(nil)
     }
 
     // MARK: The answer
 
     private func settle(
-        _ answer: Answer, _ nonce: IntentNonce, _ token: TokenDigest, _ set: TokenSet, _ job: Job
+        _ answer: Answer, _ intent: Intent, _ lease: ClusterLease, _ set: TokenSet, _ job: Job
     ) throws(CredentialError) -> Outcome {
+        let nonce = intent.nonce, token = intent.token
         switch answer {
-        case .issued(let issued):
+        case .issued(var issued):
+            issued.lines[job.policy] = (issued.lines[job.policy] ?? GrantLine(random)).next(by: host)
             let late = LateAnswer(nonce: nonce, replaced: token, policy: job.policy, tokenSet: issued)
-            try notes.keepJournal(try late.sealed(by: set.journalKey, cryptography, random), of: job.keys.id)
+            var unkept: CredentialError?
+            do throws(CredentialError) {
+                try notes.keepJournal(try late.sealed(by: set.journalKey, cryptography, random), of: job.keys.id)
+            } catch {
+                // A full disk: the cluster may take it all the same, and nobody else has it.
+                unkept = error
+            }
             do throws(CredentialError) {
                 return Outcome(tokenSet: try store(late, job), refreshed: true)
             } catch {
+                if let unkept { throw unkept }
                 guard error.code == .temporary else { throw error }
                 return Outcome(
                     tokenSet: issued, refreshed: true,
@@ -274,12 +324,15 @@ package struct SharedRefresh: Sendable {
                     ])
             }
         case .refused(let error):
-            try markLost(nonce, token, error, job)
+            do throws(CredentialError) { try markLost(nonce, token, error, job) } catch {
+                // What was refused is not under way: the next run takes the intent away, and is told the same.
+                try notes.note(IntentNote(nonce: nonce, maySend: false), of: job.keys.id)
+            }
             throw error
         case .unsent(let error):
             // The next run takes the intent away where this one cannot.
             try notes.note(IntentNote(nonce: nonce, maySend: false), of: job.keys.id)
-            try? withdraw(nonce, try read(job), job)
+            withdrawUnsent(nonce, lease, job)
             throw error
         case .unknown(let error): throw error
         }
@@ -317,14 +370,26 @@ package struct SharedRefresh: Sendable {
             var transaction = ClusterTransaction()
             transaction.expect(state.records.epoch, at: job.keys.epoch)
             transaction.expect(state.records.intent, at: job.keys.intent)
-            // Where what stands was refused meanwhile, it is worth nothing, and this may be.
-            let isLost = set.grants[answer.policy]?.lostReason != nil
+            // Where what stands was refused meanwhile, it is worth nothing, and this may be. So it is where the cluster was put
+            // back, and has an earlier step of the line.
+            let newer = answer.tokenSet.lines[answer.policy]
+            let isEarlier = set.lines[answer.policy].flatMap { line in newer.map { line.isOlder(than: $0) } }
+            let isLost = set.grants[answer.policy]?.lostReason != nil || isEarlier == true && standing != isNew
             if standing == answer.replaced || isLost, isOurs || state.intent == nil {
-                set.take(answer)
+                set.take(answer.policy, of: answer.tokenSet)
                 transaction.expect(state.records.set, at: job.keys.set)
                 transaction.changes.append(try put(set, at: job.keys.set, state))
-            } else if !isOurs {
+                // An earlier try may have put it aside. There it would be tried again when it is used up.
+                if let aside = state.alternate?.grants[answer.policy], try digest(of: aside) == isNew {
+                    transaction.expect(state.records.alternate, at: job.keys.alternate)
+                    transaction.changes.append(.remove(job.keys.alternate))
+                }
+            } else if state.intent?.token == answer.replaced, !isOurs {
                 transaction.changes.append(try put(answer.tokenSet, at: job.keys.alternate, state))
+            } else if !isOurs {
+                // It has been there already, and may be used up by now; or another grant has come in its place.
+                try notes.dropJournal(of: job.keys.id)
+                return set
             }
             if isOurs { transaction.changes += [.remove(job.keys.intent), .remove(job.keys.live)] }
             do throws(CredentialError) {
@@ -362,8 +427,11 @@ package struct SharedRefresh: Sendable {
             let standing = try set.grants[job.policy].map { (grant) throws(CredentialError) in try digest(of: grant)
             }
             if standing == token {
+                // An answer that is put aside just now is not to be overlooked.
+                transaction.expect(state.records.alternate, at: job.keys.alternate)
                 if let alternate = state.alternate?.grants[job.policy] {
                     set.grants[job.policy] = alternate
+                    set.lines[job.policy] = set.lines[job.policy]?.next(by: host)
                     transaction.changes.append(.remove(job.keys.alternate))
                 } else {
                     set.grants[job.policy]?.lostReason = reason.message
@@ -386,7 +454,11 @@ package struct SharedRefresh: Sendable {
 
     /// The account as it was read at one moment.
     private struct State {
-        var records: (set: ClusterRecord?, intent: ClusterRecord?, live: ClusterRecord?, epoch: ClusterRecord?)
+        var records:
+            (
+                set: ClusterRecord?, intent: ClusterRecord?, live: ClusterRecord?, epoch: ClusterRecord?,
+                alternate: ClusterRecord?
+            )
         var tokenSet: TokenSet?
         var alternate: TokenSet?
         var intent: Intent?
@@ -400,7 +472,7 @@ package struct SharedRefresh: Sendable {
             throw CredentialError(
                 .storeDamaged, "\(keys.group) of the cluster is no group of credmgr", hint: "credmgr doctor")
         }
-        var state = State(records: (found[0], found[1], found[2], found[3]), epoch: epoch)
+        var state = State(records: (found[0], found[1], found[2], found[3], found[4]), epoch: epoch)
         if let record = found[0] { state.tokenSet = try TokenSet(decoding: try seal.open(record)) }
         if let record = found[1] { state.intent = try Intent(decoding: try seal.open(record)) }
         if let record = found[4] { state.alternate = try TokenSet(decoding: try seal.open(record)) }

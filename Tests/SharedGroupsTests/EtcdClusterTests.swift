@@ -3,6 +3,7 @@ import CurlTransport
 import EtcdCluster
 import Foundation
 import SharedGroups
+import Synchronization
 import TestSupport
 import Testing
 
@@ -21,6 +22,104 @@ func realCluster(
                 transport: transport)
             return (endpoint, channel)
         })
+}
+
+/// A node that cannot be reached, and counts who tries.
+private final class LostNode: RemoteProcedures {
+    let calls = Mutex(0)
+
+    func call(_ method: String, _ message: [UInt8], milliseconds: Int) throws(RemoteFailure) -> [UInt8] {
+        calls.withLock { $0 += 1 }
+        throw .unreached(CredentialError(.temporary, "no connection"))
+    }
+
+    func stream(
+        _ method: String, _ message: [UInt8], isWanted: @escaping @Sendable () -> Bool,
+        take: @escaping @Sendable ([UInt8]) -> Bool
+    ) throws(RemoteFailure) {
+        _ = try call(method, message, milliseconds: 0)
+    }
+}
+
+/// A node that answers everything with an empty message.
+private struct EmptyNode: RemoteProcedures {
+    func call(_ method: String, _ message: [UInt8], milliseconds: Int) throws(RemoteFailure) -> [UInt8] { [] }
+
+    func stream(
+        _ method: String, _ message: [UInt8], isWanted: @escaping @Sendable () -> Bool,
+        take: @escaping @Sendable ([UInt8]) -> Bool
+    ) throws(RemoteFailure) {}
+}
+
+@Test func `a node that is lost is waited for once`() throws {
+    let lost = LostNode()
+    let cluster = EtcdCluster([("lost", lost), ("there", EmptyNode())])
+    for _ in 0..<3 { #expect(try cluster.list("/credmgr/").isEmpty) }
+    #expect(lost.calls.withLock { $0 } == 1)
+    // Where nobody answers, all are tried each time.
+    let other = LostNode()
+    let none = EtcdCluster([("lost", lost), ("other", other)])
+    for _ in 0..<2 { #expect(throws: CredentialError.self) { try none.list("/credmgr/") } }
+    #expect(lost.calls.withLock { $0 } == 3 && other.calls.withLock { $0 } == 2)
+}
+
+/// A node that takes connections and never answers, with the clock that its callers have.
+private final class SilentNode: RemoteProcedures {
+    let waited: Mutex<Int64> = Mutex(0)
+
+    func call(_ method: String, _ message: [UInt8], milliseconds: Int) throws(RemoteFailure) -> [UInt8] {
+        waited.withLock { $0 += Int64(milliseconds) }
+        throw .broken(CredentialError(.temporary, "no answer"))
+    }
+
+    func stream(
+        _ method: String, _ message: [UInt8], isWanted: @escaping @Sendable () -> Bool,
+        take: @escaping @Sendable ([UInt8]) -> Bool
+    ) throws(RemoteFailure) {
+        _ = try call(method, message, milliseconds: 0)
+    }
+}
+
+/// A node that refuses every call with a status.
+private struct RefusingNode: RemoteProcedures {
+    let status: Int
+    let text: String
+
+    func call(_ method: String, _ message: [UInt8], milliseconds: Int) throws(RemoteFailure) -> [UInt8] {
+        throw .status(status, text)
+    }
+
+    func stream(
+        _ method: String, _ message: [UInt8], isWanted: @escaping @Sendable () -> Bool,
+        take: @escaping @Sendable ([UInt8]) -> Bool
+    ) throws(RemoteFailure) {
+        _ = try call(method, message, milliseconds: 0)
+    }
+}
+
+@Test func `silent nodes take twelve seconds of a command, and then a second each`() throws {
+    let node = SilentNode(), later: Mutex<Int64> = Mutex(0)
+    let cluster = EtcdCluster((1...3).map { ("silent \($0)", node) }) {
+        node.waited.withLock { $0 } + later.withLock { $0 }
+    }
+    func wait() -> Int64 {
+        let before = node.waited.withLock { $0 }
+        #expect(throws: CredentialError.self) { try cluster.list("/credmgr/") }
+        return node.waited.withLock { $0 } - before
+    }
+    #expect(wait() == 12_000)
+    for _ in 0..<2 { #expect(wait() == 3_000) }
+    // Who goes on for long, as watch does, waits for them anew.
+    later.withLock { $0 += 10_001 }
+    #expect(wait() == 12_000)
+}
+
+@Test func `only a status that speaks of space is one of no space`() throws {
+    let full = EtcdCluster([("full", RefusingNode(status: 8, text: "etcdserver: mvcc: database space exceeded"))])
+    let busy = EtcdCluster([("busy", RefusingNode(status: 8, text: "etcdserver: too many requests"))])
+    let noSpace = #expect(throws: CredentialError.self) { try full.list("/credmgr/") }
+    let tooMuch = #expect(throws: CredentialError.self) { try busy.list("/credmgr/") }
+    #expect(noSpace?.code == .storeUnavailable && tooMuch?.code == .temporary)
 }
 
 @Suite(.serialized)

@@ -30,17 +30,26 @@ final class Schedule: @unchecked Sendable {
     var random: SeededRandom
     private var waiting: [DispatchSemaphore] = []
     private var between: () -> Void = {}
-    private var isRunning = false
+    private(set) var isRunning = false
     private(set) var steps = 0
     private let end = DispatchSemaphore(value: 0)
 
     /// How many steps one goes on before another may, on average: some mistakes show only where all take turns, some only where
     /// one does much while another stands still.
     private let stay: Int
+    /// The only steps at which another goes on, where there are few of them: a mistake that needs one or two certain changes is
+    /// found sooner by nothing but these (probabilistic concurrency testing). Empty where any step may be one.
+    private let changes: Set<Int>
 
     init(seed: UInt64) {
         random = SeededRandom(seed)
         stay = [1, 2, 5, 12][random.below(4)]
+        var changes: Set<Int> = []
+        if random.once(in: 3) {
+            let length = [60, 150, 300][random.below(3)]
+            for _ in 0...random.below(4) { changes.insert(random.below(length)) }
+        }
+        self.changes = changes
     }
 
     /// Runs all to their ends.
@@ -69,8 +78,10 @@ final class Schedule: @unchecked Sendable {
         guard isRunning else { return }
         steps += 1
         between()
-        guard random.below(stay) == 0 else { return }
-        let place = random.below(waiting.count + 1)
+        guard changes.isEmpty ? random.below(stay) == 0 : changes.contains(steps) else { return }
+        let choices = waiting.count + (changes.isEmpty ? 1 : 0)
+        guard choices > 0 else { return }
+        let place = random.below(choices)
         guard place < waiting.count else { return }
         let chosen = waiting[place], mine = DispatchSemaphore(value: 0)
         waiting[place] = mine

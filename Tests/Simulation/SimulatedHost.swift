@@ -16,6 +16,12 @@ final class SimulatedHost: @unchecked Sendable {
     var skew: Int64 = 0
     /// Whether the others have expelled it.
     var isExpelled = false
+    /// Whether a process of it has ended before its time.
+    var hasCrashed = false
+    /// What has left its processes and is not safe.
+    var underWay: [ObjectIdentifier: RefreshToken] = [:]
+    /// The refresh tokens that it knows to be used up: a refresh of its own has given the next.
+    var usedUp: Set<RefreshToken> = []
 
     init(_ name: String, _ world: World, isShared: Bool = true, machine: MemoryMachine? = nil) {
         self.name = name
@@ -25,17 +31,51 @@ final class SimulatedHost: @unchecked Sendable {
             machine ?? MemoryMachine(cryptography: ToyCryptography(random: SimulatedRandom(world: world)))
     }
 
+    /// What a run begins with.
+    struct Kept: Sendable {
+        let name: String
+        let machine: MemoryMachine
+        let files: [String: [UInt8]]
+        let usedUp: Set<RefreshToken>
+    }
+
+    var kept: Kept { Kept(name: name, machine: machine, files: files, usedUp: usedUp) }
+
+    convenience init(_ kept: Kept, _ world: World, isShared: Bool) {
+        self.init(
+            kept.name, world, isShared: isShared,
+            machine: kept.machine.clone(with: ToyCryptography(random: SimulatedRandom(world: world))))
+        files = kept.files
+        usedUp = kept.usedUp
+    }
+
+    /// How it reaches the cluster.
+    func backend(takesOver: Bool) -> GroupBackend {
+        var backend = GroupBackend(
+            endpoints: ["https://simulated"], authorities: nil, certificate: nil, prefix: World.prefix, host: name,
+            keyStore: .file)
+        backend.takeOverSeconds = takesOver ? 0 : nil
+        return backend
+    }
+
+    /// Asks to be let into the group.
+    func join(_ process: SimulatedProcess, takesOver: Bool) throws(CredentialError) -> SharedHost {
+        try process.ports.sharing.membership.join(World.group, backend(takesOver: takesOver), passphrase: nil)
+    }
+
+    /// Whether it has an answer that is not known to be in the cluster.
+    var hasJournal: Bool { files.keys.contains { $0.hasPrefix(NotesInFiles.answerPrefix) } }
+
     /// A process on it.
     func process() -> SimulatedProcess { SimulatedProcess(self) }
 
-    /// Whether it has written down that a refresh token is used up.
-    func knows(used token: RefreshToken) -> Bool {
-        let cryptography = ToyCryptography(random: SimulatedRandom(world: world))
-        return machine.spent.contains { known in
-            known.digests.contains(
-                cryptography.sha256(
-                    Array("credmgr spent 1\n\(known.group.name)\n\(known.account)\n\(token)".utf8)))
-        }
+    /// What its shared group knows it by.
+    private(set) lazy var publicKey =
+        (try? GroupBackend(fileContent: files[GroupBackend.fileName] ?? [], of: World.group))?.publicKey
+
+    /// What it has written down of an account's intent.
+    func note(of account: String) -> IntentNote? {
+        try? NotesInFiles(files: StillFiles(host: self), group: World.group).intent(of: account)
     }
 
     /// The same machine once more, as it is just now.
@@ -44,6 +84,7 @@ final class SimulatedHost: @unchecked Sendable {
     func clone(withNotes: Bool) -> SimulatedHost {
         let clone = SimulatedHost(name, world, isShared: isShared, machine: machine.clone())
         clone.files = files.filter { withNotes || !($0.key.hasPrefix("intent-") || $0.key.hasPrefix("answer-")) }
+        clone.usedUp = usedUp
         return clone
     }
 }
@@ -52,8 +93,17 @@ final class SimulatedHost: @unchecked Sendable {
 final class SimulatedProcess: @unchecked Sendable {
     let host: SimulatedHost
     let trace: PortTrace
-    /// The refresh token that has left this process, while its answer is not safe.
-    fileprivate let exposed = Mutex<RefreshToken?>(nil)
+    /// The intent under which it has noted that it sends, while it does not know how that ended.
+    private var noted: IntentNonce?
+    /// Whether that note came when the lease was half over.
+    private var isTooLate = false
+    private var leaseBegan: Int64 = 0
+    /// The revisions of token sets as it has read them last.
+    private(set) var read: [String: Int64] = [:]
+    /// The intent that it has read last, and whether its host was alive.
+    private var lastIntent: (nonce: IntentNonce?, isAlive: Bool) = (nil, false)
+    /// The key and the value of the token set that it has put last.
+    private(set) var lastPut: (key: String, value: [UInt8])?
     /// Whether a person says that nobody else is at it.
     var takesOver = false
     private(set) lazy var ports = makePorts()
@@ -67,14 +117,16 @@ final class SimulatedProcess: @unchecked Sendable {
         let end = Mutex<(@Sendable () -> Void)?>(nil)
         trace = PortTrace(patience: 60) { moment in
             if moment == .before { world.schedule.step() }
-            if world.draw(world.faults.crash) { end.withLock { $0 }?() }
+            if world.draw(world.faults.crash) || world.isPlannedCrash(moment) { end.withLock { $0 }?() }
         }
         end.withLock { $0 = { [weak self] in self?.crash() } }
     }
 
     private func crash() {
         guard !trace.isEnded else { return }
-        if let token = exposed.withLock({ $0 }) { world.answerIsLost(token, isShared: host.isShared) }
+        host.hasCrashed = true
+        if let noted { world.unknownEnds.insert(noted) }
+        loseAnswer()
         trace.end()
     }
 
@@ -92,10 +144,13 @@ final class SimulatedProcess: @unchecked Sendable {
                         world.milliseconds += milliseconds
                         trace.quietCall("pause", otherwise: ()) {}
                     }))
-            ports.records = SharedAccountRecords(sharing)
+            ports.records = WatchedRecords(
+                base: SharedAccountRecords(sharing), begins: { [unowned self] in lastPut = nil },
+                written: { [unowned self] in told($0, $1) })
             ports.sharing = sharing
         } else {
-            ports.records = SafeRecords(base: ports.records, process: self)
+            ports.records = WatchedRecords(
+                base: ports.records, begins: {}, written: { [unowned self] _, _ in isSafe() })
             ports.journal = SafeJournal(base: ports.journal, process: self)
         }
         return ports
@@ -110,7 +165,70 @@ final class SimulatedProcess: @unchecked Sendable {
         return ports
     }
 
-    fileprivate func isSafe() { exposed.withLock { $0 = nil } }
+    /// Keeps a sign-in that has just been had.
+    func keep(
+        _ refresh: RefreshToken, of type: AccountType, _ registration: Registration
+    ) throws(CredentialError) -> SignInService.Outcome {
+        var grant = Grant(flow: .code, obtainedAt: now)
+        grant.refreshToken = Secret("\(refresh)")
+        grant.scope = type.scope
+        let key = TokenRequestKey(under: type, policy: "", scope: type.scope)
+        let result = SignInResult(
+            identity: Identity(issuer: SimulatedAdapter.issuer, subject: "ada", username: "ada@example.com"),
+            tokens: IssuedTokens(accessToken: SimulatedAdapter.token(refresh, key, self), grant: grant))
+        return try services.signIn.keep(
+            result, of: type, registration: registration, policy: "", in: World.group, store: .file, forceNew: false
+        )
+    }
+
+    /// A refresh of this process has given a token, whose refresh token has the same name.
+    func hasSeen(_ token: AccessToken) {
+        guard !trace.isEnded, let token = RefreshToken(String(token.token.reveal().dropFirst("access-".count)))
+        else {
+            return
+        }
+        host.usedUp.insert(RefreshToken(signIn: token.signIn, number: token.number - 1))
+    }
+
+    /// What the host has copied of the accounts.
+    var copies: [String: TokenSet] {
+        guard let sharing = ports.sharing as? ClusterSharing,
+            let accounts = try? sharing.parts.local.index(of: World.group, .ids).ids
+        else { return [:] }
+        var copies: [String: TokenSet] = [:]
+        for id in accounts {
+            guard let sealed = try? sharing.parts.local.read(id, in: World.group)?.sealed else { continue }
+            copies[id] = SimulatedCluster.tokenSet(sealed.bytes)
+        }
+        return copies
+    }
+
+    fileprivate func isSafe() { host.underWay[ObjectIdentifier(self)] = nil }
+
+    /// Whatever has left this process, its answer will find nobody.
+    private func loseAnswer() {
+        guard let token = host.underWay[ObjectIdentifier(self)] else { return }
+        world.answerIsLost(token, isShared: host.isShared)
+        isSafe()
+    }
+
+    /// The answer of a call that has not ended is not to be had any more.
+    private func isUnknown() {
+        loseAnswer()
+        if let noted { world.unknownEnds.insert(noted) }
+    }
+
+    /// Who is told that nothing was written finds nothing written.
+    private func told(_ record: AccountRecord, _ outcome: RecordWriting?) {
+        guard !trace.isEnded, let lastPut, world.cluster.content.records[lastPut.key]?.value == lastPut.value else {
+            return
+        }
+        switch outcome {
+        case .done?, .unknown?: return
+        case .overtaken?, nil:
+            world.problems.append("\(host.name) is told that \(record.account.id) is not written, and it is")
+        }
+    }
 }
 
 extension SimulatedProcess: WallClock, BootClock {
@@ -142,17 +260,19 @@ extension SimulatedProcess: HTTPTransport {
         }
         if world.draw(world.faults.requestLost) {
             world.late.append(token)
-            world.answerIsLost(token, isShared: host.isShared)
+            isUnknown()
             throw CredentialError(.temporary, "no answer within the time allowed")
         }
         let next = world.provider.receive(token)
         try trace.call("provider.answer") { () throws(CredentialError) in }
         if world.draw(world.faults.answerLost) {
-            world.answerIsLost(token, isShared: host.isShared)
+            isUnknown()
             throw CredentialError(.temporary, "the connection was closed")
         }
         guard let next else {
+            // What is refused is refused again.
             isSafe()
+            world.mayComeAgain.insert(token)
             return HTTPResponse(status: 400)
         }
         return HTTPResponse(status: 200, body: Array("\(next)".utf8))
@@ -160,17 +280,29 @@ extension SimulatedProcess: HTTPTransport {
 
     /// The invariant of all: no refresh token is sent while an earlier request with it can still be answered.
     private func leave(_ token: RefreshToken) {
-        exposed.withLock { $0 = token }
+        host.underWay[ObjectIdentifier(self)] = token
         let times = world.provider.leaves(token)
+        if host.isShared { checkNote(of: token) }
+        if host.usedUp.contains(token) {
+            world.problems.append("\(host.name) sends \(token), and knows that it is used up")
+        }
         guard times > 1, !world.mayComeAgain.contains(token) else { return }
         if world.wasRestored {
             // Who has never seen what came of it cannot know.
-            guard host.knows(used: token) else {
-                world.excused.insert(token.signIn)
-                return
-            }
+            world.excused.insert(token.signIn)
+            return
         }
         world.problems.append("\(token) was sent \(times) times, last by \(host.name)")
+    }
+
+    /// What is sent was written down, in time.
+    private func checkNote(of token: RefreshToken) {
+        guard let noted, world.recorded[noted]?.intent.token == Rules.digest(token) else {
+            return world.problems.append("\(host.name) sends \(token) without a note")
+        }
+        if isTooLate {
+            world.problems.append("\(host.name) sends \(token) when more than half of its lease was over")
+        }
     }
 }
 
@@ -193,7 +325,15 @@ extension SimulatedProcess: Cluster {
     }
 
     func read(_ keys: [String]) throws(CredentialError) -> [ClusterRecord?] {
-        try call("read") { () throws(CredentialError) in keys.map { world.cluster.content.records[$0] } }
+        try call("read") { () throws(CredentialError) in
+            let found = keys.map { world.cluster.content.records[$0] }
+            for (key, record) in zip(keys, found) where key.hasPrefix(World.path + "a/") {
+                if key.hasSuffix("/set") { read[key] = record?.revision }
+                if key.hasSuffix("/intent") { lastIntent.nonce = world.cluster.intent(key)?.nonce }
+                if key.hasSuffix("/live") { lastIntent.isAlive = record != nil }
+            }
+            return found
+        }
     }
 
     func list(_ prefix: String) throws(CredentialError) -> [ClusterRecord] {
@@ -203,34 +343,37 @@ extension SimulatedProcess: Cluster {
     }
 
     func commit(_ transaction: ClusterTransaction) throws(CredentialError) -> Bool {
-        try call("commit") { () throws(CredentialError) in
-            noteRetry(transaction)
-            let wasApplied = try world.cluster.apply(transaction)
-            for case .put(let key, _, _) in transaction.changes
-            where wasApplied && key.contains("/a/") && !world.isMember(host.name) {
-                world.problems.append("\(host.name), which was expelled, puts \(key)")
+        try trace.call("cluster.commit") { () throws(CredentialError) in
+            guard world.draw(world.faults.cluster) else { return try apply(transaction) }
+            // It does it, or not, or later.
+            if world.draw(world.faults.later) {
+                world.lateCommits.append { [self] in _ = try? apply(transaction) }
+            } else if world.draw(2) {
+                _ = try apply(transaction)
             }
-            return wasApplied
+            throw Self.silence
         }
     }
 
-    /// An intent is taken over: what it was about may go out again, on purpose.
-    private func noteRetry(_ transaction: ClusterTransaction) {
-        for case .put(let key, _, _) in transaction.changes where key.hasSuffix("/intent") {
-            // Only where that is allowed, and nobody is at it.
-            guard world.takesOver || takesOver, let standing = world.cluster.intent(key),
-                world.cluster.content.records[String(key.dropLast("intent".count)) + "live"] == nil,
-                let set = world.cluster.tokenSet(String(key.dropLast("intent".count)) + "set")
-            else { continue }
-            let cryptography = ToyCryptography(random: SimulatedRandom(world: world))
-            for grant in set.grants.values {
-                guard let text = grant.refreshToken?.reveal(), let token = RefreshToken(text),
-                    cryptography.sha256(Array(text.utf8)) == standing.token.bytes
-                else { continue }
-                world.mayComeAgain.insert(token)
-                world.excused.insert(token.signIn)
+    private func apply(_ transaction: ClusterTransaction) throws(CredentialError) -> Bool {
+        guard try world.cluster.allows(transaction) else { return false }
+        if let rules = Rules(transaction, by: self) {
+            world.problems += rules.broken
+            world.mayComeAgain.formUnion(rules.retried)
+            if let intent = rules.newIntent {
+                world.recorded[intent.nonce] = (intent, host, ObjectIdentifier(self))
             }
         }
+        world.cluster.apply(transaction)
+        for change in transaction.changes {
+            switch change {
+            case .put(let key, let value, _) where key.hasSuffix("/set"): lastPut = (key, value)
+            case .remove(let key) where key.hasPrefix(World.path + "hosts/"):
+                world.wasExpelled(String(key.dropFirst(World.path.count + "hosts/".count)))
+            default: break
+            }
+        }
+        return true
     }
 
     func grantLease(seconds: Int64) throws(CredentialError) -> ClusterLease {
@@ -238,6 +381,7 @@ extension SimulatedProcess: Cluster {
             let number = world.cluster.content.nextLease
             world.cluster.content.nextLease += 1
             world.cluster.content.leases[number] = ([], world.milliseconds + seconds * 1_000)
+            leaseBegan = world.milliseconds
             return ClusterLease(number: number)
         }
     }
@@ -270,13 +414,25 @@ extension SimulatedProcess: GroupFiles {
     func write(_ content: [UInt8], to name: String, of group: KeychainGroup) throws(CredentialError) {
         try trace.call("files.write") { () throws(CredentialError) in
             host.files[name] = content
-            if name.hasPrefix("intent-"),
-                let note = try NotesInFiles(files: Kept(host: host), group: group).intent(
-                    of: String(name.dropFirst("intent-".count))), note.maySend
+            if name.hasPrefix(NotesInFiles.intentPrefix),
+                let note = host.note(of: String(name.dropFirst(NotesInFiles.intentPrefix.count)))
             {
-                world.mayHaveSent.insert(note.nonce)
+                isNoted(note)
             }
-            if name.hasPrefix("answer-") { isSafe() }
+            if name.hasPrefix(NotesInFiles.answerPrefix) {
+                noted = nil
+                isSafe()
+            }
+        }
+    }
+
+    /// That it sends is noted only when it has read, after it had recorded the intent, that this stands and is alive.
+    private func isNoted(_ note: IntentNote) {
+        noted = note.maySend ? note.nonce : nil
+        guard note.maySend else { return }
+        isTooLate = world.milliseconds - leaseBegan >= SharedRefresh.leaseSeconds * 1_000 / 2
+        if lastIntent.nonce != note.nonce || !lastIntent.isAlive {
+            world.problems.append("\(host.name) notes that it sends under an intent that it has not read again")
         }
     }
 
@@ -289,7 +445,7 @@ extension SimulatedProcess: GroupFiles {
 }
 
 /// The files as they are, without a call.
-private struct Kept: GroupFiles {
+private struct StillFiles: GroupFiles {
     let host: SimulatedHost
     func read(_ name: String, of group: KeychainGroup) throws(CredentialError) -> [UInt8]? { host.files[name] }
     func write(_ content: [UInt8], to name: String, of group: KeychainGroup) throws(CredentialError) {}
@@ -298,14 +454,20 @@ private struct Kept: GroupFiles {
     func groups() throws(CredentialError) -> [KeychainGroup] { [] }
 }
 
-/// On a machine alone an answer is safe when its record is written, or its journal.
-private struct SafeRecords: AccountRecords {
+/// Records of which somebody is told what became of each writing; `nil` for an error.
+private struct WatchedRecords: AccountRecords {
     let base: any AccountRecords
-    let process: SimulatedProcess
+    let begins: @Sendable () -> Void
+    let written: @Sendable (AccountRecord, RecordWriting?) -> Void
 
     func write(_ record: AccountRecord, expecting expected: Int64?) throws(CredentialError) -> RecordWriting {
-        let outcome = try base.write(record, expecting: expected)
-        process.isSafe()
+        begins()
+        let outcome: RecordWriting
+        do throws(CredentialError) { outcome = try base.write(record, expecting: expected) } catch {
+            written(record, nil)
+            throw error
+        }
+        written(record, outcome)
         return outcome
     }
     func groups() throws(CredentialError) -> [KeychainGroup] { try base.groups() }
@@ -325,6 +487,9 @@ private struct SafeRecords: AccountRecords {
         try base.setAside(id, in: group)
     }
     func setAsideOlder(_ group: KeychainGroup) throws(CredentialError) { try base.setAsideOlder(group) }
+    func confirmed(
+        _ index: AccountIndex, of group: KeychainGroup, _ check: IndexCheck
+    ) throws(CredentialError) -> AccountIndex { try base.confirmed(index, of: group, check) }
 }
 
 private struct SafeJournal: GenerationJournal {

@@ -4,11 +4,15 @@ import StrictJSON
 /// A provider that rotates refresh tokens and ends a sign-in when one comes that is used up (RFC 9700 §4.14.2), and what it
 /// has seen. Refresh tokens are called `r-SIGNIN-NUMBER`.
 final class SimulatedProvider: @unchecked Sendable {
-    /// The number of the refresh token that each sign-in has now; `nil` where a used-up one came.
-    private(set) var current: [Int?] = []
+    /// The number of the refresh token that each sign-in has now; `nil` where it has ended.
+    private(set) var current: [Int?]
     /// How often each has been sent.
     private(set) var sent: [RefreshToken: Int] = [:]
     private(set) var refreshes = 0
+    /// Whether it only refuses a used-up token, and leaves the sign-in as it is.
+    var isGentle = false
+
+    init(current: [Int?] = []) { self.current = current }
 
     func begin() -> RefreshToken {
         current.append(1)
@@ -24,13 +28,16 @@ final class SimulatedProvider: @unchecked Sendable {
     /// A request arrives; gives the next refresh token, or `nil` for a refusal.
     func receive(_ token: RefreshToken) -> RefreshToken? {
         guard current[token.signIn] == token.number else {
-            current[token.signIn] = nil
+            if !isGentle { current[token.signIn] = nil }
             return nil
         }
         refreshes += 1
         current[token.signIn] = token.number + 1
         return RefreshToken(signIn: token.signIn, number: token.number + 1)
     }
+
+    /// Somebody ends a sign-in at the provider.
+    func revoke(_ signIn: Int) { current[signIn] = nil }
 
     func takes(_ token: RefreshToken) -> Bool { current[token.signIn] == token.number }
     func hasEnded(_ signIn: Int) -> Bool { current[signIn] == nil }

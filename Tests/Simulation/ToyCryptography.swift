@@ -10,7 +10,9 @@ struct ToyCryptography: Cryptography, KeyAgreement {
     /// 2^61 - 1.
     private static let prime: UInt64 = (1 << 61) - 1
 
-    func sha256(_ bytes: [UInt8]) -> [UInt8] { (0..<4).flatMap { Self.bytes(Self.mix([bytes], $0)) } }
+    func sha256(_ bytes: [UInt8]) -> [UInt8] { Self.digest(bytes) }
+
+    static func digest(_ bytes: [UInt8]) -> [UInt8] { (0..<4).flatMap { Self.bytes(mix([bytes], $0)) } }
 
     func seal(_ plaintext: [UInt8], key: [UInt8], nonce: [UInt8], authenticating header: [UInt8]) -> [UInt8] {
         plaintext + tag(plaintext, key, nonce, header)

@@ -8,8 +8,10 @@ import TestPorts
 package struct Faults: Sendable {
     /// A process ends at a call.
     package var crash = 400
-    /// The cluster does not answer, whether it has done what it was asked or not.
+    /// The cluster does not answer: it has done what it was asked, or has not, or does it later.
     package var cluster = 60
+    /// Which of these transactions are done later; 1 for all.
+    package var later = 0
     /// A lease ends before its time, as any user of the cluster can have it.
     package var leaseEnd = 25
     /// The provider cannot be reached.
@@ -24,6 +26,8 @@ package struct Faults: Sendable {
     package var pause = 150
     /// A host's clock is set to another time.
     package var clock = 600
+    /// Somebody ends a sign-in at the provider.
+    package var revoke = 1_500
     /// The cluster is put back to what it was some time ago.
     package var restore = 0
 
@@ -35,6 +39,7 @@ package struct Faults: Sendable {
         var faults = Faults()
         (faults.crash, faults.cluster, faults.leaseEnd, faults.unreachable, faults.busy) = (0, 0, 0, 0, 0)
         (faults.requestLost, faults.answerLost, faults.pause, faults.clock, faults.restore) = (0, 0, 0, 0, 0)
+        faults.revoke = 0
         return faults
     }
 }
@@ -42,43 +47,65 @@ package struct Faults: Sendable {
 /// Hosts, a cluster and a provider, of which one thing happens at a time.
 final class World: @unchecked Sendable {
     static let group = KeychainGroup.standard
+    static let prefix = "/credmgr"
+    /// Below which keys the group stands.
+    static let path = "\(prefix)/\(group.name)/"
     static let start: Int64 = 1_800_000_000
 
     let schedule: Schedule
     var faults: Faults
     let cluster: SimulatedCluster
-    let provider = SimulatedProvider()
+    let provider: SimulatedProvider
     let type: AccountType
+    var hosts: [SimulatedHost] = []
     /// Requests on their way whose senders have given up.
     var late: [RefreshToken] = []
+    /// Transactions that the cluster does later than it was waited for.
+    var lateCommits: [() -> Void] = []
     var milliseconds: Int64 = 1_000_000
     var problems: [String] = []
+    /// The one moment at which a process ends, where it is not drawn.
+    var plannedCrash: (step: Int, moment: PortTrace.Moment)?
 
-    /// Sign-ins that may end: an answer was lost in a way that no protocol can mend.
+    /// Sign-ins whose answer was lost in a way that no protocol can mend: between the provider and the journal.
     var excused: Set<Int> = []
     /// Tokens that may be sent again: a person has said so, or, on a machine alone, a run has ended with the answer.
     var mayComeAgain: Set<RefreshToken> = []
-    /// The intents under which a host has ever been about to send.
-    var mayHaveSent: Set<IntentNonce> = []
+    /// Each intent that was ever recorded, and by whom.
+    var recorded: [IntentNonce: (intent: Intent, host: SimulatedHost, process: ObjectIdentifier)] = [:]
+    /// The intents of which nobody can know how they ended: the process has ended after it had noted that it sends, or no
+    /// answer came.
+    var unknownEnds: Set<IntentNonce> = []
     /// Whether the group says that an intent is taken over.
     var takesOver = false
     /// Whether the cluster was put back: what a host cannot know it may send again.
     var wasRestored = false
     private var snapshot: SimulatedCluster.Content?
 
-    init(seed: UInt64, faults: Faults, cluster: SimulatedCluster) {
-        schedule = Schedule(seed: seed)
+    init(
+        _ schedule: Schedule, faults: Faults, cluster: SimulatedCluster = SimulatedCluster(),
+        provider: SimulatedProvider = SimulatedProvider()
+    ) {
+        self.schedule = schedule
         self.faults = faults
         self.cluster = cluster
+        self.provider = provider
         var type = AccountType(name: "Tasks", adapter: "simulated", clientID: "c")
         type.scope = ["read"]
         self.type = type
     }
 
+    /// Whether this is the moment at which a process is to end.
+    func isPlannedCrash(_ moment: PortTrace.Moment) -> Bool {
+        guard let plannedCrash, schedule.isRunning, plannedCrash == (schedule.steps, moment) else { return false }
+        self.plannedCrash = nil
+        return true
+    }
+
     func draw(_ many: Int) -> Bool { schedule.random.once(in: many) }
 
     /// What happens between two steps.
-    func between(_ hosts: [SimulatedHost]) {
+    func between() {
         milliseconds += Int64(schedule.random.below(100))
         if draw(faults.pause) { milliseconds += Int64(schedule.random.below(40_000)) }
         let leases = cluster.content.leases.keys
@@ -87,9 +114,11 @@ final class World: @unchecked Sendable {
         }
         cluster.endLeases(milliseconds)
         if !late.isEmpty, draw(8) { comeLate() }
+        if !lateCommits.isEmpty, draw(8) { lateCommits.removeFirst()() }
         if draw(faults.clock) {
             hosts[schedule.random.below(hosts.count)].skew = Int64(schedule.random.below(7_200)) - 3_600
         }
+        if draw(faults.revoke) { provider.revoke(schedule.random.below(provider.current.count)) }
         if draw(faults.restore) {
             if let snapshot {
                 cluster.restore(snapshot)
@@ -107,6 +136,32 @@ final class World: @unchecked Sendable {
         excused.insert(token.signIn)
         if !isShared { mayComeAgain.insert(token) }
     }
+
+    /// Whether the group has a host of this name.
+    func isMember(_ name: String) -> Bool { cluster.content.records["\(Self.path)hosts/\(name)"] != nil }
+
+    /// Whether a machine belongs to the group: another may have come under its name.
+    func hasAdmitted(_ host: SimulatedHost) -> Bool {
+        guard let record = cluster.content.records["\(Self.path)hosts/\(host.name)"],
+            let known = try? GroupHost(record)
+        else { return false }
+        return known.isAdmitted && known.publicKey == host.publicKey
+    }
+
+    /// A host was expelled just now. What it has under way may be lost with it, as the manual says, and nothing else.
+    func wasExpelled(_ name: String) {
+        for host in hosts where host.name == name && !host.isExpelled {
+            host.isExpelled = true
+            var lost = Set(host.underWay.values)
+            for intent in cluster.intents where recorded[intent.nonce]?.host === host {
+                lost.formUnion(cluster.tokens.filter { Rules.digest($0) == intent.token })
+            }
+            if host.files.keys.contains(where: { $0.hasPrefix(NotesInFiles.answerPrefix) }) {
+                lost.formUnion(cluster.tokens)
+            }
+            for token in lost { excused.insert(token.signIn) }
+        }
+    }
 }
 
 /// What a seed draws.
@@ -114,13 +169,15 @@ struct SimulatedRandom: RandomSource {
     let world: World
     func bytes(_ count: Int) -> [UInt8] {
         var bytes: [UInt8] = []
+        bytes.reserveCapacity(count + 7)
         while bytes.count < count {
             let word = world.schedule.random.next()
             for shift in stride(from: UInt64(0), to: 64, by: 8) {
                 bytes.append(UInt8(truncatingIfNeeded: word >> shift))
             }
         }
-        return Array(bytes.prefix(count))
+        bytes.removeLast(bytes.count - count)
+        return bytes
     }
 }
 
@@ -134,11 +191,13 @@ final class SimulatedCluster: @unchecked Sendable {
         var nextLease: Int64 = 1
     }
 
-    var content = Content()
+    var content: Content
     /// The leases that a process keeps alive.
     var held: [Int64: PortTrace] = [:]
 
     static let leaseMilliseconds: Int64 = 15_000
+
+    init(_ content: Content = Content()) { self.content = content }
 
     func restore(_ snapshot: Content) { content = snapshot }
 
@@ -159,14 +218,21 @@ final class SimulatedCluster: @unchecked Sendable {
         }
     }
 
-    /// - Returns: whether all conditions held.
-    func apply(_ transaction: ClusterTransaction) throws(CredentialError) -> Bool {
+    /// Whether all conditions of a transaction hold.
+    ///
+    /// - Throws: where a lease that it puts with has ended.
+    func allows(_ transaction: ClusterTransaction) throws(CredentialError) -> Bool {
         for (key, revision) in transaction.conditions where (content.records[key]?.revision ?? 0) != revision {
             return false
         }
         for case .put(_, _, let lease?) in transaction.changes where content.leases[lease.number] == nil {
             throw CredentialError(.temporary, "the lease has ended")
         }
+        return true
+    }
+
+    /// Does what a transaction says.
+    func apply(_ transaction: ClusterTransaction) {
         content.revision += 1
         for change in transaction.changes {
             switch change {
@@ -179,19 +245,32 @@ final class SimulatedCluster: @unchecked Sendable {
                 for number in content.leases.keys { content.leases[number]?.keys.remove(key) }
             }
         }
-        return true
     }
 
-    /// The token set that stands of an account, read by nobody's key: the simulation's seals hide nothing.
-    func tokenSet(_ key: String) -> TokenSet? { plaintext(key).flatMap { try? TokenSet(decoding: $0) } }
-    func intent(_ key: String) -> Intent? { plaintext(key).flatMap { try? Intent(decoding: $0) } }
+    // MARK: What stands, read by nobody's key: the simulation's seals hide nothing
+
+    func tokenSet(_ key: String) -> TokenSet? { content.records[key].flatMap { Self.tokenSet($0.value) } }
+    func intent(_ key: String) -> Intent? {
+        content.records[key].flatMap { try? Intent(decoding: Self.plaintext($0.value)) }
+    }
 
     /// The intents that stand.
     var intents: [Intent] {
         content.records.keys.filter { $0.hasSuffix("/intent") }.sorted().compactMap { intent($0) }
     }
 
-    private func plaintext(_ key: String) -> [UInt8]? {
-        content.records[key].map { Array($0.value.dropFirst(21).dropLast(16)) }
+    /// The refresh tokens that stand in token sets.
+    var tokens: [RefreshToken] {
+        content.records.keys.filter { $0.hasSuffix("/set") }.sorted().compactMap { tokenSet($0)?.refreshToken }
     }
+
+    static func tokenSet(_ value: [UInt8]) -> TokenSet? { try? TokenSet(decoding: plaintext(value)) }
+    static func plaintext(_ value: [UInt8]) -> [UInt8] { Array(value.dropFirst(21).dropLast(16)) }
+}
+
+extension TokenSet {
+    /// The refresh token of the simulation's one policy.
+    var refreshToken: RefreshToken? { RefreshToken(grants[""]?.refreshToken?.reveal()) }
+    /// Whether that was refused.
+    var isLost: Bool { grants[""]?.lostReason != nil }
 }

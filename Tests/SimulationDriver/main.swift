@@ -14,12 +14,13 @@ else {
     exit(2)
 }
 let limit = words.count == 5 ? Int(words[4]) ?? 20 : 20
-var failed = 0, done = 0, refreshes = 0, excused = 0
+var failed = 0, done = 0, refreshes = 0, again = 0, excused = 0
 let began = ProcessInfo.processInfo.systemUptime
 for seed in first..<first + count {
     let report = Run(scenario, seed: seed).report()
     done += 1
     refreshes += report.refreshes
+    again += report.again
     excused += report.excused > 0 ? 1 : 0
     guard !report.problems.isEmpty else { continue }
     failed += 1
@@ -28,6 +29,6 @@ for seed in first..<first + count {
 }
 let seconds = max(ProcessInfo.processInfo.systemUptime - began, 0.001)
 print(
-    "\(scenario.rawValue): \(done) schedules, \(refreshes) refreshes, \(excused) with an answer lost or a take-over, "
-        + "\(failed) failed; \(Int(Double(done) / seconds)) a second")
+    "\(scenario.rawValue): \(done) schedules, \(refreshes) refreshes, \(again) tokens sent again on purpose, "
+        + "\(excused) with an answer lost, \(failed) failed; \(Int(Double(done) / seconds)) a second")
 exit(failed == 0 ? 0 : 1)

@@ -34,8 +34,10 @@ package final class MemoryMachine: Sendable {
     }
 
     /// Another machine that has what this one has, without its locks.
-    package func clone() -> MemoryMachine {
-        let copy = MemoryMachine(cryptography: cryptography)
+    ///
+    /// - Parameter other: its cryptography, where it is another.
+    package func clone(with other: (any Cryptography)? = nil) -> MemoryMachine {
+        let copy = MemoryMachine(cryptography: other ?? cryptography)
         var kept = state.withLock { $0 }
         kept.holders = [:]
         copy.state.withLock { [kept] in $0 = kept }

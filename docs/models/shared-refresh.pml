@@ -21,10 +21,15 @@
  *   -DDROPPING   as TAKEOVER, but the late answer of the first host is dropped
  *   -DSTICKY     as TAKEOVER, GENTLE, but what is marked as lost stays so when the late answer of another host comes
  *   -DFORGETFUL  as RESTORED, but a refresh token is sent though this host knows that it is used up
+ *   -DBLINDLY    as RESTORED, but what this host knows is put back whatever the set holds by then
+ *   -DLEAVING    as EXPELLED, but the key is not compared again before sending
  * and what holds beside the protocol itself:
  *   -DTAKEOVER   an intent without lease is taken over because the type or a person says so; such sends are counted apart
  *   -DGENTLE     a used-up refresh token is refused, and the sign-in goes on
- *   -DRESTORED   the cluster is put back to what it was; a host that knows a token to be used up sends it no more
+ *   -DRESTORED   the cluster is put back to what it was; a host that knows a token to be used up sends it no more, and puts
+ *                back the newer one that it has
+ *   -DEXPELLED   host 0 is expelled: it writes nothing any more, and the others take over the intent that it leaves once its
+ *                request cannot be under way any more
  *
  * A host that has crashed may also never come back.
  */
@@ -50,8 +55,11 @@
 #if defined(UNREAD) || defined(DROPPING) || defined(STICKY)
 #define TAKEOVER
 #endif
-#ifdef FORGETFUL
+#if defined(FORGETFUL) || defined(BLINDLY)
 #define RESTORED
+#endif
+#ifdef LEAVING
+#define EXPELLED
 #endif
 #ifdef STICKY
 #define GENTLE
@@ -101,6 +109,35 @@
 #define EXCUSED_BY_RESTORE false
 #endif
 
+/* Before sending: the key is the one of the beginning. */
+#ifdef LEAVING
+#define SAME_KEY true
+#else
+#define SAME_KEY epoch == key
+#endif
+
+/* Host 0, once it is expelled, and what it has under way. */
+#ifdef EXPELLED
+#define OUTSIDE (expelled && me == 0)
+#define UNDER_WAY(what) if :: me == 0 -> underWay = what :: else fi
+#define ENDED_BY_RULE false
+#define COUNTS(host) (host != 0 || !expelled)
+#else
+#define OUTSIDE false
+#define UNDER_WAY(what) skip
+#define ENDED_BY_RULE ended
+#define COUNTS(host) true
+#endif
+
+/* Whose intent may be taken over. */
+#if defined(EAGER) || defined(TAKEOVER)
+#define MAY_TAKE_OVER !leased
+#else
+#ifdef EXPELLED
+#define MAY_TAKE_OVER (!leased && expelled && intentHost == 0 && request[0] == 0)
+#endif
+#endif
+
 #define NOBODY 255
 #define REFUSED 255
 
@@ -128,6 +165,11 @@ byte oldToken = 0;
 bool restored = false;
 byte known[HOSTS];          /* every refresh token below this one is known to be used up; synced */
 bool knew[HOSTS];           /* whether what was sent last was known to be used up */
+#endif
+
+#ifdef EXPELLED
+bool expelled = false;
+bool underWay = false;      /* host 0 has sent, and its answer is not in the set yet */
 #endif
 
 /* What each host has synced, per folder. */
@@ -180,7 +222,7 @@ again:
     :: left == 0 -> goto done
     :: else -> left--
     fi;
-    STEP(token = setToken; revision = setRevision; key = epoch; gone = lost);
+    STEP(if :: OUTSIDE -> goto done :: else fi; token = setToken; revision = setRevision; key = epoch; gone = lost);
 #ifndef LOCKING
     /* A refresh token that was refused is sent no more. */
     if
@@ -191,7 +233,18 @@ again:
 #ifdef RESTORED
 #ifndef FORGETFUL
     if
-    :: token < known[me] -> goto waiting
+    :: token < known[me] ->
+        /* What it knows is put back, over what it has read. */
+#ifdef BLINDLY
+        STEP(assert(setToken < known[me]); setToken = known[me]; setRevision++; lost = false);
+#else
+        STEP(if
+            :: setRevision == revision && epoch == key ->
+                assert(setToken < known[me]); setToken = known[me]; setRevision++; lost = false; sealed = epoch
+            :: else
+            fi);
+#endif
+        goto waiting
     :: else
     fi;
 #endif
@@ -245,11 +298,11 @@ unlock:
            :: else
            fi;
 #endif
-#if defined(EAGER) || defined(TAKEOVER)
+#ifdef MAY_TAKE_OVER
            if
-           :: !leased ->
-               nonces++; nonce = nonces; note[me] = nonce; token = setToken;
-#ifdef TAKEOVER
+           :: MAY_TAKE_OVER ->
+               nonces++; nonce = nonces; note[me] = nonce; token = setToken; key = epoch;
+#if defined(TAKEOVER) || defined(EXPELLED)
                if
                :: token == intentToken -> retried[token] = true; deliberate = true
                :: else
@@ -275,7 +328,17 @@ unlock:
 reread:
     /* 3. Still one's own, and well within the lease: the clock is read after the intent, and the request leaves at once. */
 #ifndef UNREAD
-    STEP(if :: intentNonce == nonce && leased -> request[me] = token; sent = true; KNEW :: else -> goto waiting fi);
+    /* Under the same key, too: it is the last moment at which an expelled host can be kept from sending. What is not sent is
+       taken away by its own nonce. */
+    STEP(if
+        :: intentNonce == nonce && leased && SAME_KEY -> request[me] = token; sent = true; KNEW; UNDER_WAY(true)
+        :: else ->
+            if
+            :: intentNonce == nonce -> intentNonce = 0; intentHost = NOBODY; leased = false
+            :: else
+            fi;
+            goto waiting
+        fi);
     goto sending;
 #endif
 send:
@@ -293,7 +356,8 @@ sending:
     :: came == REFUSED ->
         /* The sign-in is gone: the set is marked, which is a write like any other. */
         sent = false;
-        STEP(if :: intentNonce == nonce -> intentNonce = 0; intentHost = NOBODY; leased = false; setRevision++;
+        UNDER_WAY(false);
+        STEP(if :: intentNonce == nonce && !OUTSIDE -> intentNonce = 0; intentHost = NOBODY; leased = false; setRevision++;
                        if :: setToken == token && alternate != 0 -> setToken = alternate; alternate = 0; lost = false
                           :: setToken == token && alternate == 0 -> lost = true
                           :: else fi
@@ -308,6 +372,11 @@ sending:
 store:
     atomic {
         if
+        :: OUTSIDE -> goto done
+        :: else
+        fi;
+        UNDER_WAY(false);
+        if
         :: intentNonce == nonce ->
             if
             :: STILL_THERE && NOT_STUCK -> setToken = came; setRevision++; lost = false; sealed = SEALING_KEY; assert(sealed == epoch)
@@ -321,11 +390,11 @@ store:
             :: NOT_STUCK -> setToken = came; setRevision++; lost = false; sealed = epoch
             :: else
             fi
-        /* Taken over: the newer grant may be refused one day. */
-        :: intentNonce != nonce && !(intentNonce == 0 && (setToken == old || lost)) -> alternate = came
-#else
-        :: else
+        /* Taken over by somebody who is at it: that may be refused. */
+        :: intentNonce != nonce && intentNonce != 0 && intentToken == old -> alternate = came
 #endif
+        /* It was there already, or another grant has come in its place. */
+        :: else
         fi;
         journal[me] = 0; journalOf[me] = 0
     };
@@ -361,15 +430,18 @@ end:
     od
 }
 
-/* Leases end when their holder pauses or has gone; the group is sealed anew, but for accounts with an intent, and
-   labels are changed at any time. */
+/* Leases end when their holder pauses or has gone; the group is sealed anew, in the middle of a refresh, too, and labels are
+   changed at any time. */
 proctype World() {
 end:
     do
     :: atomic { leased -> leased = false; leaseHost = NOBODY }
     :: atomic { rekeys < REKEYS -> rekeys++; epoch++ }
-    :: atomic { sealed != epoch && intentNonce == 0 -> sealed = epoch; setRevision++ }
+    :: atomic { sealed != epoch -> sealed = epoch; setRevision++ }
     :: atomic { rekeys < REKEYS -> rekeys++; setRevision++ }
+#ifdef EXPELLED
+    :: atomic { !expelled -> expelled = true; epoch++; excused = excused || underWay }
+#endif
 #ifdef RESTORED
     :: atomic { oldToken == 0 && intentNonce == 0 -> oldToken = setToken }
     :: atomic { oldToken != 0 && !restored ->
@@ -385,12 +457,15 @@ proctype Judge() {
     bool kept;
     working == 0;
     d_step {
-        kept = (setToken == taken && !lost) || (alternate == taken && !lost) || excused || ended;
-#ifdef RESTORED
-        kept = kept || restored;
-#endif
+        kept = (setToken == taken && !lost) || (alternate == taken && !lost) || excused || ENDED_BY_RULE;
         do
-        :: host < HOSTS -> kept = kept || journal[host] == taken || request[host] != 0 || answer[host] != 0; host++
+        :: host < HOSTS ->
+            kept = kept || (COUNTS(host) && (journal[host] == taken || request[host] != 0 || answer[host] != 0));
+#ifdef RESTORED
+            /* Whoever knows it puts it back. */
+            kept = kept || (restored && known[host] == taken);
+#endif
+            host++
         :: else -> break
         od;
         assert(kept)

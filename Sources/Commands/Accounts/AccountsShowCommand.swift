@@ -55,6 +55,7 @@ struct AccountsShowCommand: Command {
                 "expires_at": JSONValue(token?.expiresAt.rfc3339),
                 "expires_on": JSONValue(token?.expiresAt.epochSeconds),
                 "refresh_expires_at": JSONValue(grant.refreshExpiresAt?.rfc3339),
+                "refreshed_by": JSONValue(set.lines[policy]?.host),
             ]
         }
     }
@@ -78,6 +79,7 @@ struct AccountsShowCommand: Command {
                 ("  status", grant.lostReason.map { "needs-login: \($0)" } ?? "active"),
                 ("  scope", grant.scope.isEmpty ? nil : grant.scope.joined(separator: " ")),
                 ("  signed in", grant.obtainedAt.rfc3339),
+                ("  refreshed by", set?.lines[policy]?.host),
                 (
                     "  token",
                     token.map { "\($0.expiresAt.rfc3339) (\(RelativeTime.until($0.expiresAt, now: now)))" }

@@ -8,7 +8,9 @@ struct GroupsExpelCommand: Command {
         details: """
             Makes a new key that the host does not get, encrypts every account anew under it, and refreshes every account, \
             since the host knows the tokens. It says for which accounts that does not help, because the provider did not \
-            replace the refresh token: there sign out with --revoke, and in again. A passphrase of the group counts no more.
+            replace the refresh token: there sign out with --revoke, and in again. Where a refresh could not be done yet it names \
+            the command that finishes it. A passphrase of the group counts no more. Where the cluster was put back to a time \
+            before a host was expelled, the same command expels it again.
             """,
         parameters: [ClusterOption.group, ClusterOption.host], exitStatuses: [3, 5, 6, 7])
 
@@ -30,8 +32,16 @@ struct GroupsExpelCommand: Command {
         for account in try session.context.records.registry(of: group).accounts {
             let before = try repository.read(account, in: group, isLocked: false)
             for error in plan.jobs([(group, account)]).flatMap({ refresh.run($0, waits: true)?.failures ?? [] }) {
-                session.notices.warning(
-                    "\(error); \(name) still has its tokens, and a refresh of its own under way")
+                let again =
+                    ShellQuote.line([
+                        "credmgr", "token", "--type", account.type, "--account", account.id, "--group", group.name,
+                        "--force-refresh",
+                    ]) + " >/dev/null"
+                var told = CredentialError(
+                    error.code, "\(error); \(name) still has its tokens, and a refresh of its own under way",
+                    hint: error.advice ?? "to finish it later: \(again)", details: error.details)
+                if error.isTransient { told.advice = "to finish it in half a minute: \(again)" }
+                session.notices.warning(told)
                 worst = worst ?? error
             }
             let after = try repository.read(account, in: group, isLocked: false)

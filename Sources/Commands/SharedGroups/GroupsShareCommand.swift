@@ -62,7 +62,10 @@ struct GroupsShareCommand: Command {
         let role = "credmgr-\(group)"
         for words in [
             ["role", "add", role],
-            ["role", "grant-permission", role, "--prefix=true", "readwrite", "\(prefix)/\(group)/"],
+            [
+                "role", "grant-permission", role, "--prefix=true", "readwrite",
+                GroupBackend.path(of: group, below: prefix),
+            ],
             ["user", "add", host, "--no-password"],
             ["user", "grant-role", host, role],
         ] { try session.print(ShellQuote.line(["etcdctl"] + words) + "\n") }

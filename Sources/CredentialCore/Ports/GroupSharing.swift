@@ -128,6 +128,14 @@ package struct GroupBackend: Sendable, Hashable {
     /// What keys begin with where nobody says.
     package static let standardPrefix = "/credmgr"
 
+    /// Below which keys a group stands.
+    package func path(of group: KeychainGroup) -> String { Self.path(of: group, below: prefix) }
+
+    /// The same where nothing but the prefix is known.
+    package static func path(of group: KeychainGroup, below prefix: String) -> String {
+        (prefix.hasSuffix("/") ? prefix : prefix + "/") + group.name + "/"
+    }
+
     package init(
         endpoints: [String], authorities: String?, certificate: ClientCertificate?, prefix: String, host: String,
         keyStore: StoreKind

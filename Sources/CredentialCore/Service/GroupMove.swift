@@ -73,6 +73,8 @@ package struct GroupMove: Sendable {
     ) throws(CredentialError) -> (kept: Int, wasLast: Bool) {
         var kept = 0
         var wasLast = false
+        // What this host owes the group is the group's.
+        accounts.takeUpAnswers(in: group)
         try accounts.machine.sharing.membership.leave(group) { (sets, isLast) throws(CredentialError) in
             guard store != nil || !isLast || sets.isEmpty else {
                 throw CredentialError(

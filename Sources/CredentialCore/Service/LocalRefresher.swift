@@ -97,7 +97,8 @@ package struct LocalRefresher: TokenRefresher {
         _ job: RefreshJob, _ request: TokenService.Request
     ) throws(CredentialError) -> RefreshOutcome {
         guard request.account.store == .etcd else { return try operation.refresh(job) }
-        return try operation.refreshShared(job, takesOver: request.takesOver)
+        return try operation.refreshShared(
+            job, takesOver: request.takesOver, isDemanded: request.forceRefresh)
     }
 
     private func subjectToken(in set: TokenSet, _ request: TokenService.Request) -> AccessToken? {

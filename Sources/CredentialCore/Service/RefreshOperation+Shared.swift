@@ -4,11 +4,16 @@ import Synchronization
 extension RefreshOperation {
     /// Refreshes and persists, exactly once among all hosts.
     ///
-    /// - Throws: as ``GroupSharing/refresh(_:in:)``.
-    func refreshShared(_ job: RefreshJob, takesOver: Bool) throws(CredentialError) -> RefreshOutcome {
+    /// - Parameter isDemanded: whether a new token is wanted whatever there is.
+    /// - Throws: as ``GroupSharing/refresh(_:in:)``; ``ErrorCode/temporary`` where the token that is there was issued in what
+    ///   this host calls the future: hosts whose clocks differ would refresh each other's tokens again and again.
+    func refreshShared(
+        _ job: RefreshJob, takesOver: Bool, isDemanded: Bool
+    ) throws(CredentialError) -> RefreshOutcome {
         let adapter = try accounts.machine.adapters.adapter(of: job.type)
         let id = job.tokenSet.account.id
         let seen = job.tokenSet.accessToken(for: job.key)
+        if !isDemanded, let seen { try checkClock(seen, job) }
         let told = Mutex(Told())
         let takingOver = ShellQuote.line([
             "credmgr", "token", "--type", job.type.name, "--account", id, "--group", job.group.name, "--take-over",
@@ -21,6 +26,7 @@ extension RefreshOperation {
             isFresh: { [clock = accounts.clock] set in
                 guard let token = set.accessToken(for: job.key), token != seen else { return false }
                 return Freshness().allows(token, now: clock.now)
+                    || Freshness.isAhead(token.issuedAt, now: clock.now)
             },
             send: { set in
                 guard let grant = set.grants[job.key.policy] else {
@@ -62,6 +68,7 @@ extension RefreshOperation {
             guard let token = outcome.tokenSet.accessToken(for: job.key) else {
                 throw CredentialError(.temporary, "another host has changed \(id) meanwhile", hint: "try again")
             }
+            try checkClock(token, job)
             accounts.cache.keep(token, of: id, in: job.group, now: now)
             var given = RefreshOutcome(
                 token: token, idToken: outcome.tokenSet.grants[job.key.policy]?.idToken, warnings: outcome.warnings)
@@ -79,6 +86,18 @@ extension RefreshOperation {
         accounts.cache.keep(token, of: id, in: job.group, now: accounts.clock.now)
         append(.tokenRefreshed, job, now)
         return RefreshOutcome(token: token, idToken: issued.grant.idToken, warnings: warnings)
+    }
+
+    /// Whether the token was issued by a clock that agrees with this host's.
+    private func checkClock(_ token: AccessToken, _ job: RefreshJob) throws(CredentialError) {
+        let now = accounts.clock.now
+        guard Freshness.isAhead(token.issuedAt, now: now) else { return }
+        let minutes = Int(token.issuedAt.seconds(since: now) / 60)
+        throw CredentialError(
+            .temporary,
+            "the access token of \(job.tokenSet.account.id) was issued \(minutes, one: "\(minutes) minute", other: "\(minutes) minutes") in the future, "
+                + "as this host's clock has it: its clock or that of another host of the group \(job.group) is wrong",
+            hint: "to see whether this host's clock is right: credmgr doctor --online")
     }
 
     /// How long another host at work is waited for, in seconds: longer than a request may take.

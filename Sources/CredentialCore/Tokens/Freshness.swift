@@ -31,7 +31,7 @@ package struct Freshness: Sendable, Hashable {
     /// As ``allows(_:now:)``, for a token of which only the times are known.
     package func allows(from issuedAt: Instant, to expiresAt: Instant, now: Instant) -> Bool {
         let lifetime = expiresAt.seconds(since: issuedAt)
-        guard now >= issuedAt.adding(-Self.clockTolerance), lifetime > 0 else { return false }
+        guard !Self.isAhead(issuedAt, now: now), lifetime > 0 else { return false }
         return expiresAt.seconds(since: now) >= margin(lifetime: lifetime)
     }
 
@@ -39,6 +39,11 @@ package struct Freshness: Sendable, Hashable {
     /// however short its life or small the wish.
     package func margin(lifetime: Int64) -> Int64 {
         max(1, minimumValidity ?? min(Self.standardMargin, lifetime / 5))
+    }
+
+    /// Whether something was issued so far in the future that one of two clocks must be wrong.
+    package static func isAhead(_ issuedAt: Instant, now: Instant) -> Bool {
+        now < issuedAt.adding(-clockTolerance)
     }
 
     private static let clockTolerance: Int64 = 300

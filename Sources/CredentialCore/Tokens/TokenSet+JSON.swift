@@ -30,6 +30,14 @@ extension TokenSet {
         object["grants"] = .object(grants)
         object["access_tokens"] = .array(accessTokens.map { .object($0.json) })
         if !userData.isEmpty { object["user_data"] = .object(userData) }
+        if !self.lines.isEmpty {
+            var lines = JSONObject()
+            for (policy, line) in self.lines.sorted(by: { $0.key < $1.key }) {
+                let host = line.host.map { [JSONValue.string($0)] } ?? []
+                lines[policy] = .array([.string(Base64URL.encode(line.id)), .integer(line.step)] + host)
+            }
+            object["lines"] = .object(lines)
+        }
         return object
     }
 
@@ -59,6 +67,14 @@ extension TokenSet {
             self.accessTokens.append(token)
         }
         userData = object["user_data"]?.object ?? JSONObject()
+        for (policy, value) in object["lines"]?.object?.members ?? [] {
+            guard let parts = value.array, (2...3).contains(parts.count),
+                let id = parts[0].string.flatMap(Base64URL.decode),
+                let step = parts[1].integer
+            else { throw Self.damaged("a line of grants is malformed") }
+            let host = parts.count > 2 ? parts[2].string : nil
+            lines[policy] = GrantLine(id: id, step: step, host: host)
+        }
     }
 
     private static func damaged(_ reason: Message) -> CredentialError {

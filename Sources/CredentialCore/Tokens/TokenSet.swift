@@ -16,6 +16,8 @@ public struct TokenSet: Sendable, Hashable {
     public var accessTokens: [AccessToken]
     /// What programs keep of their own beside the account, kept through sign-ins and refreshes: NXOAuth2's `userData`.
     public var userData = JSONObject()
+    /// Where the grants of a shared group stand in their lines, by policy: which of two is the older one.
+    package var lines: [String: GrantLine] = [:]
 
     /// Makes the record of a new account.
     public init(account: Account, journalKey: [UInt8]) {
@@ -25,6 +27,33 @@ public struct TokenSet: Sendable, Hashable {
         grants = [:]
         accessTokens = []
     }
+}
+
+/// A sign-in's refresh tokens, each in the place of the one before: a sign-in begins a line, a refresh is the next step in it.
+package struct GrantLine: Sendable, Hashable {
+    /// What tells it from every other: unpredictable bytes.
+    package let id: [UInt8]
+    /// How many refreshes there have been.
+    package let step: Int64
+    /// The host that has refreshed last.
+    package let host: String?
+
+    private static let size = 8
+
+    package init(id: [UInt8], step: Int64, host: String? = nil) {
+        self.id = id
+        self.step = step
+        self.host = host
+    }
+
+    /// That of a new sign-in.
+    package init(_ random: any RandomSource) { self.init(id: random.bytes(Self.size), step: 0) }
+
+    /// The next one, by a host.
+    package func next(by host: String?) -> GrantLine { GrantLine(id: id, step: step + 1, host: host) }
+
+    /// Whether another grant has taken the place of this one, maybe over several refreshes.
+    package func isOlder(than other: GrantLine) -> Bool { id == other.id && step < other.step }
 }
 
 /// What lets new access tokens be had without a person.

@@ -1,22 +1,49 @@
 package import CredentialCore
 import Platform
 package import SharedGroups
+import Synchronization
 
 /// A cluster of etcd (3.4 or newer), by one of its endpoints at a time.
 ///
 /// A call that has not reached its endpoint goes to the next. One that broke is asked again only where it reads: of a
-/// transaction nobody knows then whether it was applied.
+/// transaction nobody knows then whether it was applied. The next call begins where the last one was answered: a node that
+/// is silent is waited for once. What was waited for in vain moments ago is left out of what the next call may take, so a
+/// command of many calls is bounded, too.
 package final class EtcdCluster: Cluster {
     private let endpoints: [(name: String, channel: any RemoteProcedures)]
+    private let elapsed: @Sendable () -> Int64
+    private let route = Mutex(Route())
 
-    /// How long one call may take, in milliseconds: with three endpoints an answer comes within 15 s.
-    private static let callMilliseconds = 4_500
+    /// What earlier calls have shown.
+    private struct Route {
+        /// The endpoint that is asked first.
+        var first = 0
+        /// For how long was waited in vain, and when that last was, in milliseconds.
+        var lost: Int64 = 0
+        var lostAt: Int64 = 0
+    }
+
+    /// How long one endpoint may take for a call, and all of them, in milliseconds.
+    private static let callMilliseconds: Int64 = 4_500
+    private static let allMilliseconds: Int64 = 12_000
+    /// What an endpoint has in any case.
+    private static let leastMilliseconds: Int64 = 1_000
+    /// For how long it counts that was waited in vain, in milliseconds.
+    private static let memoryMilliseconds: Int64 = 10_000
     private static let keepAliveSeconds: Int32 = 5
 
     /// Makes it; nothing is opened yet.
     ///
-    /// - Parameter endpoints: the names to show, and the channels.
-    package init(_ endpoints: [(name: String, channel: any RemoteProcedures)]) { self.endpoints = endpoints }
+    /// - Parameters:
+    ///   - endpoints: the names to show, and the channels.
+    ///   - elapsed: milliseconds that only grow; those since now where nothing is given.
+    package init(
+        _ endpoints: [(name: String, channel: any RemoteProcedures)], elapsed: (@Sendable () -> Int64)? = nil
+    ) {
+        self.endpoints = endpoints
+        let watch = Stopwatch()
+        self.elapsed = elapsed ?? { watch.elapsed }
+    }
 
     package func read(_ keys: [String]) throws(CredentialError) -> [ClusterRecord?] {
         let answer = try call(EtcdMessages.transaction, EtcdMessages.readRequest(keys), again: true)
@@ -89,10 +116,26 @@ package final class EtcdCluster: Cluster {
 
     private func call(_ method: String, _ message: [UInt8], again: Bool) throws(CredentialError) -> [UInt8] {
         var failures: [String] = []
-        for (name, channel) in endpoints {
+        let begin = elapsed()
+        let (first, end) = route.withLock { route in
+            if begin - route.lostAt > Self.memoryMilliseconds { route.lost = 0 }
+            return (route.first, begin + Self.allMilliseconds - route.lost)
+        }
+        for step in endpoints.indices {
+            let number = (first + step) % endpoints.count, (name, channel) = endpoints[number]
+            // Those that come later have their share, however long the first ones are silent.
+            let asked = elapsed(), share = (end - asked) / Int64(endpoints.count - step)
             do throws(RemoteFailure) {
-                return try channel.call(method, message, milliseconds: Self.callMilliseconds)
+                return try channel.call(
+                    method, message,
+                    milliseconds: Int(max(Self.leastMilliseconds, min(Self.callMilliseconds, share))))
             } catch {
+                let now = elapsed()
+                route.withLock { route in
+                    route.first = (number + 1) % endpoints.count
+                    route.lost += now - asked
+                    route.lostAt = now
+                }
                 switch error {
                 case .unreached(let error):
                     if error.code != .temporary { throw Self.named(error) }
@@ -144,7 +187,8 @@ package final class EtcdCluster: Cluster {
             CredentialError(
                 .storeUnavailable, "\(name) does not know who calls (\(text))",
                 hint: "the common name of the certificate must be a user of etcd")
-        case 8:
+        // The same status says that a node has too much to do just now.
+        case 8 where text.contains("space exceeded"):
             CredentialError(
                 .storeUnavailable, "the cluster has no space left (\(text))",
                 hint: "etcdctl alarm list")

@@ -1,0 +1,154 @@
+import CredentialCore
+import TestPorts
+
+@testable import SharedGroups
+
+/// The rules of `docs/many-hosts.md` and of the model that can be seen to be kept at each transaction, whoever makes it and
+/// whatever becomes of it later.
+struct Rules {
+    let process: SimulatedProcess
+    let transaction: ClusterTransaction
+    private let keys: AccountKeys
+    private var puts: [String: [UInt8]] = [:]
+    private var removed: Set<String> = []
+
+    private var world: World { process.world }
+    private var host: SimulatedHost { process.host }
+    private var cluster: SimulatedCluster { world.cluster }
+
+    /// - Returns: `nil` for a transaction that is about no account.
+    init?(_ transaction: ClusterTransaction, by process: SimulatedProcess) {
+        self.process = process
+        self.transaction = transaction
+        var id: Substring?
+        for change in transaction.changes {
+            switch change {
+            case .put(let key, let value, _): puts[key] = value
+            case .remove(let key): removed.insert(key)
+            }
+        }
+        for key in Array(puts.keys) + removed where key.hasPrefix(World.path + "a/") {
+            id = key.dropFirst(World.path.count + 2).split(separator: "/").first
+        }
+        guard let id else { return nil }
+        keys = AccountKeys(group: World.path, id: String(id))
+    }
+
+    static func digest(_ token: RefreshToken) -> TokenDigest {
+        TokenDigest(bytes: ToyCryptography.digest(Array("\(token)".utf8)))
+    }
+
+    /// What is wrong with the transaction, which is about to be applied.
+    var broken: [String] {
+        let standing = cluster.intent(keys.intent)
+        let isOwn = standing.map(isOwn) ?? false
+        // Revisions come again when a cluster is put back in the middle of a transaction.
+        if world.wasRestored { return membership(isOwn) + sealing }
+        return membership(isOwn) + sealing + reading + intent(standing, isOwn) + tokens(standing, isOwn)
+    }
+
+    /// The refresh tokens that may go out again on purpose once it is applied: it takes an intent over.
+    var retried: [RefreshToken] {
+        guard newIntent != nil, let standing = cluster.intent(keys.intent), mayTakeOver(standing),
+            cluster.content.records[keys.live] == nil
+        else { return [] }
+        return [cluster.tokenSet(keys.set)?.refreshToken].compactMap { $0 }
+            .filter { Self.digest($0) == standing.token }
+    }
+
+    /// The intent that it records; `nil` also where one that stands is only sealed anew.
+    var newIntent: Intent? {
+        guard let value = puts[keys.intent],
+            let intent = try? Intent(decoding: SimulatedCluster.plaintext(value)),
+            intent.nonce != cluster.intent(keys.intent)?.nonce
+        else { return nil }
+        return intent
+    }
+
+    /// Whether an intent may be taken over that nobody is at: the group says so, or a person, or its host belongs to the group
+    /// no more.
+    private func mayTakeOver(_ standing: Intent) -> Bool {
+        world.takesOver || process.takesOver || !world.isMember(standing.host)
+    }
+
+    /// Whether the folder of this host has the note of an intent, or had it.
+    private func isOwn(_ intent: Intent) -> Bool {
+        world.recorded[intent.nonce]?.host === host || host.note(of: keys.id)?.nonce == intent.nonce
+    }
+
+    /// An expelled host writes nothing, but may take away what it has recorded itself.
+    private func membership(_ isOwn: Bool) -> [String] {
+        guard !world.hasAdmitted(host) else { return [] }
+        if isOwn, puts.isEmpty, removed.isSubset(of: [keys.intent, keys.live]) { return [] }
+        return ["\(host.name), which was expelled, changes \((removed + Array(puts.keys)).sorted())"]
+    }
+
+    /// What is written is sealed under the newest key.
+    private var sealing: [String] {
+        guard let record = cluster.content.records[World.path + "epoch"],
+            let newest = Int64(String(decoding: record.value, as: UTF8.self))
+        else { return [] }
+        return puts.filter { key, value in
+            key != keys.live && value.dropFirst().prefix(8).reduce(0) { $0 << 8 | Int64($1) } != newest
+        }.keys.sorted().map { "\(host.name) seals \($0) under an older key" }
+    }
+
+    /// Nobody replaces or removes a token set that they have not read.
+    private var reading: [String] {
+        guard puts[keys.set] != nil || removed.contains(keys.set),
+            let standing = cluster.content.records[keys.set]?.revision, process.read[keys.set] != standing
+        else { return [] }
+        return ["\(host.name) changes \(keys.set) unread"]
+    }
+
+    private func intent(_ standing: Intent?, _ isOwn: Bool) -> [String] {
+        guard let standing else { return [] }
+        var broken: [String] = []
+        let isAlive = cluster.content.records[keys.live] != nil
+        if newIntent != nil {
+            let isReplaced =
+                cluster.tokenSet(keys.set)?.refreshToken.map { Self.digest($0) != standing.token } ?? false
+            if isAlive {
+                broken.append("\(host.name) takes the intent of \(standing.host) over, which is alive")
+            } else if !mayTakeOver(standing), !isReplaced {
+                broken.append("\(host.name) takes the intent of \(standing.host) over without leave")
+            }
+        } else if removed.contains(keys.intent), !removed.contains(keys.set) {
+            if !isOwn {
+                broken.append("\(host.name) removes the intent of \(standing.host)")
+            } else if isAlive, world.recorded[standing.nonce]?.process != ObjectIdentifier(process),
+                host.files[NotesInFiles.answerPrefix + keys.id] == nil
+            {
+                broken.append("\(host.name) withdraws an intent that may be under way")
+            }
+        }
+        return broken
+    }
+
+    private func tokens(_ standing: Intent?, _ isOwn: Bool) -> [String] {
+        guard let value = puts[keys.set], let record = cluster.content.records[keys.set],
+            let before = cluster.tokenSet(keys.set), let after = SimulatedCluster.tokenSet(value),
+            let old = before.refreshToken, let new = after.refreshToken
+        else { return [] }
+        var broken: [String] = []
+        if after.isLost, world.provider.takes(new) {
+            broken.append("\(host.name) marks \(new) as lost, which the provider takes")
+        }
+        if new.signIn == old.signIn, new.number < old.number {
+            broken.append("\(host.name) puts \(new) over \(old)")
+        }
+        if let left = host.underWay[ObjectIdentifier(process)], new.signIn == left.signIn,
+            new.number == left.number + 1
+        {
+            broken.append("\(host.name) puts \(new), which it has not journaled")
+        }
+        guard standing != nil else { return broken }
+        if new.signIn == old.signIn, new != old, !isOwn {
+            broken.append("\(host.name) puts \(new) over \(old) while another is at it")
+        }
+        if puts[keys.intent] == nil, SimulatedCluster.plaintext(record.value) == SimulatedCluster.plaintext(value) {
+            broken.append("\(host.name) seals \(keys.id) anew in the middle of a refresh")
+        }
+        return broken
+    }
+}
