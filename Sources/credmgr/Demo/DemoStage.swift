@@ -12,13 +12,16 @@ struct DemoStage {
     private let home: String
     /// The provider's address.
     let base: String
+    /// What stands before its commands.
+    private let prompt: String
     private var sceneNumber = 0
 
-    init(machine: Machine, session: Session, home: String, base: String) {
+    init(machine: Machine, session: Session, home: String, base: String, prompt: String = "$") {
         self.machine = machine
         self.session = session
         self.home = home
         self.base = base
+        self.prompt = prompt
     }
 
     /// What a command printed.
@@ -38,17 +41,23 @@ struct DemoStage {
     /// - Parameters:
     ///   - input: its standard input.
     ///   - expecting: the exit status it must end with.
+    ///   - patience: for how many seconds it is run again where it finds temporary trouble, which is shown the last time only.
     ///   - shows: what of its result is shown; a token is not shown whole.
     @discardableResult
     func run(
-        _ words: [String], input: String? = nil, expecting status: Int32 = 0,
+        _ words: [String], input: String? = nil, expecting status: Int32 = 0, patience: Int64 = 0,
         shows: (String) -> String = { $0 }
     ) throws(CredentialError) -> Outcome {
         let shown = words.map { $0.contains(where: { " \"{}'&?<>|;$".contains($0) }) ? "'\($0)'" : $0 }
-        try session.print("   $ credmgr \(shown.joined(separator: " "))\n")
+        try session.print("   \(prompt) credmgr \(shown.joined(separator: " "))\n")
         var launch = ProgramLaunch(ExecutablePath.itself, words, environment: environment)
         launch.directory = home
-        let outcome = try ChildProgram(launch, seconds: 60).run(input: Array((input ?? "").utf8))
+        let watch = Stopwatch()
+        var outcome = try ChildProgram(launch, seconds: 60).run(input: Array((input ?? "").utf8))
+        while outcome.ending == .ended(.exited(6)), watch.elapsed < patience * 1_000 {
+            SystemTime.pause(milliseconds: 200)
+            outcome = try ChildProgram(launch, seconds: 60).run(input: Array((input ?? "").utf8))
+        }
         guard case .ended(let ending) = outcome.ending else {
             throw CredentialError(.temporary, "the step did not end within 60 s")
         }
@@ -81,7 +90,9 @@ struct DemoStage {
     }
 
     /// Runs a command that prints a token, and shows how the token begins.
-    func showToken(_ words: [String]) throws(CredentialError) { try run(words) { String($0.prefix(24)) + "…\n" } }
+    func showToken(_ words: [String], patience: Int64 = 0) throws(CredentialError) {
+        try run(words, patience: patience) { String($0.prefix(24)) + "…\n" }
+    }
 
     // MARK: Signing in
 
@@ -91,10 +102,11 @@ struct DemoStage {
     ///   - name: the display name, where the page asks for one.
     ///   - act: what the robot does in place of filling the page in.
     func signIn(
-        _ user: DemoUser, more: [String] = [], name: String = "", act: DemoSignIn.Act? = nil,
+        _ user: DemoUser, type: String = DemoSettings.typeName, more: [String] = [], name: String = "",
+        act: DemoSignIn.Act? = nil,
         expecting status: Int32 = 0
     ) throws(CredentialError) {
-        let url = try begin(DemoSettings.typeName, more: more)
+        let url = try begin(type, more: more)
         try complete(try visit(url, user, act ?? .submit(name: name)), expecting: status)
     }
 

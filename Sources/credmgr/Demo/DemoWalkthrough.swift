@@ -10,23 +10,28 @@ import Platform
 struct DemoWalkthrough: Demonstration {
     let machine: Machine
 
-    func run(_ session: Session, opensBrowser: Bool, servesOnly: Bool) throws(CredentialError) {
+    func run(_ session: Session, _ form: DemonstrationForm) throws(CredentialError) {
         let key = try machine.local.cryptography.generateKey(.rs256)
         var configuration = DemoConfiguration()
-        configuration.offersControl = servesOnly
+        configuration.offersControl = form == .server
+        if case .hosts = form { configuration.switches.rotation = .revokesOld }
         let provider = try DemoProvider(
             configuration: configuration,
             keys: [DemoSigningKey(kid: "demo", privateKey: key.privateKey, publicJWK: key.publicJWK)],
             cryptography: machine.local.cryptography, clock: machine.local.clock, random: machine.local.random)
         let base = try provider.start()
         defer { provider.stop() }
-        if servesOnly { return try serve(base, configuration, session) }
+        if form == .server { return try serve(base, configuration, session) }
 
         let home = try ThrowawayFolder(in: machine.local.environment["TMPDIR"] ?? "/tmp", name: "credmgr-demo")
+        if case .hosts(let count) = form {
+            let hosts = DemoHosts(machine: machine, session: session, provider: provider, base: base)
+            return try hosts.play(count, in: home.path)
+        }
         var stage = DemoStage(machine: machine, session: session, home: home.path, base: base)
         defer { stage.cleanUp() }
         try stage.write(DemoSettings(base: base, configuration: configuration).plist, to: "settings.plist")
-        for scene in opensBrowser ? DemoScene.inBrowser : DemoScene.walkthrough {
+        for scene in form == .browser ? DemoScene.inBrowser : DemoScene.walkthrough {
             try stage.title(scene.title)
             try scene.play(stage, provider)
         }
