@@ -7,11 +7,20 @@ import Testing
         .deletingLastPathComponent().deletingLastPathComponent().appendingPathComponent("scripts/faults").path
 
     /// The short form; without --short it takes a quarter of an hour.
-    @Test func `Whatever fails, the old state or the new one is left`() throws {
+    @Test func `Whatever fails, the old state or the new one is left`() throws { try run("calls", "kills") }
+
+    /// The short form: a minute in place of hours.
+    @Test(.needs(.root), .needs(.program("etcd")))
+    func `Whatever fails between hosts and the nodes of their cluster, a refresh token is sent once`() throws {
+        try run("cluster")
+    }
+
+    private func run(_ parts: String...) throws {
         var environment = ProcessInfo.processInfo.environment
         environment["PATH"] = environment["PATH"] ?? "/usr/bin:/bin"
         let outcome = try ChildProcess(
-            "/usr/bin/env", ["python3", Self.script, "--short", "--program", Home.program], environment: environment
+            "/usr/bin/env", ["python3", Self.script, "--short", "--program", Home.program] + parts,
+            environment: environment
         ).run()
         #expect(outcome.exitStatus == 0, "\(outcome.standardOutput)\n\(outcome.standardError)")
         #expect(outcome.standardOutput.contains("all "))

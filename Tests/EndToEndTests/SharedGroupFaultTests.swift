@@ -28,6 +28,10 @@ import Testing
         try home.run(["groups", "leave", "work"], exits: 2)
         let setup = try home.run(["groups", "share", "work", "--print-etcd-setup", "--name", "alpha"])
         #expect(setup.standardOutput.contains("etcdctl user add alpha --no-password\n"))
+        for prefix in ["/a", "/a/"] {
+            let setup = try home.run(["groups", "share", "work", "--print-etcd-setup", "--prefix", prefix])
+            #expect(setup.standardOutput.contains(" readwrite /a/work/\n"))
+        }
     }
 
     @Test func `A group is shared once, and a name is taken once`() throws {
@@ -92,6 +96,59 @@ import Testing
         #expect(hosts.tenant.provider.counters.refreshes == 0)
     }
 
+    @Test func `Who leaves puts what it was given into the cluster first`() throws {
+        let nodes = try EtcdNodes()
+        defer { nodes.stop() }
+        let hosts = try SharedHosts(nodes)
+        _ = try hosts.share()
+        let one = hosts["one"], two = hosts["two"], provider = hosts.tenant.provider
+        provider.holdTokenReplies(1)
+        let refresh = Process(), errors = Pipe()
+        refresh.executableURL = URL(fileURLWithPath: Home.program)
+        refresh.arguments = SharedHosts.token("--force-refresh")
+        refresh.environment = two.environment
+        refresh.standardOutput = FileHandle.nullDevice
+        refresh.standardError = errors
+        try refresh.run()
+        try #require(wait { provider.heldTokenReplies == 1 })
+        for node in 0...1 { nodes.pause(node) }
+        provider.releaseTokenReplies()
+        let told = String(decoding: errors.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+        refresh.waitUntilExit()
+        #expect(refresh.terminationStatus == 0 && told.contains("are kept sealed on this host"), "\(told)")
+        for node in 0...1 { nodes.pause(node, false) }
+        try two.run(["groups", "leave", SharedHosts.group])
+        // The token that the provider has replaced is sent by nobody.
+        try one.run(SharedHosts.token("--force-refresh"))
+        #expect(provider.counters.refreshes == 2 && provider.counters.reusesDetected == 0)
+    }
+
+    /// Looks every 10 ms, for half a minute, whether something has come about.
+    private func wait(_ isSo: () -> Bool) -> Bool {
+        for _ in 0..<3_000 {
+            if isSo() { return true }
+            usleep(10_000)
+        }
+        return false
+    }
+
+    @Test func `Doctor tells of a host whose clock is ahead`() throws {
+        let hosts = try hosts(["one"])
+        let id = try hosts.share(), one = hosts["one"]
+        func doctor() throws -> String {
+            try ChildProcess(Home.program, ["doctor"], environment: one.environment).run().standardOutput
+        }
+        #expect(try doctor().contains("ok       clock of group \(SharedHosts.group)"))
+        // The copy of what a host has written whose clock is decades ahead.
+        let name = "data/credmgr/groups/\(SharedHosts.group)/accounts/\(id)"
+        var copy = try #require(one.files[name])
+        let time = try #require(copy.range(of: Data(#""updated_at":1"#.utf8)))
+        copy.replaceSubrange(time, with: Data(#""updated_at":2"#.utf8))
+        try copy.write(to: URL(fileURLWithPath: one.path + "/" + name))
+        let found = try doctor()
+        #expect(found.contains("\(id) was changed at 20"), "\(found)")
+    }
+
     @Test func `Another cluster under the same address is not believed`() throws {
         let hosts = try hosts()
         _ = try hosts.share()
@@ -106,6 +163,59 @@ import Testing
         let refused = try two.run(SharedHosts.token("--force-refresh"), exits: 5)
         #expect(refused.standardError.contains("another cluster answers there, or the group was made anew"))
         #expect(refused.standardError.contains("credmgr groups leave \(SharedHosts.group)"))
+    }
+
+    @Test func `A cluster that is put back to an earlier state gets back what a host knows better`() throws {
+        let nodes = try Self.nodes.get(), hosts = try hosts(["one", "two", "three"])
+        let id = try hosts.share()
+        let one = hosts["one"], two = hosts["two"], three = hosts["three"]
+        let set = "\(hosts.prefix)/\(SharedHosts.group)/a/\(id)/set"
+        let earlier = try nodes.record(set)
+        try two.run(SharedHosts.token("--force-refresh"))
+        let newest = try two.run(SharedHosts.token("--force-refresh")).line
+        // Who has seen it puts it back; who has not is given it.
+        try nodes.put(set, earlier)
+        #expect(try two.json(["accounts", "--json"]).array?.count == 1)
+        #expect(try nodes.record(set) != earlier)
+        #expect(try one.run(SharedHosts.token()).line == newest)
+        try three.run(SharedHosts.token("--force-refresh"))
+        // The same where a refresh is the first thing that is asked for.
+        let again = try nodes.record(set)
+        try one.run(SharedHosts.token("--force-refresh"))
+        try nodes.put(set, again)
+        try one.run(SharedHosts.token("--force-refresh"))
+        let counters = hosts.tenant.provider.counters
+        #expect(counters.refreshes == 5 && counters.reusesDetected == 0)
+        // Somebody has signed in after it was put back: that is no earlier state of anything.
+        try hosts.tenant.signIn(at: three)
+        let signedIn = try nodes.record(set)
+        for host in [one, two] { _ = try host.json(["accounts", "--json"]) }
+        #expect(try nodes.record(set) == signedIn)
+        // What was signed out stays so.
+        try three.run(["logout", "--all", "--yes"])
+        #expect(try two.json(["accounts", "--json"]).array?.isEmpty == true)
+        try two.run(SharedHosts.token(), exits: 3)
+    }
+
+    @Test func `A cluster that is put back to before a host was expelled takes nothing that it could read`() throws
+    {
+        let nodes = try Self.nodes.get(), hosts = try hosts(["one", "two", "three"])
+        let id = try hosts.share()
+        let one = hosts["one"], path = "\(hosts.prefix)/\(SharedHosts.group)/"
+        let kept = try ["epoch", "hosts/three", "keys/1/three", "a/\(id)/set"].map {
+            ($0, try nodes.record(path + $0))
+        }
+        try one.run(["groups", "expel", SharedHosts.group, "three"])
+        for (key, value) in kept { try nodes.put(path + key, value) }
+        let refused = try one.run(SharedHosts.token("--force-refresh"), exits: 5)
+        #expect(refused.standardError.contains("was put back to a time before a host was expelled"))
+        #expect(refused.standardError.contains("credmgr groups hosts \(SharedHosts.group)"))
+        #expect(try nodes.record(path + "a/\(id)/set") == kept[3].1)
+        try one.run(["groups", "expel", SharedHosts.group, "three"])
+        let token = try one.run(SharedHosts.token()).line
+        #expect(try hosts["two"].run(SharedHosts.token()).line == token)
+        try hosts["three"].run(SharedHosts.token("--force-refresh"), exits: 5)
+        #expect(hosts.tenant.provider.counters.reusesDetected == 0)
     }
 
     @Test func `A record that others have changed hurts its account only, and doctor tells`() throws {

@@ -28,6 +28,7 @@ import Testing
         let fingerprint = try #require(asked.object?["fingerprint"]?.string)
         let waiting = try two.run(SharedHosts.token(), exits: 5)
         #expect(waiting.standardError.contains("waits to be admitted"))
+        try two.run(["groups", "hosts", SharedHosts.group], exits: 5)
         let wrong = String(fingerprint.reversed())
         try one.run(["groups", "admit", SharedHosts.group, "two", "--fingerprint", wrong], exits: 7)
         try one.run(["groups", "admit", SharedHosts.group, "three", "--fingerprint", wrong], exits: 3)
@@ -126,6 +127,7 @@ import Testing
         #expect(refused.standardError.contains("does not belong to the group"))
         try hosts["three"].run(SharedHosts.token("--force-refresh"), exits: 5)
         try hosts["three"].run(["groups", "expel", SharedHosts.group, "one"], exits: 5)
+        try hosts["three"].run(["groups", "hosts", SharedHosts.group], exits: 5)
         let after = try hosts["two"].run(SharedHosts.token()).line
         #expect(after != before && hosts.tenant.provider.counters.refreshes == 1)
         try hosts["two"].run(SharedHosts.token("--force-refresh"))

@@ -33,17 +33,42 @@ public final class EtcdNodes: Sendable {
     /// Puts a record as the cluster's administrator.
     ///
     /// - Throws: ``ServerFailure``.
-    public func put(_ key: String, _ value: String) throws {
+    public func put(_ key: String, _ value: String) throws { try put(key, Data(value.utf8)) }
+
+    /// Puts a record that is no text.
+    ///
+    /// - Throws: ``ServerFailure``.
+    public func put(_ key: String, _ value: Data) throws {
+        // A value may hold any byte, and what is given to a program here is text.
+        try administer(["put", key], after: "base64 -d |", input: value.base64EncodedString())
+    }
+
+    /// What a record holds.
+    ///
+    /// - Throws: ``ServerFailure``.
+    public func record(_ key: String) throws -> Data {
+        let shown = try administer(["get", key, "--print-value-only"], before: "| head -c -1 | base64 -w 0")
+        guard let value = Data(base64Encoded: shown), !value.isEmpty else {
+            throw ServerFailure(description: "etcd has no record \(key)")
+        }
+        return value
+    }
+
+    @discardableResult
+    private func administer(
+        _ words: [String], after start: String = "", before end: String = "", input: String = ""
+    ) throws -> String {
         let root = certificate(of: "root")
         let outcome = try ChildProcess(
-            "etcdctl",
+            "/bin/bash",
             [
+                "-c", "set -o pipefail; \(start) etcdctl \"$@\" \(end)", "etcdctl",
                 "--endpoints", endpoints.joined(separator: ","), "--cacert", authorities, "--cert",
-                root.certificate,
-                "--key", root.key, "put", key, value,
-            ], environment: ["PATH": "/usr/bin:/bin", "ETCDCTL_API": "3"]
-        ).run()
+                root.certificate, "--key", root.key,
+            ] + words, environment: ["PATH": "/usr/bin:/bin", "ETCDCTL_API": "3"]
+        ).run(input: input)
         guard outcome.exitStatus == 0 else { throw ServerFailure(description: "etcdctl: \(outcome.standardError)") }
+        return outcome.standardOutput
     }
 
     /// Stops a node as if its machine stood still, or lets it go on.
