@@ -192,6 +192,34 @@ import Testing
         }
     }
 
+    /// A token that lives five minutes is found fresh at any moment: each run leaves it valid until the next one is done.
+    @Test(arguments: ["credmgr-refresh", "credmgr-refresh@", nil])
+    func `the timer's period and what its service refreshes fit each other`(_ packaged: String?) throws {
+        if packaged == nil { try home.run(["setup", "timer", "--no-verify"]) }
+        func text(_ kind: String) throws -> String {
+            guard let packaged else {
+                return try #require(home.text(of: "config/systemd/user/credmgr-refresh.\(kind)"))
+            }
+            return try String(
+                contentsOfFile: #filePath.split(separator: "/Tests/")[0] + "/scripts/packaging/\(packaged).\(kind)",
+                encoding: .utf8)
+        }
+        let timer = try text("timer")
+        func seconds(_ key: String) throws -> Int {
+            let line = try #require(timer.split(separator: "\n").first { $0.hasPrefix(key + "=") })
+            let span = try #require(line.wholeMatch(of: /\w+=(\d+)(s|min)/)).output
+            return try #require(Int(span.1)) * (span.2 == "min" ? 60 : 1)
+        }
+        let period = try seconds("OnUnitActiveSec") + seconds("RandomizedDelaySec") + seconds("AccuracySec")
+        let service = try text("service")
+        let start = try #require(service.split(separator: "\n").first { $0.hasPrefix("ExecStart=") })
+        let asked = try #require(start.wholeMatch(of: /.* --min-valid (\d+)/)).output.1
+        let minimum = try #require(Int(asked))
+        let (margin, run) = (60, 20)
+        #expect(minimum >= period + margin + run)
+        #expect(minimum < 300, "a fresh token that lives five minutes would have each run warn")
+    }
+
     @Test func `what cannot be set up says so`() throws {
         let unknown = try home.run(["setup", "gti"], exits: 2)
         #expect(unknown.standardError.contains("did you mean 'git'?") && unknown.standardError.contains("docker"))

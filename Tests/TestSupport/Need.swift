@@ -81,6 +81,9 @@ extension Need {
     /// Firefox, which is driven without a driver.
     public static let firefox = Need("firefox-esr", isThere: Machine.has("firefox-esr"))
 
+    /// Root, and podman that may run containers here.
+    public static let podman = Need("root, and podman that runs", isThere: Machine.hasPodman)
+
     /// A program below `/usr/bin`.
     public static func program(_ name: String) -> Need { Need(name, isThere: Machine.has(name)) }
 }
@@ -97,6 +100,10 @@ private enum Machine {
     }
 
     static let hasBusModules = runs("python3", "-c", "import dbus, gi")
+
+    /// As `scripts/packaging/podman` calls it.
+    static let hasPodman =
+        geteuid() == 0 && has("podman") && runs("unshare", "--mount", "true") && runs("podman", "info")
 
     static let mayTrace = runs("strace", "-o", "/dev/null", "/bin/true")
 

@@ -27,6 +27,7 @@ extension SetupRecipe {
         SystemCallFilter=~@privileged @resources
         """
 
+    /// Period and `--min-valid` fit each other as in the units of the packages, whose comments say how.
     static let timer = SetupRecipe(
         name: "timer", summary: "a systemd timer that refreshes what is about to end"
     ) { (request, programs) throws(CredentialError) in
@@ -38,7 +39,7 @@ extension SetupRecipe {
 
             [Service]
             Type=oneshot
-            ExecStart=\(programs.ownPath) --no-input --quiet refresh --all
+            ExecStart=\(programs.ownPath) --no-input --quiet refresh --all --min-valid 290
             SuccessExitStatus=4 5 6
             \(walls)
 
@@ -49,8 +50,10 @@ extension SetupRecipe {
             Description=Refresh what credmgr keeps
 
             [Timer]
-            OnBootSec=5min
-            OnUnitActiveSec=30min
+            OnStartupSec=2min
+            OnUnitActiveSec=3min
+            RandomizedDelaySec=20s
+            AccuracySec=10s
 
             [Install]
             WantedBy=timers.target
