@@ -101,7 +101,10 @@ import Testing
             "A passphrase that is too short takes a word of its own"
         ),
         ("credmgr store unlock", "A file that a passphrase locks"),
-        ("credmgr token --account … --take-over", "SharedGroupTests: a refresh that nobody knows the end of"),
+        (
+            "credmgr token --account … --group … --take-over",
+            "SharedGroupTests: a refresh that nobody knows the end of"
+        ),
         ("credmgr token --introspect", "OAuthServerTests: an introspection"),
         ("credmgr token --type …", "no message of the command: the library's for what it cannot do"),
         ("credmgr types", "Without types and accounts, What doctor says to do, does it"),
