@@ -80,24 +80,10 @@ import Testing
         let tenant = try DemoTenant()
         try tenant.definePolicies(at: home, ["redirect_uri": "http://localhost"])
         let own = ["LANGUAGE": language.code]
-        _ = try Browser(in: home)
-        let robot = try #require(home.text(of: "outside/browser")).replacingOccurrences(of: " --deliver", with: "")
-        try home.write(robot, to: "outside/robot", mode: 0o700)
-        let keeper = try home.write(
-            """
-            #!/bin/sh
-            curl -s "$('\(home.path)/outside/robot' "$1")" > '\(home.path)/outside/part'
-            mv '\(home.path)/outside/part' '\(home.path)/outside/page'
-
-            """,
-            to: "outside/keeper", mode: 0o700)
-
-        let signedIn = try run(["login", "--type", "Tasks"], in: own.merging(["BROWSER": keeper]) { $1 })
+        let browser = try PageReader(in: home)
+        let signedIn = try run(["login", "--type", "Tasks"], in: own.merging(["BROWSER": browser.path]) { $1 })
         #expect(signedIn.exitStatus == 0, "\(signedIn.standardError)")
-        // The browser has its page when the program ends, and the robot writes it down then.
-        let deadline = Date(timeIntervalSinceNow: 30)
-        while home.text(of: "outside/page") == nil, Date() < deadline { usleep(10_000) }
-        let page = try #require(home.text(of: "outside/page"))
+        let page = try browser.page()
         #expect(page.contains("<h1>\(language.title)</h1>"), "\(page)")
         #expect(page.contains("<html lang=\"\(language.page)\">"))
 
@@ -172,6 +158,22 @@ import Testing
         #expect(
             outcome.standardError
                 == "credmgr: error: no account type 'Tasks'\ncredmgr: hint: define it: credmgr types add --help\n")
+    }
+
+    /// A locale with a character set and no catalogue: gettext gives back its keys, short ones and long ones.
+    @Test(arguments: [["LC_ALL": "C.UTF-8"], ["LC_ALL": "C.UTF-8", "LANGUAGE": "tlh"]])
+    func `a locale without a catalogue is English to the byte`(_ variables: [String: String]) throws {
+        try DemoTenant().definePolicies(at: home, ["redirect_uri": "http://localhost"])
+        for words in [
+            ["token", "--type", "Tasks"], ["token", "--type", "Tasks", "--account", "zz"],
+            ["types", "set", "Tasks"],
+            ["login", "--type", "Tasks", "--resource", "https://api.example.com", "--account", "zz"], ["--nope"],
+        ] {
+            let english = try run(words, in: ["LC_ALL": "C"])
+            let outcome = try run(words, in: variables)
+            #expect(outcome.standardError == english.standardError)
+            #expect(outcome.exitStatus == english.exitStatus && outcome.exitStatus < 128, "\(words)")
+        }
     }
 
     /// The language costs who is told nothing no call of the kernel.

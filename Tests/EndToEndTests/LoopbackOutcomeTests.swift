@@ -16,31 +16,17 @@ import Testing
         try tenant.definePolicies(at: home, ["redirect_uri": "http://localhost"])
     }
 
-    /// A browser that signs Alice in, changes the redirect by a script of sed, and keeps the page that it ends at.
-    private func browser(changing script: String = "") throws -> String {
-        _ = try Browser(in: home)
-        let text = try #require(home.text(of: "outside/browser")).replacingOccurrences(of: " --deliver", with: "")
-        try home.write(text, to: "outside/robot", mode: 0o700)
-        return try home.write(
-            """
-            #!/bin/sh
-            end=$('\(home.path)/outside/robot' "$1" | sed '\(script)')
-            curl -s "$end" > '\(home.path)/outside/page'
-
-            """, to: "outside/keeper", mode: 0o700)
-    }
-
     @Test func `It shows who is signed in, once that is so`() throws {
-        let path = try browser()
-        try home.run(["login", "--type", "Tasks"], environment: ["BROWSER": path])
-        let page = try #require(home.text(of: "outside/page"))
+        let browser = try PageReader(in: home)
+        try home.run(["login", "--type", "Tasks"], environment: ["BROWSER": browser.path])
+        let page = try browser.page()
         #expect(page.contains("<h1>credmgr: alice@example.com is signed in to Tasks</h1>"), "\(page)")
     }
 
     @Test func `It shows what went wrong after the redirect`() throws {
-        let path = try browser(changing: "s/code=/code=x/")
-        let outcome = try home.run(["login", "--type", "Tasks"], environment: ["BROWSER": path], exits: 4)
-        let page = try #require(home.text(of: "outside/page"))
+        let browser = try PageReader(in: home, changing: "s/code=/code=x/")
+        let outcome = try home.run(["login", "--type", "Tasks"], environment: ["BROWSER": browser.path], exits: 4)
+        let page = try browser.page()
         #expect(page.contains("<h1>credmgr: not signed in to Tasks</h1>"), "\(page)")
         #expect(page.contains("did not accept the code") && !page.contains("is signed in"))
         #expect(outcome.standardError.contains("did not accept the code"))
@@ -48,7 +34,7 @@ import Testing
 
     @Test(.needs(.root))
     func `Another user neither signs in nor ends a sign-in`() throws {
-        let alice = try browser()
+        let alice = try PageReader.browser(in: home)
         let path = try home.write(
             """
             #!/bin/sh
@@ -80,7 +66,7 @@ import Testing
     }
 
     @Test func `The desktop's browser is given a private file, a named one the address`() throws {
-        let robot = try browser()
+        let robot = try PageReader.browser(in: home)
         try home.write(
             """
             #!/bin/sh
