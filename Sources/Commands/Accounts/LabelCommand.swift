@@ -14,18 +14,18 @@ struct LabelCommand: Command {
     let arguments: Arguments
 
     func run(_ session: Session) throws(CredentialError) {
-        let (group, account) = try AccountFinder(session).account(arguments[Self.account], type: nil)
+        let selection = try AccountFinder(session).selection(arguments[Self.account])
+        let group = selection.group, account = selection.account
         let text = arguments[Self.text]
         guard ForeignText.shown(text, limit: 200) == text else {
             throw CredentialError(.usage, "a label has at most 200 characters, none of them invisible")
         }
-        let records = session.context.records
-        let others = try records.index(of: group, .none).matches(for: text, of: nil).filter { $0.id != account.id }
+        let others = selection.names.matches(for: text, of: nil).filter { $0.id != account.id }
         guard text.isEmpty || others.isEmpty else {
             throw CredentialError(.usage, "another account of group \(group) goes by that name already")
         }
         let now = session.context.clock.now
-        try records.update(account.id, in: group) {
+        try session.context.records.update(account.id, in: group) {
             $0.label = text.isEmpty ? nil : text
             $0.updatedAt = now
         }

@@ -238,11 +238,18 @@ struct AccountFinder: Sendable {
                 ofType: try resolver.type(named: typeName), TargetOptions(type: typeName, account: name))
             return (target.group, target.account)
         }
-        let selection = try TargetResolver(session).choose(
+        let selection = try selection(name)
+        return (selection.group, selection.account)
+    }
+
+    /// The one account that `name` fits, whatever type it is of, and the names it was found among.
+    ///
+    /// - Throws: as ``account(_:type:)``.
+    func selection(_ name: String) throws(CredentialError) -> AccountSelection {
+        try TargetResolver(session).choose(
             among: AccountSelection.Candidates(
                 in: try session.groups(), place: session.options.group.map { "group \($0)" } ?? "any group",
                 login: session.loginHint()),
             wish: AccountSelection.Wish(name, rule: .option))
-        return (selection.group, selection.account)
     }
 }

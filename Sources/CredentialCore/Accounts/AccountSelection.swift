@@ -6,6 +6,8 @@ package struct AccountSelection: Sendable {
     package let group: KeychainGroup
     /// The rule that chose it.
     package let rule: Rule
+    /// The names of its group that it was chosen by.
+    package let names: AccountIndex
 
     /// The rules, in the order they are tried.
     package enum Rule: String, Sendable {
@@ -122,9 +124,10 @@ package struct AccountSelection: Sendable {
                 return try choose(among: candidates, wish: wish, records, .everything)
             }
         }
-        guard let account = try records.account(entry.id, in: group), account.registration == entry.registration
+        guard let account = try records.account(entry.id, in: group), account.registration == entry.registration,
+            let names = indexes.first(where: { $0.group == group })?.index
         else { return nil }
-        return AccountSelection(account: account, group: group, rule: rule)
+        return AccountSelection(account: account, group: group, rule: rule, names: names)
     }
 
     /// - Returns: whether one that could not be read can be by now: the index is behind.
