@@ -85,7 +85,8 @@ let sources: [Target] =
     + boundary("SecretServiceStore", header: "CLibSecret", ["Platform", "CredentialCore"], in: "Stores")
     + boundary("CurlTransport", header: "CLibCurl", ["Platform", "CredentialCore"], in: "Libraries")
     + boundary(
-        "CryptoSupport", header: "CLibCrypto", ["Platform", "CredentialCore", "StrictJSON"], in: "Libraries")
+        "CryptoSupport", header: "CLibCrypto", ["Sodium", "Platform", "CredentialCore", "StrictJSON"],
+        in: "Libraries")
     + boundary("LoopbackHTTP", header: "CMicroHTTPD", ["Platform", "CredentialCore"], in: "Libraries")
     + boundary("QRCodes", header: "CQRencode", ["Platform", "CredentialCore"], in: "Libraries")
     + [
@@ -209,7 +210,7 @@ let testTargets: [Target] = [
     tests(
         "LocalMachineTests",
         ["LocalMachine", "Platform", "PluginHost", "CredentialCore", "credmgr", "TestSupport"]),
-    tests("CryptoSupportTests", ["CryptoSupport", "CredentialCore", "StrictJSON", "TestSupport"]),
+    tests("CryptoSupportTests", ["CryptoSupport", "Sodium", "CredentialCore", "StrictJSON", "TestSupport"]),
     tests(
         "EncryptedFileStoreTests",
         [

@@ -3,6 +3,7 @@ import StrictJSON
 import Testing
 
 @testable import CryptoSupport
+@testable import Sodium
 
 @Suite struct PrimitiveTests {
     let cryptography = LibCryptography()
@@ -85,15 +86,43 @@ import Testing
     ])
     func `HKDF gives what RFC 5869 prints`(_ key: String, _ salt: String, _ info: String, _ output: String) throws {
         let expected = hex(output)
-        let parameters: [CryptoParameter] = [
-            .text("digest", "SHA256"), .octets("key", hex(key)), .octets("salt", hex(salt)),
-            .octets("info", hex(info)),
-        ]
-        #expect(try cryptography.libCrypto.derive("HKDF", parameters, length: expected.count) == expected)
+        #expect(
+            SHA256.key(from: hex(key), salt: hex(salt), info: hex(info), length: expected.count) == expected)
         if info.isEmpty {
             #expect(
                 try cryptography.deriveKey(from: hex(key), salt: hex(salt), info: "", length: expected.count)
                     == expected)
+        }
+    }
+
+    @Test(arguments: [
+        (
+            Array("Jefe".utf8), "what do ya want for nothing?",
+            "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"
+        ),
+        (
+            [UInt8](repeating: 0xAA, count: 131), "Test Using Larger Than Block-Size Key - Hash Key First",
+            "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54"
+        ),
+    ])
+    func `HMAC gives what RFC 4231 prints`(_ key: [UInt8], _ text: String, _ code: String) {
+        #expect(SHA256.code(of: Array(text.utf8), key: key) == hex(code))
+    }
+
+    /// Records and files that one of them has made are opened by the other.
+    @Test func `libsodium and libcrypto agree`() throws {
+        for length in [0, 1, 31, 32, 55, 56, 63, 64, 65, 119, 1_000, 8_160] {
+            let bytes = (0..<length).map { _ in UInt8.random(in: 0...255) }
+            let digest = try cryptography.libCrypto.digest(bytes, algorithm: "SHA256")
+            #expect(try cryptography.sha256(bytes) == digest)
+            let parameters: [CryptoParameter] = [
+                .text("digest", "SHA256"), .octets("key", digest), .octets("salt", bytes),
+                .octets("info", Array("a purpose".utf8)),
+            ]
+            let size = max(1, length)
+            #expect(
+                try cryptography.deriveKey(from: digest, salt: bytes, info: "a purpose", length: size)
+                    == cryptography.libCrypto.derive("HKDF", parameters, length: size))
         }
     }
 

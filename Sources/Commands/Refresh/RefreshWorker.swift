@@ -17,7 +17,9 @@ package enum RefreshWorker {
                 notices: Notices(
                     console: context.console, environment: context.environment, isQuiet: true, isVerbose: false),
                 detail: { line in notes.withLock { $0.append(line) } })
-            // While a keyring answers, and not before: no thread can be started while libraries are loaded.
+            // A record is read and opened meanwhile. The libraries of a keyring come first: no thread can be started while
+            // others are loaded, and the keyring takes longer to answer.
+            if request.account.store.isInRecord { context.transport.prepare() }
             let stores = session.stores(mayPrompt: false, whileWaiting: context.transport.prepare)
             let given = try session.services(stores).refresh.refresh(request, holding: lock)
             answer = RefreshWire.encode(given, notes: notes.withLock { $0 })

@@ -29,7 +29,7 @@ import Platform
 
     deinit { unsafe table.deallocate() }
 
-    // MARK: Digest, encryption, key derivation
+    // MARK: Digest, key derivation
 
     /// The digest of `bytes`; `algorithm` is OpenSSL's name of it.
     func digest(_ bytes: [UInt8], algorithm: String) throws(CredentialError) -> [UInt8] {
@@ -41,45 +41,7 @@ import Platform
         return Array(digest.prefix(length))
     }
 
-    /// ChaCha20-Poly1305 over less than 2 GiB; the tag is the last 16 bytes. The key has 32 bytes, the nonce 12.
-    func seal(
-        _ plaintext: [UInt8], key: [UInt8], nonce: [UInt8], header: [UInt8]
-    ) throws(CredentialError) -> [UInt8] {
-        let context = unsafe try cipher(key: key, nonce: nonce, header: header, encrypts: true)
-        defer { unsafe crypto.EVP_CIPHER_CTX_free(context) }
-        var sealed = [UInt8](repeating: 0, count: plaintext.count)
-        var tag = [UInt8](repeating: 0, count: 16)
-        var length: Int32 = 0
-        guard let count = Int32(exactly: plaintext.count),
-            unsafe crypto.EVP_CipherUpdate(context, &sealed, &length, plaintext, count) == 1,
-            unsafe crypto.EVP_CipherFinal_ex(context, &tag, &length) == 1,
-            unsafe crypto.EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_GET_TAG, 16, &tag) == 1
-        else { throw failure("encrypt") }
-        return sealed + tag
-    }
-
-    /// Opens what ``seal(_:key:nonce:header:)`` made; `nil` when its tag does not hold.
-    func open(
-        _ sealed: [UInt8], key: [UInt8], nonce: [UInt8], header: [UInt8]
-    ) throws(CredentialError) -> [UInt8]? {
-        guard sealed.count >= 16 else { return nil }
-        let context = unsafe try cipher(key: key, nonce: nonce, header: header, encrypts: false)
-        defer { unsafe crypto.EVP_CIPHER_CTX_free(context) }
-        var tag = Array(sealed.suffix(16))
-        var plaintext = [UInt8](repeating: 0, count: sealed.count - 16)
-        var length: Int32 = 0
-        guard let count = Int32(exactly: plaintext.count),
-            unsafe crypto.EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_TAG, 16, &tag) == 1,
-            unsafe crypto.EVP_CipherUpdate(context, &plaintext, &length, sealed, count) == 1
-        else { throw failure("decrypt") }
-        var rest = [UInt8](repeating: 0, count: 16)
-        if unsafe crypto.EVP_CipherFinal_ex(context, &rest, &length) == 1 { return plaintext }
-        plaintext.wipe()
-        crypto.ERR_clear_error()
-        return nil
-    }
-
-    /// Derives `length` bytes by `HKDF` or `SCRYPT`.
+    /// Derives `length` bytes by `SCRYPT`, or another of the library's functions for that.
     func derive(
         _ algorithm: String, _ parameters: [CryptoParameter], length: Int
     ) throws(CredentialError) -> [UInt8] {
@@ -235,25 +197,6 @@ import Platform
     }
 
     // MARK: Helpers
-
-    private func cipher(
-        key: [UInt8], nonce: [UInt8], header: [UInt8], encrypts: Bool
-    ) throws(CredentialError) -> OpaquePointer? {
-        guard key.count == 32, nonce.count == 12 else {
-            throw CredentialError(.internalFault, "a key or nonce of the wrong length")
-        }
-        let context = unsafe crypto.EVP_CIPHER_CTX_new()
-        var length: Int32 = 0
-        guard let count = Int32(exactly: header.count),
-            unsafe crypto.EVP_CipherInit_ex(
-                context, crypto.EVP_chacha20_poly1305(), nil, key, nonce, encrypts ? 1 : 0) == 1,
-            unsafe crypto.EVP_CipherUpdate(context, nil, &length, header, count) == 1
-        else {
-            unsafe crypto.EVP_CIPHER_CTX_free(context)
-            throw failure("prepare a cipher")
-        }
-        return unsafe context
-    }
 
     /// The parameters as the library takes them, to be released by ``release(_:)``.
     private func list(_ parameters: [CryptoParameter]) -> UnsafeMutablePointer<OSSL_PARAM> {

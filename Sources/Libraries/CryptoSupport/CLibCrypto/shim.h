@@ -16,13 +16,6 @@
     FUNCTION(ERR_reason_error_string) \
     FUNCTION(ERR_clear_error) \
     FUNCTION(EVP_Q_digest) \
-    FUNCTION(EVP_chacha20_poly1305) \
-    FUNCTION(EVP_CIPHER_CTX_new) \
-    FUNCTION(EVP_CIPHER_CTX_free) \
-    FUNCTION(EVP_CIPHER_CTX_ctrl) \
-    FUNCTION(EVP_CipherInit_ex) \
-    FUNCTION(EVP_CipherUpdate) \
-    FUNCTION(EVP_CipherFinal_ex) \
     FUNCTION(BN_clear_free) \
     FUNCTION(EVP_KDF_fetch) \
     FUNCTION(EVP_KDF_free) \
