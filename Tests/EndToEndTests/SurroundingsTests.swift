@@ -84,7 +84,7 @@ import Testing
         .needs(.namespaces),
         arguments: [
             ("libcurl.so.4", "libcurl4", ["token", "--force-refresh"]),
-            ("libcrypto.so.3", "libssl3", ["token", "--force-refresh"]),
+            ("libcrypto.so.3", "libssl3", ["demo"]),
             ("libmicrohttpd.so.12", "libmicrohttpd12", ["demo"]),
         ])
     func `a library that was removed is named with its package`(

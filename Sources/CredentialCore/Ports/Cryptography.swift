@@ -1,6 +1,6 @@
 public import StrictJSON
 
-/// The cryptographic functions the product uses; libcrypto behind a port.
+/// The cryptographic functions the product uses; libsodium and libcrypto behind a port.
 public protocol Cryptography: Sendable {
     /// SHA-256 (FIPS 180-4).
     func sha256(_ bytes: [UInt8]) throws(CredentialError) -> [UInt8]
