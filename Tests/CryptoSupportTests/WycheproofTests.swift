@@ -1,9 +1,10 @@
 import CredentialCore
-import CryptoSupport
 import Foundation
 import Sodium
 import StrictJSON
 import Testing
+
+@testable import CryptoSupport
 
 /// Project Wycheproof's vectors, in Tests/Fixtures.
 @Suite struct WycheproofTests {
