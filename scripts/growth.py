@@ -13,7 +13,8 @@ import time
 import urllib.parse
 
 CALLS = "trace=open,openat,read,pread64,write,pwrite64,writev,fsync,fdatasync"
-LINE = re.compile(r"^(?:\[pid +\d+\] |\d+ +)?(\w+)\((.*)\) += (-?\d+)")
+# A call stands on two lines where another thread or process has made one meanwhile; the second has its result.
+LINE = re.compile(r"^(?:\[pid +\d+\] |\d+ +)?(?:<\.\.\. )?(\w+)(?:\(| resumed>)(.*)\) += (-?\d+)")
 
 
 class Provider(http.server.BaseHTTPRequestHandler):
