@@ -110,7 +110,7 @@ import Testing
         refresh.standardOutput = FileHandle.nullDevice
         refresh.standardError = errors
         try refresh.run()
-        try #require(wait { provider.heldTokenReplies == 1 })
+        try #require(provider.waitForHeldTokenReplies())
         for node in 0...1 { nodes.pause(node) }
         provider.releaseTokenReplies()
         let told = String(decoding: errors.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
@@ -121,15 +121,6 @@ import Testing
         // The token that the provider has replaced is sent by nobody.
         try one.run(SharedHosts.token("--force-refresh"))
         #expect(provider.counters.refreshes == 2 && provider.counters.reusesDetected == 0)
-    }
-
-    /// Looks every 10 ms, for half a minute, whether something has come about.
-    private func wait(_ isSo: () -> Bool) -> Bool {
-        for _ in 0..<3_000 {
-            if isSo() { return true }
-            usleep(10_000)
-        }
-        return false
     }
 
     @Test func `Doctor tells of a host whose clock is ahead`() throws {

@@ -1,4 +1,5 @@
 package import CredentialCore
+import Dispatch
 import LoopbackHTTP
 import Synchronization
 
@@ -81,8 +82,14 @@ package final class DemoProvider: Sendable {
     /// happens between a request and its reply.
     package func holdTokenReplies(_ count: Int) { context.state.withLock { $0.repliesToHold = count } }
 
-    /// How many token replies are kept back now.
-    package var heldTokenReplies: Int { context.state.withLock { $0.heldReplies.count } }
+    /// Waits until so many token replies are kept back.
+    ///
+    /// - Parameter seconds: for how long, at most: as long as a busy machine may take to start a program.
+    /// - Returns: whether they are.
+    package func waitForHeldTokenReplies(_ count: Int = 1, seconds: Int = 600) -> Bool {
+        guard let gate = context.state.withLock({ $0.waitForReplies(count) }) else { return true }
+        return gate.wait(timeout: .now() + .seconds(seconds)) == .success
+    }
 
     /// Sends the replies that are kept back, and keeps no more of them.
     package func releaseTokenReplies() { context.state.withLock { $0.releaseReplies() } }

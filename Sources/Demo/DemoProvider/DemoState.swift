@@ -105,6 +105,8 @@ struct DemoState: Sendable {
     /// How many token replies to come are kept back, and what those that are wait at.
     var repliesToHold = 0
     var heldReplies: [DispatchSemaphore] = []
+    /// Who waits until so many replies are kept back.
+    var waitingForReplies: [(count: Int, gate: DispatchSemaphore)] = []
 
     /// Where the next token reply waits; `nil` for nowhere.
     mutating func holdReply() -> DispatchSemaphore? {
@@ -112,6 +114,16 @@ struct DemoState: Sendable {
         repliesToHold -= 1
         let gate = DispatchSemaphore(value: 0)
         heldReplies.append(gate)
+        for waiting in waitingForReplies where waiting.count <= heldReplies.count { waiting.gate.signal() }
+        waitingForReplies.removeAll { $0.count <= heldReplies.count }
+        return gate
+    }
+
+    /// Where somebody waits until so many replies are kept back; `nil` where they are.
+    mutating func waitForReplies(_ count: Int) -> DispatchSemaphore? {
+        guard heldReplies.count < count else { return nil }
+        let gate = DispatchSemaphore(value: 0)
+        waitingForReplies.append((count, gate))
         return gate
     }
 

@@ -117,7 +117,9 @@ final class Track: Sendable {
 
     /// Waits until the provider has answered `count` token requests and keeps the replies back.
     func waitForHeldReplies(_ count: Int = 1) throws {
-        try wait(for: "held replies") { self.provider.heldTokenReplies >= count }
+        guard provider.waitForHeldTokenReplies(count) else {
+            throw Failure(description: "no end of the wait for held replies")
+        }
     }
 
     /// Waits until a call has an account's lock before it: it waits there then, if somebody else has the lock.
