@@ -14,6 +14,9 @@ package protocol Cluster: Sendable {
     /// As ``list(_:)``, without what the records hold.
     func listKeys(_ prefix: String) throws(CredentialError) -> [ClusterRecord]
 
+    /// As ``read(_:)`` and ``listKeys(_:)`` together, all of one moment.
+    func read(_ keys: [String], listing prefix: String) throws(CredentialError) -> ClusterReading
+
     /// Applies a transaction whole, or nothing of it where a condition does not hold.
     ///
     /// - Returns: whether it was applied.
@@ -24,6 +27,23 @@ package protocol Cluster: Sendable {
 
     /// Keeps a lease alive until the hold is released or the process ends.
     func hold(_ lease: ClusterLease) -> any HeldLease
+
+    /// Follows what changes below `prefix` after a moment, in its order, for as long as somebody wants to know.
+    ///
+    /// It returns when `isWanted` or `take` says no, and when the history does not reach back to that moment any more: then
+    /// what is there has to be listed anew.
+    ///
+    /// - Parameters:
+    ///   - prefix: what the keys begin with.
+    ///   - revision: the moment, as ``ClusterReading/revision`` has it.
+    ///   - isWanted: asked about once a second.
+    ///   - take: is given what was changed at one moment, or at several.
+    /// - Throws: ``ErrorCode/temporary`` where nothing can be seen for now: a node that stands still or is cut off, one without
+    ///   a leader, a broken connection.
+    func follow(
+        _ prefix: String, after revision: Int64, isWanted: @escaping @Sendable () -> Bool,
+        take: @escaping @Sendable ([ClusterChange]) -> Bool
+    ) throws(CredentialError)
 
     /// How each node is, asked one by one.
     func health() -> [ClusterNode]
@@ -49,12 +69,55 @@ package struct ClusterNode: Sendable {
 }
 
 extension Cluster {
+    /// What changes is not told here.
+    package func follow(
+        _ prefix: String, after revision: Int64, isWanted: @escaping @Sendable () -> Bool,
+        take: @escaping @Sendable ([ClusterChange]) -> Bool
+    ) throws(CredentialError) {
+        throw CredentialError(.unsupported, "this cluster does not tell what changes")
+    }
+
     /// Nothing is known of nodes.
     package func health() -> [ClusterNode] { [] }
 
     /// Lists all of it.
     package func listKeys(_ prefix: String) throws(CredentialError) -> [ClusterRecord] {
         try list(prefix).map { ClusterRecord(key: $0.key, value: [], revision: $0.revision) }
+    }
+
+    /// One after the other: what is listed is not older than what was read.
+    package func read(_ keys: [String], listing prefix: String) throws(CredentialError) -> ClusterReading {
+        let records = try read(keys)
+        return ClusterReading(records: records, listed: try listKeys(prefix))
+    }
+}
+
+/// What was read of a cluster at one moment.
+package struct ClusterReading: Sendable {
+    /// What the keys hold, in their order.
+    package var records: [ClusterRecord?]
+    /// What there is below the prefix, by key, without what it holds.
+    package var listed: [ClusterRecord]
+    /// The cluster's number of the moment: its next change has a greater one.
+    package var revision: Int64 = 0
+
+    package init(records: [ClusterRecord?], listed: [ClusterRecord] = [], revision: Int64 = 0) {
+        self.records = records
+        self.listed = listed
+        self.revision = revision
+    }
+}
+
+/// A change of a record.
+package struct ClusterChange: Sendable, Hashable {
+    /// The record as it is now; of one that was removed its key and when that was.
+    package let record: ClusterRecord
+    /// Whether it was removed.
+    package let isRemoval: Bool
+
+    package init(_ record: ClusterRecord, isRemoval: Bool) {
+        self.record = record
+        self.isRemoval = isRemoval
     }
 }
 

@@ -92,7 +92,7 @@ package final class ClusterSharing: GroupSharing {
     ) throws(CredentialError) -> SharedRefreshOutcome {
         let link = try sharedLink(group)
         // What this host knows better than a cluster that was put back counts before anything is sent.
-        try takeOne(job.account, link, tells: true)
+        if try seenCopy(of: job.account, link) == nil { try takeOne(job.account, link, tells: true) }
         let shared = protocolOver(link)
         var inner = SharedRefresh.Job(
             keys: link.keys(job.account), policy: job.policy, takeOver: Self.takeOver(job, link.backend),
@@ -165,18 +165,23 @@ package final class ClusterSharing: GroupSharing {
 
     /// Copies every account that another host has changed, and forgets what is gone.
     ///
-    /// - Returns: the accounts whose records do not open.
-    func takeAll(_ link: GroupLink) throws(CredentialError) -> [(id: String, error: CredentialError)] {
-        _ = try link.standing([])
-        let prefix = link.path + "a/"
+    /// - Returns: the accounts whose records do not open, and the moment of which all is.
+    func takeAll(_ link: GroupLink) throws(CredentialError) -> (
+        damaged: [(id: String, error: CredentialError)], revision: Int64
+    ) {
+        // First, so that nobody who comes to be meanwhile is taken for one who is gone.
         let known = try parts.local.index(of: link.group, .ids).ids
+        let listing = try link.listing()
         var changed: [String] = []
         var there: Set<String> = []
-        for record in try link.cluster.listKeys(prefix) where record.key.hasSuffix("/set") {
-            let id = String(record.key.dropFirst(prefix.count).dropLast("/set".count))
-            guard Name.isValid(id) else { continue }
+        for record in listing.listed {
+            guard let id = link.account(ofSet: record.key) else { continue }
             there.insert(id)
-            if try revision(ofCopy: id, link.group) != record.revision { changed.append(id) }
+            if try revision(ofCopy: id, link.group) == record.revision {
+                link.noteSeen(id, record.revision)
+            } else {
+                changed.append(id)
+            }
         }
         var damaged: [(id: String, error: CredentialError)] = []
         for start in stride(from: 0, to: changed.count, by: Self.batch) {
@@ -193,7 +198,16 @@ package final class ClusterSharing: GroupSharing {
         }
         for id in known where !there.contains(id) { try forgetCopy(id, link.group, tells: true) }
         try noteLook(link.group)
-        return damaged
+        return (damaged, listing.revision)
+    }
+
+    /// This machine's copy of an account that was seen a moment ago to be as the cluster has it, and is so still; `nil` where
+    /// the cluster is to be asked.
+    func seenCopy(of id: String, _ link: GroupLink) throws(CredentialError) -> AccountRecord? {
+        guard let revision = link.takeSeen(id), let copy = try parts.local.read(id, in: link.group),
+            copy.sealed?.key == String(revision)
+        else { return nil }
+        return copy
     }
 
     /// Notes that the cluster was asked just now, or was tried.
@@ -207,9 +221,10 @@ package final class ClusterSharing: GroupSharing {
             return try forgetCopy(id, link.group, tells: tells)
         }
         try copy(record, id, link, tells: tells)
+        link.noteSeen(id, record.revision)
     }
 
-    private func revision(ofCopy id: String, _ group: KeychainGroup) throws(CredentialError) -> Int64? {
+    func revision(ofCopy id: String, _ group: KeychainGroup) throws(CredentialError) -> Int64? {
         do throws(CredentialError) {
             return try parts.local.read(id, in: group)?.sealed.flatMap { Int64($0.key) }
         } catch {
@@ -263,6 +278,9 @@ package final class ClusterSharing: GroupSharing {
             // Not by its revision, which comes again where the cluster was put back.
             copied.bytes != record.value, let known = opened(copied, id, link)
         else { return nil }
+        // Mostly it is a later step that was read, and nothing is to be asked for it.
+        var read = try TokenSet(decoding: try link.seal.open(record))
+        guard read.account.id == id, read.takeNewer(of: known) else { return nil }
         let keys = link.keys(id)
         for _ in 0..<Self.attempts {
             let (standing, epoch) = try link.standing([id])
@@ -300,6 +318,7 @@ package final class ClusterSharing: GroupSharing {
             for name in [NotesInFiles.intentPrefix, NotesInFiles.answerPrefix] {
                 try parts.files.remove(name + id, of: group)
             }
+            try forgetOwn(id, group)
             if tells { append(.accountRemoved, copy.account, group) }
         }
     }
@@ -308,6 +327,8 @@ package final class ClusterSharing: GroupSharing {
         guard let before else { return append(.accountAdded, set.account, link.group) }
         let old = before.sealed.flatMap { opened($0, set.account.id, link) }
         guard let old else { return append(.accountUpdated, set.account, link.group) }
+        // Sealed anew, it says the same.
+        if old == set { return }
         let policy = Set(set.grants.keys).first { set.grants[$0] != old.grants[$0] }
         if let policy, let reason = set.grants[policy]?.lostReason, old.grants[policy]?.lostReason == nil {
             append(.tokenLost, set.account, link.group, policy: policy, reason: reason)

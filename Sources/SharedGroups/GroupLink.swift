@@ -15,10 +15,16 @@ final class GroupLink: Sendable {
         var dataKeys: [Int64: [UInt8]] = [:]
         var knownEpoch: Int64?
         var failure: (error: CredentialError, at: Int64)?
+        /// The data keys of this host as the cluster has them, still wrapped.
+        var given: [Int64: [UInt8]] = [:]
+        /// The revisions that accounts were seen to have, and when.
+        var seen: [String: (revision: Int64, at: Int64)] = [:]
     }
 
     /// For how long a failed try counts for all who would try again, in milliseconds.
     private static let failureTime: Int64 = 10_000
+    /// For how long it counts that an account was seen, in milliseconds.
+    private static let seenTime: Int64 = 1_000
     private static let keyFile = "key"
     private static let hostKeyOwner = "host"
 
@@ -43,6 +49,14 @@ final class GroupLink: Sendable {
 
     func keys(_ id: String) -> AccountKeys { AccountKeys(group: path, id: id) }
 
+    /// The account whose set stands under a key of the cluster; `nil` for any other key.
+    func account(ofSet key: String) -> String? {
+        let prefix = path + "a/", suffix = "/set"
+        guard key.hasPrefix(prefix), key.hasSuffix(suffix) else { return nil }
+        let id = String(key.dropFirst(prefix.count).dropLast(suffix.count))
+        return Name.isValid(id) ? id : nil
+    }
+
     // MARK: Reading
 
     /// What stands of some accounts, all of one moment, and the epoch; this host is looked at, too.
@@ -54,18 +68,39 @@ final class GroupLink: Sendable {
     func standing(
         _ ids: [String], mayBeOlder: Bool = false
     ) throws(CredentialError) -> (sets: [ClusterRecord?], epoch: ClusterRecord) {
+        let sets = ids.map { keys($0).set }
+        let (reading, epoch) = try standing(mayBeOlder) { (own) throws(CredentialError) in
+            ClusterReading(records: try cluster.read(own + sets))
+        }
+        return (reading.records, epoch)
+    }
+
+    /// The accounts' records without what they hold, and the moment of which they are; this host is looked at, too.
+    ///
+    /// - Throws: as ``standing(_:mayBeOlder:)``.
+    func listing() throws(CredentialError) -> ClusterReading {
+        try standing(false) { (own) throws(CredentialError) in
+            try cluster.read(own, listing: path + "a/")
+        }.reading
+    }
+
+    /// Reads with the keys that say whether the group is this one, and this host in it; gives what else was read.
+    private func standing(
+        _ mayBeOlder: Bool, _ read: ([String]) throws(CredentialError) -> ClusterReading
+    ) throws(CredentialError) -> (reading: ClusterReading, epoch: ClusterRecord) {
         if let failure = recentFailure { throw failure }
-        let membership = membership
-        let found: [ClusterRecord?]
-        do throws(CredentialError) {
-            found = try cluster.read(
-                [membership.groupKey, membership.epochKey, membership.hostKey(backend.host)]
-                    + ids.map { keys($0).set })
-        } catch {
+        let membership = membership, known = try knownEpoch
+        var own = [membership.groupKey, membership.epochKey, membership.hostKey(backend.host)]
+        // The key is the next thing to be wanted.
+        if known > 0 { own.append(membership.dataKey(known, backend.host)) }
+        var reading: ClusterReading
+        do throws(CredentialError) { reading = try read(own) } catch {
             let now = parts.bootClock.milliseconds
             if error.code == .temporary { state.withLock { $0.failure = (error, now) } }
             throw error
         }
+        let found = Array(reading.records[..<own.count])
+        reading.records.removeFirst(own.count)
         guard let record = found[0], let epoch = found[1], try membership.facts(in: record).id == backend.groupID
         else {
             throw CredentialError(
@@ -89,7 +124,7 @@ final class GroupLink: Sendable {
                     "on a host of the group: credmgr groups admit \(group) \(backend.host) --fingerprint \(fingerprint)"
             )
         }
-        let number = try GroupMembership.epoch(epoch), known = try knownEpoch
+        let number = try GroupMembership.epoch(epoch)
         guard mayBeOlder || number >= known else {
             throw CredentialError(
                 .storeUnavailable,
@@ -97,7 +132,24 @@ final class GroupLink: Sendable {
                     + "\(number), and this host knows \(known), so nothing is written for that host to read",
                 hint: "expel that host once more; who is in the group: credmgr groups hosts \(group)")
         }
-        return (Array(found[3...]), epoch)
+        if known > 0, let wrapped = found[3] { state.withLock { $0.given[known] = wrapped.value } }
+        return (reading, epoch)
+    }
+
+    /// Notes that the copy of an account is as the cluster has it.
+    func noteSeen(_ id: String, _ revision: Int64) {
+        let now = parts.bootClock.milliseconds
+        state.withLock { $0.seen[id] = (revision, now) }
+    }
+
+    /// The revision that an account was seen to have a moment ago; it is told once. What a command has looked up for its
+    /// choice it need not read again for its token; who is overtaken reads again.
+    func takeSeen(_ id: String) -> Int64? {
+        let now = parts.bootClock.milliseconds
+        guard let seen = state.withLock({ $0.seen.removeValue(forKey: id) }), now - seen.at < Self.seenTime else {
+            return nil
+        }
+        return seen.revision
     }
 
     /// The number of the newest data key that this host was given; 0 for none.
@@ -213,12 +265,7 @@ extension GroupLink: GroupKeys {
         let wrapped: [UInt8]
         do throws(CredentialError) {
             if let failure = recentFailure { throw failure }
-            guard let record = try cluster.read([membership.dataKey(epoch, backend.host)])[0] else {
-                throw CredentialError(
-                    .storeLocked, "this host, \(backend.host), is not admitted to the group \(group)",
-                    hint: "credmgr groups hosts \(group)")
-            }
-            wrapped = record.value
+            wrapped = try givenKey(epoch)
         } catch {
             guard error.code == .temporary || error.code == .storeLocked, let kept = try keptKeys()[epoch] else {
                 throw error
@@ -230,5 +277,16 @@ extension GroupLink: GroupKeys {
         try keep(wrapped, epoch)
         state.withLock { $0.dataKeys[epoch] = key }
         return key
+    }
+
+    /// The data key of an epoch as the cluster has it for this host.
+    private func givenKey(_ epoch: Int64) throws(CredentialError) -> [UInt8] {
+        if let given = state.withLock({ $0.given[epoch] }) { return given }
+        guard let record = try cluster.read([membership.dataKey(epoch, backend.host)])[0] else {
+            throw CredentialError(
+                .storeLocked, "this host, \(backend.host), is not admitted to the group \(group)",
+                hint: "credmgr groups hosts \(group)")
+        }
+        return record.value
     }
 }

@@ -46,6 +46,7 @@ package struct SharedAccountRecords: AccountRecords {
     package func read(_ id: String, in group: KeychainGroup) throws(CredentialError) -> AccountRecord? {
         guard let link = try sharing.link(group) else { return try local.read(id, in: group) }
         guard Name.isValid(id) else { return nil }
+        if let copy = try sharing.seenCopy(of: id, link) { return Self.record(ofCopy: copy) }
         do throws(CredentialError) {
             return try take(try link.standing([id]).sets[0], id, link, tells: true)
         } catch {
@@ -54,12 +55,17 @@ package struct SharedAccountRecords: AccountRecords {
         }
     }
 
+    package func lastSeen(_ id: String, in group: KeychainGroup) throws(CredentialError) -> AccountRecord? {
+        guard try sharing.backend(of: group) != nil else { return try local.read(id, in: group) }
+        return try local.read(id, in: group).map(Self.record(ofCopy:))
+    }
+
     package func registry(
         of group: KeychainGroup, damaged: (String, CredentialError) -> Void
     ) throws(CredentialError) -> AccountRegistry {
         if let link = try sharing.link(group) {
             do throws(CredentialError) {
-                for (id, error) in try sharing.takeAll(link) { damaged(id, error) }
+                for (id, error) in try sharing.takeAll(link).damaged { damaged(id, error) }
             } catch {
                 guard error.code == .temporary else { throw error }
             }
@@ -93,6 +99,7 @@ package struct SharedAccountRecords: AccountRecords {
             transaction.conditions[key] = expected ?? 0
             transaction.expect(epoch, at: link.keys(id).epoch)
             transaction.changes = [.put(key, value)]
+            sharing.noteOwn(value, of: id, record.group)
             if let outcome = try commit(transaction, key, value, link) {
                 if case .done = outcome { try? sharing.takeOne(id, link, tells: false) }
                 return outcome
@@ -194,7 +201,9 @@ package struct SharedAccountRecords: AccountRecords {
             try sharing.forgetCopy(id, link.group, tells: tells)
             return nil
         }
-        return try sharing.copy(record, id, link, tells: tells)
+        let copied = try sharing.copy(record, id, link, tells: tells)
+        link.noteSeen(id, copied.generation)
+        return copied
     }
 
     /// A record as the cluster had it, by this machine's copy of it.

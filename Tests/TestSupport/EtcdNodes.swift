@@ -11,9 +11,10 @@ public final class EtcdNodes: Sendable {
 
     /// Starts the nodes and waits until they have a leader.
     ///
+    /// - Parameter election: after how many milliseconds without a leader there is an election.
     /// - Throws: ``ServerFailure``.
-    public init(_ count: Int = 3) throws {
-        script = try ServerScript("etcd", environment: ["NODES": "\(count)"])
+    public init(_ count: Int = 3, election: Int = 10_000) throws {
+        script = try ServerScript("etcd", environment: ["NODES": "\(count)", "ELECTION": "\(election)"])
         facts = try JSONDecoder().decode(Facts.self, from: script.facts)
     }
 
@@ -52,6 +53,30 @@ public final class EtcdNodes: Sendable {
             throw ServerFailure(description: "etcd has no record \(key)")
         }
         return value
+    }
+
+    /// Forgets how the records came to be as they are at a revision.
+    ///
+    /// - Throws: ``ServerFailure``.
+    public func compact(to revision: Int64) throws { try administer(["compaction", "\(revision)"]) }
+
+    /// Which node is the leader.
+    ///
+    /// - Throws: ``ServerFailure``.
+    public func leader() throws -> Int {
+        struct Answer: Decodable {
+            struct Status: Decodable {
+                struct Header: Decodable { let member_id: UInt64 }
+                let header: Header, leader: UInt64
+            }
+            let Endpoint: String, Status: Status
+        }
+        let shown = try administer(["endpoint", "status", "--write-out", "json"])
+        let answers = try JSONDecoder().decode([Answer].self, from: Data(shown.utf8))
+        guard let leader = answers.first(where: { $0.Status.header.member_id == $0.Status.leader }),
+            let node = endpoints.firstIndex(of: leader.Endpoint)
+        else { throw ServerFailure(description: "the nodes have no leader") }
+        return node
     }
 
     @discardableResult

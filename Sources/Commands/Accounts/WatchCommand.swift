@@ -27,9 +27,15 @@ struct WatchCommand: Command {
         let feed = try session.context.events.follow(session.options.group)
         let place = session.options.group.map { "group \($0)" } ?? "all groups"
         session.notices.note("watching \(place); Ctrl-C ends it")
-        var hosts = OtherHosts(session)
+        let hosts = OtherHosts(
+            session.services(session.stores(mayPrompt: false)),
+            start: { (body) throws(CredentialError) in try DeadlineThread.start(body) },
+            warn: { [notices = session.notices] group, error in
+                notices.warning("other hosts of group \(group) are not seen for now: \(error)")
+            })
         while true {
-            guard let event = try feed.next(timeout: try hosts.look()) else { continue }
+            hosts.look(try session.groups())
+            guard let event = try feed.next(timeout: OtherHosts.interval) else { continue }
             try session.print(arguments.wantsJSON ? JSONValue.object(event.json).text() + "\n" : Self.line(event))
         }
     }

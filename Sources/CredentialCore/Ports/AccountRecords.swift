@@ -25,6 +25,14 @@ public protocol AccountRecords: Sendable {
     /// - Throws: as ``index(of:_:)``; ``ErrorCode/storeDamaged`` where it is damaged, naming it.
     func read(_ id: String, in group: KeychainGroup) throws(CredentialError) -> AccountRecord?
 
+    /// The record of an account as this machine has seen it last: of a group that hosts share no cluster is asked.
+    ///
+    /// - Parameters:
+    ///   - id: the account's id.
+    ///   - group: its group.
+    /// - Throws: as ``read(_:in:)``.
+    func lastSeen(_ id: String, in group: KeychainGroup) throws(CredentialError) -> AccountRecord?
+
     /// Every account of a group that can be read, in the order they were added.
     ///
     /// - Parameters:
@@ -82,6 +90,16 @@ public enum RecordWriting: Sendable {
 }
 
 extension AccountRecords {
+    /// Reads the record: what is kept on this machine is seen by reading it.
+    ///
+    /// - Parameters:
+    ///   - id: the account's id.
+    ///   - group: its group.
+    /// - Throws: as ``read(_:in:)``.
+    public func lastSeen(_ id: String, in group: KeychainGroup) throws(CredentialError) -> AccountRecord? {
+        try read(id, in: group)
+    }
+
     /// Reads the index anew.
     ///
     /// - Throws: as ``index(of:_:)``.

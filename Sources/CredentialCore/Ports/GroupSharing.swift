@@ -40,8 +40,31 @@ package protocol GroupSharing: Sendable {
     @discardableResult
     func catchUp(_ group: KeychainGroup, unlessWithin seconds: Int64) throws(CredentialError) -> Bool
 
+    /// Takes over what the other hosts change, as they do it, and tells of it in the event log. It returns when nobody wants it
+    /// any more, or the group is shared no more; what goes wrong is told, and tried again.
+    func follow(_ group: KeychainGroup, _ following: GroupFollowing)
+
     /// Who belongs to the groups.
     var membership: any GroupHosting { get }
+}
+
+/// Who follows a group.
+package struct GroupFollowing: Sendable {
+    /// Whether it is still wanted.
+    package var isWanted: @Sendable () -> Bool
+    /// Does something under the lock that an account has on this host, if nobody has that now; gives whether it was done.
+    package var alone: @Sendable (String, () -> Void) -> Bool
+    /// Is told once that the other hosts are not seen for now, and why; and with `nil` that all they did is seen.
+    package var tell: @Sendable (CredentialError?) -> Void
+
+    package init(
+        isWanted: @escaping @Sendable () -> Bool, alone: @escaping @Sendable (String, () -> Void) -> Bool,
+        tell: @escaping @Sendable (CredentialError?) -> Void
+    ) {
+        self.isWanted = isWanted
+        self.alone = alone
+        self.tell = tell
+    }
 }
 
 extension GroupSharing {
@@ -252,6 +275,7 @@ package struct NothingShared: GroupSharing, GroupHosting, TokenSetVault {
     package func refresh(
         _ job: SharedRefreshJob, in group: KeychainGroup
     ) throws(CredentialError) -> SharedRefreshOutcome { throw Self.error }
+    package func follow(_ group: KeychainGroup, _ following: GroupFollowing) {}
     package func unsettled(in group: KeychainGroup) throws(CredentialError) -> [String] { [] }
     package func settle(_ account: String, in group: KeychainGroup) throws(CredentialError) { throw Self.error }
     package func share(

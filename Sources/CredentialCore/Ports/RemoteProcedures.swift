@@ -11,9 +11,11 @@ package protocol RemoteProcedures: Sendable {
 
     /// Calls `method` and hands each message of the answer to `take`, until that gives `false` or the server ends it.
     ///
-    /// - Parameter isWanted: asked about once a second; the stream is given up when it says no.
+    /// - Parameters:
+    ///   - metadata: lines that go with the call, as `hasleader: true`.
+    ///   - isWanted: asked about once a second; the stream is given up when it says no.
     func stream(
-        _ method: String, _ message: [UInt8], isWanted: @escaping @Sendable () -> Bool,
+        _ method: String, _ message: [UInt8], metadata: [String], isWanted: @escaping @Sendable () -> Bool,
         take: @escaping @Sendable ([UInt8]) -> Bool
     ) throws(RemoteFailure)
 }

@@ -59,7 +59,9 @@ package struct TokenService: Sendable {
             if let failure = accounts.machine.sharing.recentFailure(of: request.group) { throw failure }
             return try refresher.refresh(request, holding: lock)
         } catch {
-            guard error.isTransient, let set = try? read(request),
+            // A cluster that was waited for in vain is not waited for once more.
+            guard error.isTransient,
+                let set = try? accounts.repository.readLastSeen(request.account, in: request.group),
                 let answer = request.stillValid(in: set, now: accounts.clock.now, because: error)
             else { throw error }
             return answer

@@ -66,6 +66,15 @@ package struct TokenSetRepository: Sendable {
         return try read(now, isLocked: false)
     }
 
+    /// The token set as this machine has seen it last: no cluster is asked.
+    ///
+    /// - Throws: as ``read(_:in:isLocked:)``.
+    func readLastSeen(_ account: Account, in group: KeychainGroup) throws(CredentialError) -> TokenSet? {
+        try records.lastSeen(account.id, in: group).flatMap { (record) throws(CredentialError) in
+            try read(record, isLocked: false)
+        }
+    }
+
     /// As ``read(_:in:isLocked:)``, by a record that was just read.
     func read(_ record: AccountRecord, isLocked: Bool) throws(CredentialError) -> TokenSet? {
         guard let set = try readJournaled(record, isLocked: isLocked) else { return nil }

@@ -4,7 +4,8 @@ import Synchronization
 
 extension AccountStore {
     /// What happens to the accounts of the group, or of all groups, from now on, in whatever process: accounts added,
-    /// updated and removed, tokens refreshed and lost, sign-ins failed. No event holds a token.
+    /// updated and removed, tokens refreshed and lost, sign-ins failed. No event holds a token. What other hosts do in a
+    /// shared group is among it; what they did while its cluster could not be reached comes when that is back.
     ///
     /// Each call gives a sequence of its own, which ends when its reader goes.
     ///
@@ -12,7 +13,18 @@ extension AccountStore {
     public func changes() throws(CredentialError) -> AsyncStream<AccountEvent> {
         let feed = try parts.machine.events.follow(options.group)
         let (stream, continuation) = AsyncStream.makeStream(of: AccountEvent.self)
-        let follower = ChangeFollower(feed, continuation)
+        let machine = parts.machine, group = options.group
+        let hosts = OtherHosts(
+            parts.accountsAtOnce, start: { (body) throws(CredentialError) in try DeadlineThread.start(body) },
+            warn: { [warn = options.warn] group, error in
+                warn("other hosts of group \(group) are not seen for now: \(error)")
+            })
+        let follower = ChangeFollower(feed, continuation) {
+            // A folder that cannot be read now is looked into the next time.
+            if let groups = try? group.map({ [$0] }) ?? machine.records.groups() { hosts.look(groups) }
+        } ends: {
+            hosts.stop()
+        }
         continuation.onTermination = { _ in follower.stop() }
         try DeadlineThread.start { follower.follow() }
         return stream
@@ -27,24 +39,35 @@ private final class ChangeFollower: @unchecked Sendable {
     private static let turn: Int64 = 250
 
     private let feed: any EventFeed
+    private let look: () -> Void
+    private let ends: () -> Void
     private let continuation: AsyncStream<AccountEvent>.Continuation
     private let isStopped = Atomic(false)
 
-    init(_ feed: any EventFeed, _ continuation: AsyncStream<AccountEvent>.Continuation) {
+    init(
+        _ feed: any EventFeed, _ continuation: AsyncStream<AccountEvent>.Continuation,
+        look: @escaping () -> Void, ends: @escaping () -> Void
+    ) {
         self.feed = feed
+        self.look = look
+        self.ends = ends
         self.continuation = continuation
     }
 
     func stop() { isStopped.store(true, ordering: .releasing) }
 
     func follow() {
+        var turns: Int64 = 0
         while !isStopped.load(ordering: .acquiring) {
+            if turns % (OtherHosts.interval / Self.turn) == 0 { look() }
+            turns += 1
             do throws(CredentialError) {
                 if let event = try feed.next(timeout: Self.turn) { continuation.yield(event) }
             } catch {
                 break
             }
         }
+        ends()
         continuation.finish()
     }
 }

@@ -25,7 +25,6 @@ package final class ProcedureChannel: RemoteProcedures {
     }
 
     private let endpoint: Endpoint
-    private let metadata: [String]
     private let transport: CurlTransport
     private let kept = Mutex(Kept())
 
@@ -35,12 +34,9 @@ package final class ProcedureChannel: RemoteProcedures {
 
     /// Makes a channel; nothing is opened yet.
     ///
-    /// - Parameters:
-    ///   - metadata: lines that go with each call, as `hasleader: true`.
-    ///   - transport: whose libcurl is used.
-    package init(_ endpoint: Endpoint, metadata: [String] = [], transport: CurlTransport) {
+    /// - Parameter transport: whose libcurl is used.
+    package init(_ endpoint: Endpoint, transport: CurlTransport) {
         self.endpoint = endpoint
-        self.metadata = metadata
         self.transport = transport
     }
 
@@ -60,16 +56,16 @@ package final class ProcedureChannel: RemoteProcedures {
     }
 
     package func stream(
-        _ method: String, _ message: [UInt8], isWanted: @escaping @Sendable () -> Bool,
+        _ method: String, _ message: [UInt8], metadata: [String], isWanted: @escaping @Sendable () -> Bool,
         take: @escaping @Sendable ([UInt8]) -> Bool
     ) throws(RemoteFailure) {
         let answer = ProcedureAnswer(limit: Self.maximumAnswer, take: take, isWanted: isWanted)
-        try perform(opened(), method, message, answer, milliseconds: nil)
+        try perform(opened(metadata), method, message, answer, milliseconds: nil)
     }
 
     private var host: String { String(endpoint.address.origin.dropFirst("\(endpoint.address.scheme)://".count)) }
 
-    private func opened() throws(RemoteFailure) -> CurlTransfer {
+    private func opened(_ metadata: [String] = []) throws(RemoteFailure) -> CurlTransfer {
         do throws(CredentialError) {
             guard endpoint.address.scheme == "https" || endpoint.address.isLoopback else {
                 throw CredentialError(

@@ -7,11 +7,11 @@ import Synchronization
 ///
 /// A call that has not reached its endpoint goes to the next. One that broke is asked again only where it reads: of a
 /// transaction nobody knows then whether it was applied. The next call begins where the last one was answered: a node that
-/// is silent is waited for once. What was waited for in vain moments ago is left out of what the next call may take, so a
-/// command of many calls is bounded, too.
+/// is silent is waited for once. What was waited for in vain moments ago is left out of what the next call may take, and once
+/// nothing is left of it calls fail at once: so a command of many calls is bounded, too.
 package final class EtcdCluster: Cluster {
-    private let endpoints: [(name: String, channel: any RemoteProcedures)]
-    private let elapsed: @Sendable () -> Int64
+    let endpoints: [(name: String, channel: any RemoteProcedures)]
+    let elapsed: @Sendable () -> Int64
     private let route = Mutex(Route())
 
     /// What earlier calls have shown.
@@ -21,12 +21,14 @@ package final class EtcdCluster: Cluster {
         /// For how long was waited in vain, and when that last was, in milliseconds.
         var lost: Int64 = 0
         var lostAt: Int64 = 0
+        /// The error of the last call that nobody has answered.
+        var failure: CredentialError?
     }
 
     /// How long one endpoint may take for a call, and all of them, in milliseconds.
     private static let callMilliseconds: Int64 = 4_500
-    private static let allMilliseconds: Int64 = 12_000
-    /// What an endpoint has in any case.
+    private static let allMilliseconds: Int64 = 10_000
+    /// What an endpoint has of what is left, however many come after it.
     private static let leastMilliseconds: Int64 = 1_000
     /// For how long it counts that was waited in vain, in milliseconds.
     private static let memoryMilliseconds: Int64 = 10_000
@@ -50,6 +52,15 @@ package final class EtcdCluster: Cluster {
         let ranges = EtcdMessages.answers(in: answer).ranges
         guard ranges.count == keys.count else { throw Self.malformed }
         return ranges.map(\.first)
+    }
+
+    package func read(_ keys: [String], listing prefix: String) throws(CredentialError) -> ClusterReading {
+        let request = EtcdMessages.readRequest(keys, listing: prefix)
+        let answer = try call(EtcdMessages.transaction, request, again: true)
+        var ranges = EtcdMessages.answers(in: answer).ranges
+        guard ranges.count == keys.count + 1, let listed = ranges.popLast() else { throw Self.malformed }
+        return ClusterReading(
+            records: ranges.map(\.first), listed: listed, revision: EtcdMessages.revision(of: answer))
     }
 
     package func list(_ prefix: String) throws(CredentialError) -> [ClusterRecord] {
@@ -94,41 +105,59 @@ package final class EtcdCluster: Cluster {
     }
 
     package func health() -> [ClusterNode] {
-        endpoints.map { name, channel in
+        var nodes: [ClusterNode] = []
+        SideBySide.run(endpoints, atMost: endpoints.count, lane: { $0.name }) { endpoint, _ in
             let watch = Stopwatch()
             var failure: CredentialError?
-            do throws(CredentialError) {
-                let single = EtcdCluster([(name, channel)])
-                _ = try single.call(EtcdMessages.status, [], again: true)
-                // A member that has raised an alarm takes no writes (NOSPACE), or is damaged (CORRUPT).
-                let alarms = EtcdMessages.alarms(in: try single.call(EtcdMessages.alarm, [], again: true))
-                if !alarms.isEmpty {
-                    throw CredentialError(
-                        .storeUnavailable, "\(name) tells of an alarm: \(alarms.joined(separator: ", "))",
-                        hint: "etcdctl alarm list")
-                }
-            } catch { failure = error }
-            return ClusterNode(name: name, milliseconds: watch.elapsed, error: failure)
+            do throws(CredentialError) { try Self.check(endpoint) } catch { failure = error }
+            return ClusterNode(name: endpoint.name, milliseconds: watch.elapsed, error: failure)
+        } take: {
+            nodes.append($0)
+        }
+        return nodes
+    }
+
+    private static func check(_ endpoint: (name: String, channel: any RemoteProcedures)) throws(CredentialError) {
+        let single = EtcdCluster([endpoint])
+        _ = try single.call(EtcdMessages.status, [], again: true)
+        // A member that has raised an alarm takes no writes (NOSPACE), or is damaged (CORRUPT).
+        let alarms = EtcdMessages.alarms(in: try single.call(EtcdMessages.alarm, [], again: true))
+        guard alarms.isEmpty else {
+            throw CredentialError(
+                .storeUnavailable, "\(endpoint.name) tells of an alarm: \(alarms.joined(separator: ", "))",
+                hint: "etcdctl alarm list")
         }
     }
 
     // MARK: Endpoints
 
+    /// The endpoint that is asked first.
+    var firstEndpoint: Int { route.withLock(\.first) }
+
+    /// Has the next call begin at another endpoint than one that was lost.
+    func beginElsewhere(than number: Int) {
+        route.withLock { if $0.first == number { $0.first = (number + 1) % endpoints.count } }
+    }
+
     private func call(_ method: String, _ message: [UInt8], again: Bool) throws(CredentialError) -> [UInt8] {
         var failures: [String] = []
         let begin = elapsed()
-        let (first, end) = route.withLock { route in
-            if begin - route.lostAt > Self.memoryMilliseconds { route.lost = 0 }
-            return (route.first, begin + Self.allMilliseconds - route.lost)
+        let (first, end, known) = route.withLock { route in
+            if begin - route.lostAt > Self.memoryMilliseconds { (route.lost, route.failure) = (0, nil) }
+            return (route.first, begin + Self.allMilliseconds - route.lost, route.failure)
         }
         for step in endpoints.indices {
             let number = (first + step) % endpoints.count, (name, channel) = endpoints[number]
+            let asked = elapsed(), left = end - asked
+            guard left > 0 else {
+                if failures.isEmpty, let known { throw known }
+                break
+            }
             // Those that come later have their share, however long the first ones are silent.
-            let asked = elapsed(), share = (end - asked) / Int64(endpoints.count - step)
+            let share = max(min(Self.leastMilliseconds, left), left / Int64(endpoints.count - step))
             do throws(RemoteFailure) {
                 return try channel.call(
-                    method, message,
-                    milliseconds: Int(max(Self.leastMilliseconds, min(Self.callMilliseconds, share))))
+                    method, message, milliseconds: Int(min(Self.callMilliseconds, share)))
             } catch {
                 let now = elapsed()
                 route.withLock { route in
@@ -142,20 +171,20 @@ package final class EtcdCluster: Cluster {
                     failures.append("\(name): \(error)")
                 case .broken(let error):
                     failures.append("\(name): \(error)")
-                    if !again { throw Self.unanswered(failures) }
+                    if !again { throw unanswered(failures) }
                 case .status(let status, let text):
                     let error = Self.refused(status, text, name)
                     if error.code != .temporary { throw error }
                     failures.append("\(name): \(text)")
-                    if !again { throw Self.unanswered(failures) }
+                    if !again { throw unanswered(failures) }
                 }
             }
         }
-        throw Self.unanswered(failures)
+        throw unanswered(failures)
     }
 
     /// An error of the connection, with what helps where it is one to a cluster.
-    private static func named(_ error: CredentialError) -> CredentialError {
+    static func named(_ error: CredentialError) -> CredentialError {
         var error = error
         switch error.code {
         case .denied:
@@ -170,14 +199,16 @@ package final class EtcdCluster: Cluster {
         CredentialError(.malformedReply, "the cluster's answer is none of etcd 3.4 or newer")
     }
 
-    private static func unanswered(_ failures: [String]) -> CredentialError {
-        CredentialError(
+    private func unanswered(_ failures: [String]) -> CredentialError {
+        let error = CredentialError(
             .temporary, "the cluster cannot be reached (\(failures.joined(separator: "; ")))",
             hint: "credmgr doctor")
+        route.withLock { $0.failure = error }
+        return error
     }
 
     /// The error of a status (google.golang.org/grpc/codes).
-    private static func refused(_ status: Int, _ text: String, _ name: String) -> CredentialError {
+    static func refused(_ status: Int, _ text: String, _ name: String) -> CredentialError {
         switch status {
         case 7:
             CredentialError(

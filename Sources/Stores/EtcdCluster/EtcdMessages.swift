@@ -27,12 +27,21 @@ enum EtcdMessages {
         return writer.bytes
     }
 
-    /// Several keys at one moment: a transaction of reads, without a condition.
-    static func readRequest(_ keys: [String]) -> [UInt8] {
+    /// Several keys at one moment, and what there is below a prefix: a transaction of reads, without a condition.
+    static func readRequest(_ keys: [String], listing prefix: String? = nil) -> [UInt8] {
         var writer = MessageWriter()
         for key in keys {
             writer.message(2) { operation in
                 operation.message(1) { $0.data(1, Array(key.utf8)) }
+            }
+        }
+        if let prefix {
+            writer.message(2) { operation in
+                operation.message(1) { range in
+                    range.data(1, Array(prefix.utf8))
+                    range.data(2, end(ofPrefix: prefix))
+                    range.number(8, 1)
+                }
             }
         }
         return writer.bytes
@@ -154,7 +163,7 @@ enum EtcdMessages {
                     if field == 1 { isRemoval = value.number == 1 }
                     if field == 2 { changed = record(value.data) }
                 }
-                if let changed { news.changes.append((changed, isRemoval)) }
+                if let changed { news.changes.append(ClusterChange(changed, isRemoval: isRemoval)) }
             default: break
             }
         }
@@ -180,8 +189,8 @@ enum EtcdMessages {
 
 /// A message of a watch.
 struct EtcdNews {
-    /// What was changed, and whether it was removed.
-    var changes: [(record: ClusterRecord, isRemoval: Bool)] = []
+    /// What was changed.
+    var changes: [ClusterChange] = []
     /// Whether the server has ended the watch, and why.
     var isCancelled = false
     var reason = ""

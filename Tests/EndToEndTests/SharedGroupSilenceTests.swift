@@ -1,0 +1,75 @@
+import DemoProvider
+import Foundation
+import StrictJSON
+import TestSupport
+import Testing
+
+/// Nodes that stand still, whose connections do not break: whatever a command has to ask of them, it answers within 15 s.
+@Suite(.serialized) struct `A cluster that is silent` {
+    private let nodes: EtcdNodes
+    private let hosts: SharedHosts
+
+    init() throws {
+        nodes = try EtcdNodes()
+        hosts = try SharedHosts(nodes)
+        _ = try hosts.share()
+    }
+
+    private func silence(_ isSilent: Bool = true) { for node in 0...2 { nodes.pause(node, isSilent) } }
+
+    /// Whether it takes no longer than a host may take that cannot reach its cluster.
+    private func inTime<Value>(_ what: String, _ body: () throws -> Value) rethrows -> Value {
+        let start = ContinuousClock.now
+        let value = try body()
+        let took = ContinuousClock.now - start
+        #expect(took < .seconds(15), "\(what): \(took)")
+        return value
+    }
+
+    @Test func `Each command answers in time where the nodes were silent before`() throws {
+        let two = hosts["two"]
+        try two.run(SharedHosts.token())
+        silence()
+        defer { nodes.stop() }
+        func run(_ words: [String], exits status: Int32) throws {
+            try inTime(words.joined(separator: " ")) {
+                let outcome = try ChildProcess(Home.program, words, environment: two.environment).run()
+                #expect(outcome.exitStatus == status, "\(words): \(outcome.standardError)")
+            }
+        }
+        try run(SharedHosts.token("--force-refresh"), exits: 6)
+        try run(SharedHosts.token(), exits: 0)
+        try run(["accounts", "--json"], exits: 0)
+        try run(["label", DemoTenant.alice.email, "ours"], exits: 6)
+        try run(["logout", "--all", "--yes"], exits: 6)
+        try run(["groups", "hosts", SharedHosts.group], exits: 6)
+        try run(["store", "status"], exits: 0)
+        try run(["doctor"], exits: 1)
+        #expect(hosts.tenant.provider.counters.refreshes == 0)
+    }
+
+    @Test func `A refresh answers in time, and keeps what it got, where they fall silent in the middle of it`()
+        throws
+    {
+        let one = hosts["one"], two = hosts["two"], provider = hosts.tenant.provider
+        defer { nodes.stop() }
+        provider.holdTokenReplies(1)
+        let program = Home.program, environment = two.environment
+        let refresh = Background {
+            try ChildProcess(program, SharedHosts.token("--force-refresh"), environment: environment).run()
+        }
+        try #require(provider.waitForHeldTokenReplies())
+        silence()
+        let outcome = try inTime("the refresh") {
+            provider.releaseTokenReplies()
+            return try refresh.value()
+        }
+        #expect(outcome.exitStatus == 0 && outcome.standardError.contains("are kept sealed on this host"))
+        #expect(provider.secrets.contains(outcome.standardOutput.trimmingCharacters(in: .newlines)))
+        silence(false)
+        // Whoever looks next puts it there, and nobody sends the token that was replaced.
+        _ = try two.json(["accounts", "--json"])
+        try one.run(SharedHosts.token("--force-refresh"))
+        #expect(provider.counters.refreshes == 2 && provider.counters.reusesDetected == 0)
+    }
+}

@@ -1,0 +1,100 @@
+import DemoProvider
+import Foundation
+import StrictJSON
+import TestSupport
+import Testing
+
+/// `credmgr watch` of a host that shares a group with others.
+@Suite(.serialized) struct `Watching a group of several hosts` {
+    /// A `watch --json` under way.
+    private final class Watch {
+        private let process = Process()
+        private let lines = Pipe(), notes = Pipe()
+        private var rest: [UInt8] = []
+
+        init(at home: Home) throws {
+            process.executableURL = URL(fileURLWithPath: Home.program)
+            process.arguments = ["watch", "--json", "--group", SharedHosts.group]
+            process.environment = home.environment
+            process.standardOutput = lines
+            process.standardError = notes
+            try process.run()
+        }
+
+        deinit {
+            process.interrupt()
+            process.waitUntilExit()
+        }
+
+        /// The next event, waited for.
+        func event() throws -> String? {
+            while true {
+                if let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
+                    let line = Array(rest[..<end])
+                    rest.removeSubrange(...end)
+                    return try JSONValue.parse(line).object?["event"]?.string
+                }
+                let piece = lines.fileHandleForReading.availableData
+                guard !piece.isEmpty else { return nil }
+                rest += piece
+            }
+        }
+
+        /// Waits until it has said something.
+        func waitForNote(_ text: String) -> Bool {
+            var said = ""
+            while !said.contains(text) {
+                let piece = notes.fileHandleForReading.availableData
+                guard !piece.isEmpty else { return false }
+                said += String(decoding: piece, as: UTF8.self)
+            }
+            return true
+        }
+    }
+
+    @Test func `What another host does is seen at once, and what it signs out is no longer given here`() throws {
+        let nodes = try EtcdNodes(1)
+        defer { nodes.stop() }
+        let hosts = try SharedHosts(nodes)
+        let id = try hosts.share(["--cache-ttl", "1h"])
+        let one = hosts["one"], two = hosts["two"]
+        let before = try two.run(SharedHosts.token()).line
+        let watch = try Watch(at: two)
+        try #require(watch.waitForNote("watching"))
+        try one.run(["label", id, "ours"])
+        #expect(try watch.event() == "account.updated")
+        #expect(try two.run(SharedHosts.token()).line == before)
+        let renewed = try one.run(SharedHosts.token("--force-refresh")).line
+        let start = ContinuousClock.now
+        #expect(try watch.event() == "token.refreshed")
+        #expect(ContinuousClock.now - start < .seconds(1), "\(ContinuousClock.now - start)")
+        #expect(try two.run(SharedHosts.token()).line == renewed)
+        // What this host does itself is told once.
+        try two.run(SharedHosts.token("--force-refresh"))
+        try two.run(["label", id, "theirs"])
+        try one.run(["logout", "--account", id])
+        #expect(try watch.event() == "token.refreshed")
+        #expect(try watch.event() == "account.updated")
+        #expect(try watch.event() == "account.removed")
+        try two.run(SharedHosts.token(), exits: 3)
+    }
+
+    @Test func `That the cluster is not seen is told once, and what happened meanwhile comes when it is back`()
+        throws
+    {
+        let nodes = try EtcdNodes(1)
+        defer { nodes.stop() }
+        let hosts = try SharedHosts(nodes)
+        let id = try hosts.share()
+        try hosts["two"].run(SharedHosts.token())
+        let watch = try Watch(at: hosts["two"])
+        try #require(watch.waitForNote("watching"))
+        try hosts["one"].run(["label", id, "first"])
+        #expect(try watch.event() == "account.updated")
+        nodes.pause(0)
+        #expect(watch.waitForNote("are not seen for now"))
+        nodes.pause(0, false)
+        try hosts["one"].run(["label", id, "second"])
+        #expect(try watch.event() == "account.updated")
+    }
+}

@@ -1,0 +1,90 @@
+import CredentialCore
+import CurlTransport
+import EtcdCluster
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import SharedGroups
+@testable import Simulation
+
+/// Nodes that answer so many calls of a refresh and then take connections and never answer.
+private final class TiringNodes: Sendable {
+    private let left: Mutex<Int>
+    /// For how long was waited for them, in milliseconds.
+    let waited: Mutex<Int64> = Mutex(0)
+
+    init(answering calls: Int) { left = Mutex(calls) }
+
+    func answers() -> Bool {
+        left.withLock { left in
+            left -= 1
+            return left >= 0
+        }
+    }
+}
+
+private struct TiringNode: RemoteProcedures {
+    let base: any RemoteProcedures
+    let nodes: TiringNodes
+
+    func call(_ method: String, _ message: [UInt8], milliseconds: Int) throws(RemoteFailure) -> [UInt8] {
+        if nodes.answers() { return try base.call(method, message, milliseconds: 30_000) }
+        nodes.waited.withLock { $0 += Int64(milliseconds) }
+        throw .broken(CredentialError(.temporary, "no answer"))
+    }
+}
+
+@Test func `wherever in a refresh nodes fall silent, ten seconds are waited, and what came is kept`() throws {
+    let nodes = try EtcdNodes(1), names = nodes.certificate(of: "host")
+    defer { nodes.stop() }
+    let channel = ProcedureChannel(
+        .init(
+            address: try #require(WebAddress(nodes.endpoints[0])), authorities: nodes.authorities,
+            certificate: ClientCertificate(certificateFile: names.certificate, keyFile: names.key)),
+        transport: CurlTransport(userAgent: "test"))
+    let real = EtcdCluster([("real", channel)])
+    var ends: Set<String> = []
+    for calls in 0..<9 {
+        let run = Run(.shared, seed: 1, faults: .none), process = run.hosts[0].process(), world = process.world
+        let sharing = try #require(process.ports.sharing as? ClusterSharing)
+        let link = try sharing.sharedLink(World.group)
+        let account = try #require(try sharing.parts.local.index(of: World.group, .ids).ids.first)
+        // The group as the simulation has it, on the real node.
+        for old in try real.listKeys(World.path) { try put([.remove(old.key)], real) }
+        for record in world.cluster.content.records.values { try put([.put(record.key, record.value)], real) }
+        let tiring = TiringNodes(answering: calls), node = TiringNode(base: channel, nodes: tiring)
+        let cluster = EtcdCluster((1...3).map { ("\($0)", node) }) { tiring.waited.withLock { $0 } }
+        let random = SimulatedRandom(world: world)
+        let notes = NotesInFiles(files: process, group: World.group)
+        let shared = SharedRefresh(
+            cluster: cluster, notes: notes, seal: link.seal, clock: process, bootClock: process, random: random,
+            cryptography: ToyCryptography(random: random), host: "one")
+        var issued = try #require(world.cluster.tokenSet(link.keys(account).set))
+        issued.grants[""]?.refreshToken = Secret("r-0-2")
+        let answer = issued, isSent = Mutex(false)
+        do throws(CredentialError) {
+            let outcome = try shared.refresh(
+                SharedRefresh.Job(
+                    keys: link.keys(account), policy: "", takeOver: .never, isFresh: { _ in false },
+                    send: { _ in
+                        isSent.withLock { $0 = true }
+                        return .issued(answer)
+                    }))
+            ends.insert(outcome.warnings.isEmpty ? "put" : "kept")
+        } catch {
+            #expect(error.code == .temporary && !isSent.withLock { $0 })
+            ends.insert("refused")
+        }
+        #expect(tiring.waited.withLock { $0 } <= 10_000, "after \(calls) calls")
+        let isPut = try real.read([link.keys(account).intent])[0] == nil
+        #expect(try !isSent.withLock { $0 } || isPut || notes.journal(of: account) != nil)
+    }
+    #expect(ends == ["refused", "kept", "put"])
+}
+
+private func put(_ changes: [ClusterTransaction.Change], _ cluster: EtcdCluster) throws {
+    var transaction = ClusterTransaction()
+    transaction.changes = changes
+    #expect(try cluster.commit(transaction))
+}
