@@ -16,8 +16,8 @@ package struct AccountKeys: Sendable, Hashable {
     package var intent: String { "\(group)a/\(id)/intent" }
     /// That the host of the intent is alive; it has a lease.
     package var live: String { "\(group)a/\(id)/live" }
-    /// A late answer of a host whose intent was taken over: the grant that is tried when the other is refused.
-    package var alternate: String { "\(group)a/\(id)/alternate" }
+    /// The late answers of hosts whose intents were taken over, and whose may still come; absent where nobody was.
+    package var aside: String { "\(group)a/\(id)/aside" }
     /// The number of the group's data key.
     package var epoch: String { "\(group)epoch" }
     /// That a host belongs to the group.

@@ -116,22 +116,19 @@ extension ClusterSharing: GroupHosting {
         for _ in 0..<8 {
             let (standing, epoch) = try link.standing([id])
             guard let record = standing[0] else { return }
-            let (alternate, intent) = try { () throws(CredentialError) in
-                let found = try link.cluster.read([keys.alternate, keys.intent])
-                return (found[0], found[1])
-            }()
+            let beside = try link.cluster.read([keys.aside, keys.intent])
             let number = try GroupMembership.epoch(epoch)
             var transaction = ClusterTransaction()
             transaction.expect(record, at: keys.set)
-            transaction.expect(alternate, at: keys.alternate)
-            transaction.expect(intent, at: keys.intent)
+            transaction.expect(beside[0], at: keys.aside)
+            transaction.expect(beside[1], at: keys.intent)
             transaction.expect(epoch, at: keys.epoch)
             transaction.changes = [
                 .put(keys.set, try link.seal.seal(try link.seal.open(record), at: keys.set, epoch: number))
             ]
-            for beside in [alternate, intent].compactMap(\.self) {
+            for other in beside.compactMap(\.self) {
                 transaction.changes.append(
-                    .put(beside.key, try link.seal.seal(try link.seal.open(beside), at: beside.key, epoch: number)))
+                    .put(other.key, try link.seal.seal(try link.seal.open(other), at: other.key, epoch: number)))
             }
             if try link.cluster.commit(transaction) { return try takeOne(id, link, tells: false) }
         }

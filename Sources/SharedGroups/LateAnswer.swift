@@ -2,7 +2,7 @@ import CredentialCore
 import StrictJSON
 
 /// An answer of the provider on its way into the cluster.
-struct LateAnswer {
+struct LateAnswer: Hashable {
     /// The intent under which it was asked for.
     var nonce: IntentNonce
     /// The refresh token that it replaced: it belongs to that one, not to a revision.
@@ -26,15 +26,10 @@ struct LateAnswer {
     func sealed(
         by key: [UInt8], _ cryptography: any Cryptography, _ random: any RandomSource
     ) throws(CredentialError) -> [UInt8] {
-        var object = JSONObject()
-        object["nonce"] = .string(Base64URL.encode(nonce.bytes))
-        object["replaced"] = .string(Base64URL.encode(replaced.bytes))
-        object["policy"] = .string(policy)
-        object["set"] = .object(tokenSet.json)
         let sealNonce = random.bytes(Self.sealNonceSize)
         return sealNonce
             + (try cryptography.seal(
-                JSONValue.object(object).bytes(), key: key, nonce: sealNonce, authenticating: Self.context))
+                JSONValue.object(json).bytes(), key: key, nonce: sealNonce, authenticating: Self.context))
     }
 
     /// Reads what ``sealed(by:_:_:)`` made.
@@ -45,15 +40,35 @@ struct LateAnswer {
             let plaintext = try cryptography.open(
                 Array(entry[Self.sealNonceSize...]), key: key, nonce: Array(entry[..<Self.sealNonceSize]),
                 authenticating: Self.context),
-            let object = try? JSONValue.parse(plaintext, limits: .ownFile).object,
-            let nonce = object["nonce"]?.string.flatMap(Base64URL.decode).flatMap(IntentNonce.init(bytes:)),
+            let object = try? JSONValue.parse(plaintext, limits: .ownFile).object
+        else { throw Self.damaged }
+        try self.init(json: object)
+    }
+
+    /// The answer as a JSON object.
+    var json: JSONObject {
+        var object = JSONObject()
+        object["nonce"] = .string(Base64URL.encode(nonce.bytes))
+        object["replaced"] = .string(Base64URL.encode(replaced.bytes))
+        object["policy"] = .string(policy)
+        object["set"] = .object(tokenSet.json)
+        return object
+    }
+
+    /// Reads an answer from its JSON object.
+    ///
+    /// - Throws: ``ErrorCode/storeDamaged``.
+    init(json object: JSONObject) throws(CredentialError) {
+        guard let nonce = object["nonce"]?.string.flatMap(Base64URL.decode).flatMap(IntentNonce.init(bytes:)),
             let replaced = object["replaced"]?.string.flatMap(Base64URL.decode),
             let policy = object["policy"]?.string, let set = object["set"]?.object
-        else {
-            throw CredentialError(.storeDamaged, "the journal of a refresh does not open", hint: "credmgr doctor")
-        }
+        else { throw Self.damaged }
         self.init(
             nonce: nonce, replaced: TokenDigest(bytes: replaced), policy: policy, tokenSet: try TokenSet(json: set))
+    }
+
+    private static var damaged: CredentialError {
+        CredentialError(.storeDamaged, "the journal of a refresh does not open", hint: "credmgr doctor")
     }
 }
 

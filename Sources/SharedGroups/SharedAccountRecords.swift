@@ -149,7 +149,7 @@ package struct SharedAccountRecords: AccountRecords {
         var transaction = ClusterTransaction()
         transaction.conditions[keys.set] = expected
         transaction.changes = [
-            .remove(keys.set), .remove(keys.intent), .remove(keys.live), .remove(keys.alternate),
+            .remove(keys.set), .remove(keys.intent), .remove(keys.live), .remove(keys.aside),
         ]
         var failure: CredentialError?
         do throws(CredentialError) {
@@ -178,7 +178,7 @@ package struct SharedAccountRecords: AccountRecords {
         transaction.expect(record, at: keys.set)
         transaction.changes = [
             .put(name, record.value), .remove(keys.set), .remove(keys.intent), .remove(keys.live),
-            .remove(keys.alternate),
+            .remove(keys.aside),
         ]
         guard try link.cluster.commit(transaction) else {
             throw CredentialError(.temporary, "another host has changed \(id) meanwhile", hint: "try again")

@@ -8,8 +8,8 @@ struct SharedRefreshModelTests {
     /// Three hosts; the hosts' second refresh is looked at with two, for the number of states.
     @Test(arguments: [
         ["HOSTS=3", "REFRESHES=1", "LOSSES=0"], ["HOSTS=2", "REFRESHES=2"], ["HOSTS=2", "TAKEOVER"],
-        ["HOSTS=2", "TAKEOVER", "GENTLE"], ["HOSTS=2", "REFRESHES=1", "RESTORED"],
-        ["HOSTS=2", "EXPELLED", "LOSSES=0"],
+        ["HOSTS=2", "TAKEOVER", "GENTLE"], ["HOSTS=2", "TAKEOVER", "ANSWERS", "REFRESHES=1"],
+        ["HOSTS=2", "REFRESHES=1", "RESTORED"], ["HOSTS=2", "EXPELLED", "LOSSES=0"],
     ])
     func `no schedule sends a refresh token twice or loses a sign-in`(_ settings: [String]) throws {
         let report = try ModelChecker.run(settings)
@@ -25,7 +25,7 @@ struct SharedRefreshModelTests {
 
     @Test(arguments: [
         "REVISION", "TRUSTING", "BYKEY", "EAGER", "OLDKEY", "UNREAD", "DROPPING", "STICKY", "FORGETFUL",
-        "BLINDLY", "LEAVING",
+        "BLINDLY", "LEAVING", "HASTY", "RESENDING",
     ])
     func `leaving out one rule is wrong`(_ variant: String) throws {
         let report = try ModelChecker.run([variant, "HOSTS=2"])

@@ -26,20 +26,31 @@ struct SharedRefreshTests {
         var world: World { process.world }
         var intents: [Intent] { world.cluster.intents }
 
-        /// The protocol of the first host over a cluster of its own.
+        /// The protocol of a host, the first one unless another is named, over a cluster of its own.
         func refresh(
-            over cluster: any Cluster, answering answer: @escaping @Sendable () -> SharedRefresh.Answer
+            over cluster: any Cluster, at host: Int = 0, takeOver: SharedRefresh.TakeOver = .never,
+            waits: Bool = false, answering answer: @escaping @Sendable (TokenSet) -> SharedRefresh.Answer
         ) throws {
-            let random = SimulatedRandom(world: world)
+            let random = SimulatedRandom(world: world), process = run.hosts[host].process()
             let shared = SharedRefresh(
                 cluster: cluster, notes: NotesInFiles(files: process, group: World.group), seal: link.seal,
                 clock: process, bootClock: process, random: random, cryptography: ToyCryptography(random: random),
-                host: "one")
-            _ = try shared.refresh(
-                SharedRefresh.Job(
-                    keys: link.keys(account), policy: "", takeOver: .never, isFresh: { _ in false },
-                    send: { _ in answer() }))
+                host: process.host.name)
+            var job = SharedRefresh.Job(
+                keys: link.keys(account), policy: "", takeOver: takeOver, isFresh: { _ in false }, send: answer)
+            job.waits = { waits }
+            _ = try shared.refresh(job)
         }
+
+        /// What a provider has issued in the place of what a set has.
+        static func issued(_ token: String, over set: TokenSet) -> SharedRefresh.Answer {
+            var set = set
+            set.grants[""]?.refreshToken = Secret(token)
+            return .issued(set)
+        }
+
+        /// The refresh token that stands in the cluster.
+        var standing: String? { world.cluster.tokenSet(link.keys(account).set)?.grants[""]?.refreshToken?.reveal() }
 
         func endLeases() { for lease in world.cluster.content.leases.keys { world.cluster.end(lease) } }
     }
@@ -49,10 +60,10 @@ struct SharedRefreshTests {
     @Test func `an intent that is recorded late, after its host has gone on, is taken away by its host`() throws {
         let scene = try Scene(), cluster = LosingCluster(scene.process)
         cluster.loses = true
-        #expect(throws: CredentialError.self) { try scene.refresh(over: cluster) { Self.unsent } }
+        #expect(throws: CredentialError.self) { try scene.refresh(over: cluster) { _ in Self.unsent } }
         cluster.loses = false
         // Another run of the host comes and goes before that transaction is applied.
-        #expect(throws: CredentialError.self) { try scene.refresh(over: cluster) { Self.unsent } }
+        #expect(throws: CredentialError.self) { try scene.refresh(over: cluster) { _ in Self.unsent } }
         #expect(scene.intents.isEmpty)
         try cluster.applyLate()
         #expect(scene.intents.count == 1)
@@ -67,7 +78,7 @@ struct SharedRefreshTests {
         let scene = try Scene(), cluster = LosingCluster(scene.process)
         cluster.loses = true
         cluster.revokes = true
-        #expect(throws: CredentialError.self) { try scene.refresh(over: cluster) { Self.unsent } }
+        #expect(throws: CredentialError.self) { try scene.refresh(over: cluster) { _ in Self.unsent } }
         #expect(throws: CredentialError.self) { try cluster.applyLate() }
         #expect(scene.intents.isEmpty)
         #expect(try scene.run.token(scene.run.hosts[1].process(), force: true).refreshed)
@@ -76,7 +87,7 @@ struct SharedRefreshTests {
     @Test func `nobody waits for the intent of a host that was expelled`() throws {
         let scene = try Scene()
         let lost = SharedRefresh.Answer.unknown(CredentialError(.temporary, "no answer"))
-        #expect(throws: CredentialError.self) { try scene.refresh(over: scene.process) { lost } }
+        #expect(throws: CredentialError.self) { try scene.refresh(over: scene.process) { _ in lost } }
         let two = scene.run.hosts[1]
         let waiting = #expect(throws: CredentialError.self) { try scene.run.token(two.process(), force: true) }
         #expect(waiting?.code == .temporary)
@@ -95,7 +106,7 @@ struct SharedRefreshTests {
         cluster.onRecorded = { _ = try? two.process().ports.sharing.membership.expel("one", from: World.group) }
         let isSent = Mutex(false)
         #expect(throws: CredentialError.self) {
-            try scene.refresh(over: cluster) {
+            try scene.refresh(over: cluster) { _ in
                 isSent.withLock { $0 = true }
                 return Self.unsent
             }
@@ -108,18 +119,74 @@ struct SharedRefreshTests {
 
     @Test func `a refresh goes on while the group is sealed anew`() throws {
         let scene = try Scene(), two = scene.run.hosts[1]
-        var issued: TokenSet?
-        let set = try #require(scene.world.cluster.tokenSet(scene.link.keys(scene.account).set))
-        issued = set
-        issued?.grants[""]?.refreshToken = Secret("r-0-2")
-        let answer = try #require(issued)
-        try scene.refresh(over: scene.process) {
+        try scene.refresh(over: scene.process) { set in
             _ = try? two.process().ports.sharing.membership.expel("spare", from: World.group)
-            return .issued(answer)
+            return Scene.issued("r-0-2", over: set)
         }
-        let now = try #require(scene.world.cluster.tokenSet(scene.link.keys(scene.account).set))
-        #expect(now.grants[""]?.refreshToken == Secret("r-0-2"))
+        #expect(scene.standing == "r-0-2")
         #expect(scene.intents.isEmpty)
+    }
+
+    @Test func `an answer that comes when another host has had its own is tried when that is refused`() throws {
+        let scene = try Scene()
+        try scene.refresh(over: scene.process) { set in
+            // This host is held up; another takes its intent over and is answered.
+            scene.endLeases()
+            try? scene.refresh(over: scene.run.hosts[1].process(), at: 1, takeOver: .after(0)) { set in
+                Scene.issued("r-0-2", over: set)
+            }
+            return Scene.issued("r-0-3", over: set)
+        }
+        #expect(scene.standing == "r-0-2")
+        let sent = Mutex<[String]>([])
+        try scene.refresh(over: scene.run.hosts[2].process(), at: 2, waits: true) { set in
+            let token = set.grants[""]?.refreshToken?.reveal() ?? ""
+            sent.withLock { $0.append(token) }
+            guard token == "r-0-3" else { return .refused(CredentialError(.signInRequired, "invalid_grant")) }
+            return Scene.issued("r-0-4", over: set)
+        }
+        #expect(sent.withLock { $0 } == ["r-0-2", "r-0-3"])
+        #expect(scene.standing == "r-0-4")
+        // Nothing is kept aside that is used up.
+        #expect(scene.world.cluster.content.records[scene.link.keys(scene.account).aside] == nil)
+    }
+
+    @Test func `an answer that was in the set is not put aside when its host comes back late`() throws {
+        let scene = try Scene(), one = scene.run.hosts[0]
+        let cluster = LosingCluster(scene.process)
+        cluster.onRecorded = { cluster.isLast = true }
+        // The transaction is applied; nobody hears of it, and the journal stays.
+        try scene.refresh(over: cluster) { Scene.issued("r-0-2", over: $0) }
+        #expect(scene.standing == "r-0-2" && one.hasJournal)
+        // Another host goes on with it.
+        try scene.refresh(over: scene.run.hosts[1].process(), at: 1) { Scene.issued("r-0-3", over: $0) }
+        one.process().services.takeUpAnswers(in: World.group)
+        #expect(!one.hasJournal && scene.standing == "r-0-3")
+        #expect(scene.world.cluster.content.records[scene.link.keys(scene.account).aside] == nil)
+    }
+
+    @Test func `a token is not sent again when the answer to it was put aside`() throws {
+        let scene = try Scene(), one = scene.run.hosts[0]
+        let cluster = LosingCluster(scene.process)
+        cluster.onRecorded = { cluster.loses = true }
+        try scene.refresh(over: cluster) { Scene.issued("r-0-2", over: $0) }
+        scene.endLeases()
+        #expect(one.hasJournal && scene.standing == "r-0-1")
+        // A person takes over, the first host puts its answer aside, and the retry is not sent.
+        #expect(throws: CredentialError.self) {
+            try scene.refresh(over: scene.run.hosts[1].process(), at: 1, takeOver: .after(0)) { _ in
+                one.process().services.takeUpAnswers(in: World.group)
+                return Self.unsent
+            }
+        }
+        #expect(!one.hasJournal && scene.standing == "r-0-1" && scene.intents.isEmpty)
+        let sent = Mutex<[String]>([])
+        try scene.refresh(over: scene.run.hosts[2].process(), at: 2) { set in
+            sent.withLock { $0.append(set.grants[""]?.refreshToken?.reveal() ?? "") }
+            return Scene.issued("r-0-3", over: set)
+        }
+        #expect(sent.withLock { $0 } == ["r-0-2"])
+        #expect(scene.standing == "r-0-3")
     }
 
     @Test func `a token from a clock that is ahead is told, not refreshed again and again`() throws {
@@ -203,6 +270,9 @@ private final class LosingCluster: Cluster, @unchecked Sendable {
     private var late: ClusterTransaction?
     var loses = false
     var revokes = false
+    /// Whether it does the next transaction, and is silent from then on.
+    var isLast = false
+    private var isGone = false
     /// Called once an intent is recorded.
     var onRecorded: (() -> Void)?
 
@@ -215,8 +285,13 @@ private final class LosingCluster: Cluster, @unchecked Sendable {
     }
 
     func commit(_ transaction: ClusterTransaction) throws(CredentialError) -> Bool {
+        if isGone { throw Self.silence }
         guard loses else {
             let wasApplied = try base.commit(transaction)
+            if isLast {
+                isGone = true
+                throw Self.silence
+            }
             let called = onRecorded
             onRecorded = nil
             called?()
@@ -231,7 +306,10 @@ private final class LosingCluster: Cluster, @unchecked Sendable {
         try base.revoke(lease)
     }
 
-    func read(_ keys: [String]) throws(CredentialError) -> [ClusterRecord?] { try base.read(keys) }
+    func read(_ keys: [String]) throws(CredentialError) -> [ClusterRecord?] {
+        if isGone { throw Self.silence }
+        return try base.read(keys)
+    }
     func list(_ prefix: String) throws(CredentialError) -> [ClusterRecord] { try base.list(prefix) }
     func grantLease(seconds: Int64) throws(CredentialError) -> ClusterLease {
         try base.grantLease(seconds: seconds)

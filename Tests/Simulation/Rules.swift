@@ -115,7 +115,10 @@ struct Rules {
             }
         } else if removed.contains(keys.intent), !removed.contains(keys.set) {
             if !isOwn {
-                broken.append("\(host.name) removes the intent of \(standing.host)")
+                // Who may take it over may have the answer already.
+                if isAlive || !mayTakeOver(standing) || !adopts {
+                    broken.append("\(host.name) removes the intent of \(standing.host)")
+                }
             } else if isAlive, world.recorded[standing.nonce]?.process != ObjectIdentifier(process),
                 host.files[NotesInFiles.answerPrefix + keys.id] == nil
             {
@@ -123,6 +126,14 @@ struct Rules {
             }
         }
         return broken
+    }
+
+    /// Whether a late answer takes the place of the token that it replaced: nobody sends that one then.
+    private var adopts: Bool {
+        guard let old = cluster.tokenSet(keys.set)?.refreshToken,
+            let new = puts[keys.set].flatMap(SimulatedCluster.tokenSet)?.refreshToken
+        else { return false }
+        return world.provider.replaced[new] == old
     }
 
     private func tokens(_ standing: Intent?, _ isOwn: Bool) -> [String] {
@@ -134,15 +145,16 @@ struct Rules {
         if after.isLost, world.provider.takes(new) {
             broken.append("\(host.name) marks \(new) as lost, which the provider takes")
         }
-        if new.signIn == old.signIn, new.number < old.number {
+        // A late answer is tried when the newer one is refused.
+        if new.signIn == old.signIn, new.number < old.number,
+            world.provider.reuse != .answers || world.provider.takes(old)
+        {
             broken.append("\(host.name) puts \(new) over \(old)")
         }
-        if let left = host.underWay[ObjectIdentifier(process)], new.signIn == left.signIn,
-            new.number == left.number + 1
-        {
+        if let left = host.underWay[ObjectIdentifier(process)], world.provider.replaced[new] == left {
             broken.append("\(host.name) puts \(new), which it has not journaled")
         }
-        guard standing != nil else { return broken }
+        guard standing != nil, !removed.contains(keys.intent) || isOwn else { return broken }
         if new.signIn == old.signIn, new != old, !isOwn {
             broken.append("\(host.name) puts \(new) over \(old) while another is at it")
         }

@@ -92,8 +92,11 @@ package final class Run: @unchecked Sendable {
             schedule, faults: faults, cluster: SimulatedCluster(prepared.cluster),
             provider: SimulatedProvider(current: prepared.current))
         world.takesOver = scenario == .takeOver
-        // What a refusal leaves to be done shows only where it does not end the sign-in.
-        world.provider.isGentle = scenario == .takeOver && schedule.random.once(in: 2)
+        // What a refusal leaves to be done shows only where it does not end the sign-in; what a late answer is worth, only where
+        // two are given to one token.
+        if scenario == .takeOver {
+            world.provider.reuse = [.refuses, .ends, .answers, .ends][schedule.random.below(4)]
+        }
         world.hosts = prepared.hosts.map { SimulatedHost($0, world, isShared: isShared) }
         if scenario == .eachCall {
             world.plannedCrash = (Int(seed / 24) + 1, seed / 12 % 2 == 0 ? .before : .after)

@@ -187,7 +187,7 @@ final class SimulatedProcess: @unchecked Sendable {
         else {
             return
         }
-        host.usedUp.insert(RefreshToken(signIn: token.signIn, number: token.number - 1))
+        if let old = world.provider.replaced[token] { host.usedUp.insert(old) }
     }
 
     /// What the host has copied of the accounts.

@@ -9,8 +9,19 @@ final class SimulatedProvider: @unchecked Sendable {
     /// How often each has been sent.
     private(set) var sent: [RefreshToken: Int] = [:]
     private(set) var refreshes = 0
-    /// Whether it only refuses a used-up token, and leaves the sign-in as it is.
-    var isGentle = false
+    /// Which refresh token each one has replaced.
+    private(set) var replaced: [RefreshToken: RefreshToken] = [:]
+    /// What it does about a token that is used up.
+    var reuse = Reuse.ends
+
+    enum Reuse {
+        /// It ends the sign-in.
+        case ends
+        /// It refuses the token, and leaves the sign-in as it is.
+        case refuses
+        /// It answers the one that has got the newest token once more; what is issued last counts.
+        case answers
+    }
 
     init(current: [Int?] = []) { self.current = current }
 
@@ -27,13 +38,17 @@ final class SimulatedProvider: @unchecked Sendable {
 
     /// A request arrives; gives the next refresh token, or `nil` for a refusal.
     func receive(_ token: RefreshToken) -> RefreshToken? {
-        guard current[token.signIn] == token.number else {
-            if !isGentle { current[token.signIn] = nil }
-            return nil
+        guard let newest = current[token.signIn] else { return nil }
+        if newest != token.number {
+            if reuse == .ends { current[token.signIn] = nil }
+            let before = replaced[RefreshToken(signIn: token.signIn, number: newest)]
+            guard reuse == .answers, before == token else { return nil }
         }
         refreshes += 1
-        current[token.signIn] = token.number + 1
-        return RefreshToken(signIn: token.signIn, number: token.number + 1)
+        let next = RefreshToken(signIn: token.signIn, number: newest + 1)
+        current[token.signIn] = next.number
+        replaced[next] = token
+        return next
     }
 
     /// Somebody ends a sign-in at the provider.

@@ -19,6 +19,8 @@
  *   -DOLDKEY     intent first, but the answer is sealed under the key that was read at the beginning
  *   -DUNREAD     as TAKEOVER, but the intent is not read again before sending
  *   -DDROPPING   as TAKEOVER, but the late answer of the first host is dropped
+ *   -DHASTY      as TAKEOVER, ANSWERS, but nobody waits for the late answer once the other host has had its own
+ *   -DRESENDING  as TAKEOVER, but a token is sent though the late answer to it stands aside
  *   -DSTICKY     as TAKEOVER, GENTLE, but what is marked as lost stays so when the late answer of another host comes
  *   -DFORGETFUL  as RESTORED, but a refresh token is sent though this host knows that it is used up
  *   -DBLINDLY    as RESTORED, but what this host knows is put back whatever the set holds by then
@@ -26,6 +28,7 @@
  * and what holds beside the protocol itself:
  *   -DTAKEOVER   an intent without lease is taken over because the type or a person says so; such sends are counted apart
  *   -DGENTLE     a used-up refresh token is refused, and the sign-in goes on
+ *   -DANSWERS    as GENTLE, but the refresh token that has got the newest one gets another in its place
  *   -DRESTORED   the cluster is put back to what it was; a host that knows a token to be used up sends it no more, and puts
  *                back the newer one that it has
  *   -DEXPELLED   host 0 is expelled: it writes nothing any more, and the others take over the intent that it leaves once its
@@ -52,8 +55,11 @@
 #if defined(LEASE) || defined(FENCED)
 #define LOCKING
 #endif
-#if defined(UNREAD) || defined(DROPPING) || defined(STICKY)
+#if defined(UNREAD) || defined(DROPPING) || defined(STICKY) || defined(HASTY) || defined(RESENDING)
 #define TAKEOVER
+#endif
+#ifdef HASTY
+#define ANSWERS
 #endif
 #if defined(FORGETFUL) || defined(BLINDLY)
 #define RESTORED
@@ -61,10 +67,11 @@
 #ifdef LEAVING
 #define EXPELLED
 #endif
-#ifdef STICKY
+#if defined(STICKY) || defined(ANSWERS)
 #define GENTLE
 #endif
-#define TOKENS 24
+#define TOKENS 12
+#define NONCES 16
 
 /* The key that the answer is sealed under: the transaction compares the epoch. */
 #ifdef OLDKEY
@@ -87,6 +94,12 @@
 #define ENDS ended = true
 #endif
 
+#ifdef ANSWERS
+#define ISSUED takenFor = taken
+#else
+#define ISSUED skip
+#endif
+
 #ifdef RESTORED
 #define LEARN known[me] = came
 #else
@@ -107,6 +120,28 @@
 #else
 #define KNEW skip
 #define EXCUSED_BY_RESTORE false
+#endif
+
+/* What a take-over leaves to be waited for, and who is waited for. */
+#ifdef TAKEOVER
+#define AWAIT(nonce) if :: token == intentToken -> awaited[nonce] = true :: else fi
+#ifdef HASTY
+#define AWAITED false
+#else
+#define AWAITED awaited[nonce]
+#endif
+#define CAME awaited[nonce] = false
+#else
+#define AWAIT(nonce) skip
+#define AWAITED false
+#define CAME skip
+#endif
+
+/* Whether another host has the answer to a token already, as it stands in the cluster. */
+#ifdef RESENDING
+#define ANSWERED false
+#else
+#define ANSWERED (aside[token] != 0)
 #endif
 
 /* Before sending: the key is the one of the beginning. */
@@ -137,12 +172,21 @@
 #define MAY_TAKE_OVER (!leased && expelled && intentHost == 0 && request[0] == 0)
 #endif
 #endif
+#ifdef MAY_TAKE_OVER
+#define TAKES_OVER MAY_TAKE_OVER
+#else
+#define TAKES_OVER false
+#endif
 
 #define NOBODY 255
 #define REFUSED 255
 
 /* The provider. */
 byte taken = 1;             /* the refresh token that it takes */
+#ifdef ANSWERS
+byte takenFor = 0;          /* the one that has got it */
+bool seen[TOKENS];          /* what has come already */
+#endif
 bool ended = false;         /* a used-up one came again: no sign-in any more */
 bool retried[TOKENS];       /* tokens that were deliberately sent once more */
 
@@ -157,7 +201,10 @@ byte intentToken = 0;       /* the digest of the refresh token that is to be sen
 bool lost = false;          /* the set says that its refresh token was refused */
 bool leased = false;        /* the intent's lease, or the lock itself in the variants that lock */
 byte leaseHost = NOBODY;
-byte alternate = 0;         /* the late answer of a host whose intent was taken over */
+short aside[TOKENS];        /* by the token that they replaced, the late answers of hosts whose intents were taken over: a bit each */
+#ifdef TAKEOVER
+bool awaited[NONCES];       /* the intents that were taken over and whose answers have not come */
+#endif
 
 #ifdef RESTORED
 /* What the cluster was at some time, and whether it has been put back to that. */
@@ -196,11 +243,33 @@ bool excused = false;       /* a crash between sending and the journal, or a los
            answer[me] = 0; sent = false; if :: goto start :: goto done fi } \
     fi
 
+/* The newest of the late answers to a token takes its place. */
+#define ADOPT(replaced) \
+    other = TOKENS - 1; \
+    do \
+    :: other > 0 && !(aside[replaced] & (1 << other)) -> other-- \
+    :: else -> break \
+    od; \
+    setToken = other; aside[replaced] = aside[replaced] & ~(1 << other); other = 0; lost = false
+
+/* The token in the set was refused: that of a late answer is tried, where there is one. */
+#define TRY_ASIDE \
+    place = TOKENS - 1; \
+    do \
+    :: place > 0 && aside[place] == 0 -> place-- \
+    :: else -> break \
+    od; \
+    if \
+    :: place > 0 -> ADOPT(place); place = 0 \
+    :: else -> lost = true \
+    fi
+
 /* A transaction whose answer is lost is read again by its nonce: here both are one step, for the cluster orders them. */
 
 proctype Host(byte me) {
     byte token, revision, key, nonce, came, old;
     byte left = REFRESHES;
+    byte place = 0, other = 0;
     bool sent = false;          /* the request has left, and its answer is not safe yet */
     bool deliberate = false;
     bool gone;                  /* the sign-in was refused */
@@ -279,6 +348,23 @@ unlock:
     goto again;
 #else
 
+    /* The late answer to this token takes its place. */
+    if
+    :: ANSWERED && (intentNonce == 0 || TAKES_OVER) ->
+        STEP(if
+            :: ANSWERED && setRevision == revision && epoch == key && (intentNonce == 0 || TAKES_OVER) ->
+                if
+                :: intentNonce != 0 -> AWAIT(intentNonce)
+                :: else
+                fi;
+                ADOPT(token); setRevision++; sealed = epoch;
+                intentNonce = 0; intentHost = NOBODY
+            :: else
+            fi);
+        goto waiting
+    :: else
+    fi;
+
     /* 5. An intent that is there already. */
     if
     :: atomic { intentNonce == 0 -> skip }
@@ -307,6 +393,7 @@ unlock:
                :: token == intentToken -> retried[token] = true; deliberate = true
                :: else
                fi;
+               AWAIT(intentNonce);
 #endif
                intentNonce = nonce; intentHost = me; intentToken = token; leased = true; leaseHost = me;
                goto reread
@@ -331,7 +418,9 @@ reread:
     /* Under the same key, too: it is the last moment at which an expelled host can be kept from sending. What is not sent is
        taken away by its own nonce. */
     STEP(if
-        :: intentNonce == nonce && leased && SAME_KEY -> request[me] = token; sent = true; KNEW; UNDER_WAY(true)
+        :: intentNonce == nonce && leased && SAME_KEY && !ANSWERED ->
+            assert(aside[token] == 0);
+            request[me] = token; sent = true; KNEW; UNDER_WAY(true)
         :: else ->
             if
             :: intentNonce == nonce -> intentNonce = 0; intentHost = NOBODY; leased = false
@@ -358,8 +447,7 @@ sending:
         sent = false;
         UNDER_WAY(false);
         STEP(if :: intentNonce == nonce && !OUTSIDE -> intentNonce = 0; intentHost = NOBODY; leased = false; setRevision++;
-                       if :: setToken == token && alternate != 0 -> setToken = alternate; alternate = 0; lost = false
-                          :: setToken == token && alternate == 0 -> lost = true
+                       if :: setToken == token -> TRY_ASIDE
                           :: else fi
                 :: else fi);
         goto waiting
@@ -382,6 +470,7 @@ store:
             :: STILL_THERE && NOT_STUCK -> setToken = came; setRevision++; lost = false; sealed = SEALING_KEY; assert(sealed == epoch)
             :: else
             fi;
+            CAME;
             intentNonce = 0; intentHost = NOBODY; leased = false
 #ifndef DROPPING
         /* Taken over, and settled by a refusal: what the set holds is what this answer replaces, or is worth nothing. */
@@ -389,9 +478,12 @@ store:
             if
             :: NOT_STUCK -> setToken = came; setRevision++; lost = false; sealed = epoch
             :: else
-            fi
-        /* Taken over by somebody who is at it: that may be refused. */
-        :: intentNonce != nonce && intentNonce != 0 && intentToken == old -> alternate = came
+            fi;
+            CAME
+        /* Taken over by somebody who is at it, or who has had an answer: that may be refused. */
+        :: intentNonce != nonce && (intentNonce != 0 && intentToken == old || intentNonce == 0 && setToken != old && !lost && AWAITED ||
+                                    intentNonce != 0 && intentToken != old && AWAITED) ->
+            aside[old] = aside[old] | (1 << came); CAME
 #endif
         /* It was there already, or another grant has come in its place. */
         :: else
@@ -418,10 +510,20 @@ end:
         select (host : 0 .. HOSTS - 1);
         if
         :: request[host] != 0 ->
+#ifdef ANSWERS
+            /* What was issued since may be worth more than a token that comes for the first time. */
+            assert(!seen[request[host]] || retried[request[host]]); seen[request[host]] = true;
+#endif
             if
-            :: request[host] == taken && !ended -> taken++; answer[host] = taken
+            :: request[host] == taken && !ended -> ISSUED; taken++; answer[host] = taken
             :: request[host] == taken && ended -> answer[host] = REFUSED
-            :: request[host] != taken -> assert(retried[request[host]] || EXCUSED_BY_RESTORE); ENDS; answer[host] = REFUSED
+#ifdef ANSWERS
+            :: request[host] != taken && request[host] == takenFor -> taken++; answer[host] = taken
+            :: request[host] != taken && request[host] != takenFor -> answer[host] = REFUSED
+#else
+            :: request[host] != taken ->
+                assert(retried[request[host]] || EXCUSED_BY_RESTORE); ENDS; answer[host] = REFUSED
+#endif
             fi;
             request[host] = 0
         :: else
@@ -457,7 +559,12 @@ proctype Judge() {
     bool kept;
     working == 0;
     d_step {
-        kept = (setToken == taken && !lost) || (alternate == taken && !lost) || excused || ENDED_BY_RULE;
+        kept = (setToken == taken && !lost) || excused || ENDED_BY_RULE;
+        do
+        :: host < TOKENS -> kept = kept || (aside[host] & (1 << taken) && !lost); host++
+        :: else -> break
+        od;
+        host = 0;
         do
         :: host < HOSTS ->
             kept = kept || (COUNTS(host) && (journal[host] == taken || request[host] != 0 || answer[host] != 0));

@@ -29,6 +29,7 @@ extension RefreshOperation {
                     || Freshness.isAhead(token.issuedAt, now: clock.now)
             },
             send: { set in
+                told.withLock { $0 = Told() }
                 guard let grant = set.grants[job.key.policy] else {
                     return .unsent(CredentialError(.internalFault, "a refresh without a grant"))
                 }

@@ -1,0 +1,198 @@
+import CredentialCore
+
+// What became of a refresh: the provider's answer on its way into the cluster, late ones too.
+extension SharedRefresh {
+    /// Brings what the provider said into the cluster.
+    ///
+    /// - Returns: `nil` where the token was refused and that of a late answer stands in its place.
+    func settle(
+        _ answer: Answer, _ intent: Intent, _ lease: ClusterLease, _ set: TokenSet, _ job: Job
+    ) throws(CredentialError) -> Outcome? {
+        let nonce = intent.nonce, token = intent.token
+        switch answer {
+        case .issued(var issued):
+            issued.lines[job.policy] = (issued.lines[job.policy] ?? GrantLine(random)).next(by: host)
+            let late = LateAnswer(nonce: nonce, replaced: token, policy: job.policy, tokenSet: issued)
+            var unkept: CredentialError?
+            do throws(CredentialError) {
+                try notes.keepJournal(try late.sealed(by: set.journalKey, cryptography, random), of: job.keys.id)
+            } catch {
+                // A full disk: the cluster may take it all the same, and nobody else has it.
+                unkept = error
+            }
+            do throws(CredentialError) {
+                return Outcome(tokenSet: try store(late, job), refreshed: true)
+            } catch {
+                if let unkept { throw unkept }
+                guard error.code == .temporary else { throw error }
+                return Outcome(
+                    tokenSet: issued, refreshed: true,
+                    warnings: [
+                        "the cluster did not take the new tokens (\(error)); they are kept sealed on this host "
+                            + "and will be put there by the next run"
+                    ])
+            }
+        case .refused(let error):
+            do throws(CredentialError) { if try !markLost(nonce, token, error, job) { return nil } } catch {
+                // What was refused is not under way: the next run takes the intent away, and is told the same.
+                try notes.note(IntentNote(nonce: nonce, maySend: false), of: job.keys.id)
+            }
+            throw error
+        case .unsent(let error):
+            // The next run takes the intent away where this one cannot.
+            try notes.note(IntentNote(nonce: nonce, maySend: false), of: job.keys.id)
+            withdrawUnsent(nonce, lease, job)
+            throw error
+        case .unknown(let error): throw error
+        }
+    }
+
+    /// Puts an answer where the token that it replaced still stands; puts it aside where another host has taken its intent over.
+    ///
+    /// - Returns: the set as it stands then.
+    /// - Throws: ``ErrorCode/temporary`` when the cluster cannot be reached; the journal then stays.
+    private func store(_ answer: LateAnswer, _ job: Job) throws(CredentialError) -> TokenSet {
+        let new = try digest(of: answer.tokenSet, answer.policy)
+        var failure: CredentialError?
+        for _ in 0..<Self.attempts {
+            let state: State
+            do throws(CredentialError) { state = try read(job) } catch {
+                guard error.code == .temporary else { throw error }
+                failure = error
+                continue
+            }
+            guard var set = state.tokenSet else {
+                // Signed out meanwhile: what came belongs to nobody any more.
+                try notes.dropJournal(of: job.keys.id)
+                throw signedOut(job)
+            }
+            let standing = try digest(of: set, answer.policy)
+            let isOurs = state.intent?.nonce == answer.nonce
+            if standing == new, !isOurs {
+                try notes.dropJournal(of: job.keys.id)
+                return set
+            }
+            var transaction = ClusterTransaction()
+            transaction.expect(state.records.epoch, at: job.keys.epoch)
+            transaction.expect(state.records.intent, at: job.keys.intent)
+            var aside = state.aside
+            if isWorthMore(answer, than: set, standing, new), isOurs || state.intent == nil {
+                set.take(answer.policy, of: answer.tokenSet)
+                transaction.expect(state.records.set, at: job.keys.set)
+                transaction.changes.append(try put(set, at: job.keys.set, state))
+                // An earlier try may have put it aside. There it would be tried again when it is used up.
+                aside.forget(answer.nonce)
+            } else if !isOurs, mayBeTheOnlyOne(answer, beside: set, state) {
+                aside.keep(answer)
+            }
+            if isOurs { transaction.changes += [.remove(job.keys.intent), .remove(job.keys.live)] }
+            try put(aside, in: &transaction, state, job)
+            // Else it was there already and may be used up by now, or another sign-in has come in its place.
+            if !transaction.changes.isEmpty {
+                do throws(CredentialError) {
+                    guard try cluster.commit(transaction) else { continue }
+                } catch {
+                    guard error.code == .temporary else { throw error }
+                    failure = error
+                    continue
+                }
+            }
+            try notes.dropJournal(of: job.keys.id)
+            return set
+        }
+        throw failure ?? busy(nil)
+    }
+
+    /// Whether an answer may take the place of what stands: the token that it replaced; one that was refused meanwhile, and is
+    /// worth nothing; an earlier step of its line, in a cluster that was put back.
+    private func isWorthMore(
+        _ answer: LateAnswer, than set: TokenSet, _ standing: TokenDigest?, _ new: TokenDigest?
+    ) -> Bool {
+        if standing == answer.replaced || set.grants[answer.policy]?.lostReason != nil { return true }
+        guard standing != new, let line = set.lines[answer.policy], let newer = answer.tokenSet.lines[answer.policy]
+        else { return false }
+        return line.isOlder(than: newer)
+    }
+
+    /// Whether an answer that may not be the set was never in it: its intent was taken over, and what came of that may be refused.
+    private func mayBeTheOnlyOne(_ answer: LateAnswer, beside set: TokenSet, _ state: State) -> Bool {
+        guard set.lines[answer.policy]?.id == answer.tokenSet.lines[answer.policy]?.id else { return false }
+        return state.aside.awaits(answer.nonce) || state.intent?.token == answer.replaced
+    }
+
+    /// The account once answers that were put aside stand in the place of the tokens that they replaced, of this policy: nobody
+    /// sends those again.
+    func adopted(_ state: State, _ job: Job) throws(CredentialError) -> State {
+        var state = state
+        for _ in 0..<Self.attempts {
+            guard var set = state.tokenSet, !job.isFresh(set), let token = try digest(of: set, job.policy),
+                let answer = state.aside.answer(to: token, of: job.policy)
+            else { return state }
+            var transaction = ClusterTransaction()
+            transaction.expect(state.records.epoch, at: job.keys.epoch)
+            transaction.expect(state.records.set, at: job.keys.set)
+            transaction.expect(state.records.intent, at: job.keys.intent)
+            var aside = state.aside
+            if let standing = state.intent {
+                try mayTakeOver(standing, state, job)
+                transaction.changes.append(.remove(job.keys.intent))
+                aside = try self.aside(without: standing, state)
+            }
+            aside.forget(answer.nonce)
+            try put(aside, in: &transaction, state, job)
+            set.take(job.policy, of: answer.tokenSet)
+            transaction.changes.append(try put(set, at: job.keys.set, state))
+            _ = try cluster.commit(transaction)
+            state = try read(job)
+        }
+        throw busy(nil)
+    }
+
+    /// Puts what an earlier run of this host has journaled.
+    func replay(_ job: Job) throws(CredentialError) {
+        guard let entry = try notes.journal(of: job.keys.id) else { return }
+        guard let set = try read(job).tokenSet else { return try notes.dropJournal(of: job.keys.id) }
+        _ = try store(try LateAnswer(opening: entry, key: set.journalKey, cryptography), job)
+    }
+
+    /// Says in the cluster that the grant is gone, if the token that was refused still is the one that stands there; takes that
+    /// of a late answer in its place where there is one.
+    ///
+    /// - Returns: whether it is gone; else there is another to try.
+    private func markLost(
+        _ nonce: IntentNonce, _ token: TokenDigest, _ reason: CredentialError, _ job: Job
+    ) throws(CredentialError) -> Bool {
+        for _ in 0..<Self.attempts {
+            let state = try read(job)
+            guard var set = state.tokenSet, state.intent?.nonce == nonce else { return true }
+            var transaction = ClusterTransaction()
+            transaction.expect(state.records.epoch, at: job.keys.epoch)
+            transaction.expect(state.records.intent, at: job.keys.intent)
+            transaction.changes = [.remove(job.keys.intent), .remove(job.keys.live)]
+            let isStanding = try digest(of: set, job.policy) == token
+            let other = state.aside.newest(of: job.policy, in: set.lines[job.policy])
+            if isStanding {
+                // An answer that is put aside just now is not to be overlooked.
+                transaction.expect(state.records.aside, at: job.keys.aside)
+                if let other {
+                    set.take(job.policy, of: other.tokenSet)
+                    var aside = state.aside
+                    aside.forget(other.nonce)
+                    try put(aside, in: &transaction, state, job)
+                } else {
+                    set.grants[job.policy]?.lostReason = reason.message
+                    set.accessTokens.removeAll { $0.key.policy == job.policy && $0.expiresAt <= clock.now }
+                    if !set.grants.values.contains(where: \.isRefreshable) {
+                        set.account.status = .needsLogin(reason: reason.message)
+                    }
+                    set.generation += 1
+                }
+                set.account.updatedAt = clock.now
+                transaction.expect(state.records.set, at: job.keys.set)
+                transaction.changes.append(try put(set, at: job.keys.set, state))
+            }
+            if try cluster.commit(transaction) { return !isStanding || other == nil }
+        }
+        throw busy(nil)
+    }
+}

@@ -1,0 +1,73 @@
+import CredentialCore
+
+// The account as it stands in the cluster.
+extension SharedRefresh {
+    /// The account as it was read at one moment.
+    struct State {
+        var records:
+            (
+                set: ClusterRecord?, intent: ClusterRecord?, live: ClusterRecord?, epoch: ClusterRecord?,
+                aside: ClusterRecord?
+            )
+        var tokenSet: TokenSet?
+        /// Late answers of hosts whose intents were taken over.
+        var aside = AsideAnswers()
+        var intent: Intent?
+        var epoch: Int64
+    }
+
+    func read(_ job: Job) throws(CredentialError) -> State {
+        let keys = job.keys
+        let found = try cluster.read([keys.set, keys.intent, keys.live, keys.epoch, keys.aside])
+        guard let epoch = found[3].flatMap({ Int64(String(decoding: $0.value, as: UTF8.self)) }) else {
+            throw CredentialError(
+                .storeDamaged, "\(keys.group) of the cluster is no group of credmgr", hint: "credmgr doctor")
+        }
+        var state = State(records: (found[0], found[1], found[2], found[3], found[4]), epoch: epoch)
+        if let record = found[0] { state.tokenSet = try TokenSet(decoding: try seal.open(record)) }
+        if let record = found[1] { state.intent = try Intent(decoding: try seal.open(record)) }
+        if let record = found[4] { state.aside = try AsideAnswers(decoding: try seal.open(record)) }
+        return state
+    }
+
+    func put(
+        _ set: TokenSet, at key: String, _ state: State
+    ) throws(CredentialError) -> ClusterTransaction.Change {
+        .put(key, try seal.seal(set.encoded(), at: key, epoch: state.epoch))
+    }
+
+    /// Has a transaction change the late answers, if `aside` is not what stands there.
+    func put(
+        _ aside: AsideAnswers, in transaction: inout ClusterTransaction, _ state: State, _ job: Job
+    ) throws(CredentialError) {
+        guard aside != state.aside else { return }
+        let key = job.keys.aside
+        transaction.expect(state.records.aside, at: key)
+        transaction.changes.append(
+            aside.isEmpty ? .remove(key) : .put(key, try seal.seal(aside.encoded, at: key, epoch: state.epoch)))
+    }
+
+    /// The digest of the refresh token of a policy; `nil` where there is no grant.
+    func digest(of set: TokenSet, _ policy: String) throws(CredentialError) -> TokenDigest? {
+        guard let grant = set.grants[policy] else { return nil }
+        return try digest(of: grant)
+    }
+
+    func digest(of grant: Grant) throws(CredentialError) -> TokenDigest {
+        TokenDigest(bytes: try cryptography.sha256(Array((grant.refreshToken?.reveal() ?? "").utf8)))
+    }
+
+    func busy(_ intent: Intent?) -> CredentialError {
+        guard let intent else {
+            return CredentialError(.temporary, "another host has changed the account meanwhile", hint: "try again")
+        }
+        return CredentialError(
+            .temporary,
+            "the host \(ForeignText.shown(intent.host)) began to refresh the account, and nobody knows yet how that ended"
+        )
+    }
+
+    func signedOut(_ job: Job) -> CredentialError {
+        CredentialError(.signInRequired, "the account \(job.keys.id) was signed out")
+    }
+}
