@@ -52,11 +52,16 @@ extension ClusterSharing: GroupHosting {
     package func join(
         _ group: KeychainGroup, _ backend: GroupBackend, passphrase: Secret?
     ) throws(CredentialError) -> SharedHost {
-        let key = try GroupLink.makeKey(group, backend.keyStore, parts)
-        var backend = backend
-        backend.publicKey = key.publicKey
         let membership = GroupLink(group, backend, try parts.connect(backend), parts).membership
         let (id, settings) = try membership.facts()
+        var key = try GroupLink.makeKey(group, backend.keyStore, parts)
+        // One that was left behind when this host was expelled is given nothing any more.
+        if try membership.hasExpelled(key.publicKey) {
+            try GroupLink.forgetKey(group, backend.keyStore, parts)
+            key = try GroupLink.makeKey(group, backend.keyStore, parts)
+        }
+        var backend = backend
+        backend.publicKey = key.publicKey
         let host =
             if let passphrase {
                 try membership.join(backend.host, key, passphrase: passphrase)
@@ -95,7 +100,7 @@ extension ClusterSharing: GroupHosting {
                 .usage, "this host is \(host) itself", hint: "credmgr groups leave \(group)")
         }
         try link.membership.expel(
-            host, by: (link.backend.host, try link.hostKey()), known: try link.knownEpoch)
+            host, by: (link.backend.host, try link.hostKey()), known: try link.remembered())
         return try sealAnew(link)
     }
 

@@ -28,6 +28,9 @@ package struct GroupHost: Sendable, Hashable {
         return stride(from: 0, to: digits.count, by: 2).map { digits[$0] + digits[$0 + 1] }.joined(separator: "-")
     }
 
+    /// As it is remembered once it was expelled.
+    var whenExpelled: ExpelledHost { ExpelledHost(name: name, publicKey: publicKey) }
+
     var encoded: [UInt8] {
         var object = JSONObject()
         object["version"] = 1

@@ -7,7 +7,9 @@ final class GroupLink: Sendable {
     let group: KeychainGroup
     let backend: GroupBackend
     let cluster: any Cluster
-    private let parts: ClusterSharing.Parts
+    let parts: ClusterSharing.Parts
+    /// What this host remembers of who was expelled, once it was read.
+    let memory = Mutex<KeyEpoch?>(nil)
     private let state = Mutex(State())
 
     private struct State {
@@ -124,14 +126,8 @@ final class GroupLink: Sendable {
                     "on a host of the group: credmgr groups admit \(group) \(backend.host) --fingerprint \(fingerprint)"
             )
         }
-        let number = try GroupMembership.epoch(epoch)
-        guard mayBeOlder || number >= known else {
-            throw CredentialError(
-                .storeUnavailable,
-                "the cluster of the group \(group) was put back to a time before a host was expelled: it has the key number "
-                    + "\(number), and this host knows \(known), so nothing is written for that host to read",
-                hint: "expel that host once more; who is in the group: credmgr groups hosts \(group)")
-        }
+        let forgotten = try forgotten(by: KeyEpoch(epoch))
+        guard mayBeOlder || forgotten.isEmpty else { throw wasPutBack(forgotten) }
         if known > 0, let wrapped = found[3] { state.withLock { $0.given[known] = wrapped.value } }
         return (reading, epoch)
     }
@@ -150,6 +146,16 @@ final class GroupLink: Sendable {
             return nil
         }
         return seen.revision
+    }
+
+    /// That the cluster was put back to a time before hosts were expelled, which this host knows.
+    func wasPutBack(_ forgotten: [ExpelledHost]) -> CredentialError {
+        let names = forgotten.map { ForeignText.shown($0.name, limit: 80) }.joined(separator: ", ")
+        return CredentialError(
+            .storeUnavailable,
+            "the cluster of the group \(group) was put back to a time before \(names) was expelled, so nothing is written that "
+                + "could be read there",
+            hint: "credmgr groups expel \(group) \(forgotten[0].name)")
     }
 
     /// The number of the newest data key that this host was given; 0 for none.

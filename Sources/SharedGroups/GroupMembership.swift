@@ -58,7 +58,7 @@ package struct GroupMembership: Sendable {
         _ name: String, _ key: HostKey, settings: GroupSettings = GroupSettings(), passphrase: Secret? = nil
     ) throws(CredentialError) {
         let host = GroupHost(name: name, publicKey: key.publicKey, isAdmitted: true, joinedAt: clock.now)
-        let id = random.bytes(Self.idSize)
+        let id = random.bytes(Self.idSize), epoch = KeyEpoch.first.number
         var transaction = ClusterTransaction()
         transaction.conditions = [groupKey: 0, epochKey: 0]
         var object = settings.json
@@ -67,13 +67,13 @@ package struct GroupMembership: Sendable {
         let secret = random.bytes(Self.keySize)
         transaction.changes = [
             .put(groupKey, JSONValue.object(object).bytes()),
-            .put(epochKey, Array("1".utf8)),
+            .put(epochKey, KeyEpoch.first.encoded),
             .put(hostKey(name), host.encoded),
-            .put(dataKey(1, name), try wrap(id).wrap(secret, for: host, epoch: 1)),
+            .put(dataKey(epoch, name), try wrap(id).wrap(secret, for: host, epoch: epoch)),
         ]
         if let passphrase {
             transaction.changes.append(
-                .put(dataKey(1, Self.passphraseName), try wrap(id).wrap(secret, by: passphrase, epoch: 1)))
+                .put(dataKey(epoch, Self.passphraseName), try wrap(id).wrap(secret, by: passphrase, epoch: epoch)))
         }
         if try cluster.commit(transaction) { return }
         throw CredentialError(
@@ -149,9 +149,15 @@ package struct GroupMembership: Sendable {
         throw busy
     }
 
-    /// Whether no other host has the group's key.
-    package func isLast(_ name: String) throws(CredentialError) -> Bool {
-        try hosts().allSatisfy { !$0.isAdmitted || $0.name == name }
+    /// Whether no other host has the group's key, but for those of whom this one knows that they were expelled.
+    func isLast(_ name: String, known: KeyEpoch) throws(CredentialError) -> Bool {
+        try hosts().allSatisfy { !$0.isAdmitted || $0.name == name || known.has($0.whenExpelled) }
+    }
+
+    /// Whether the group has expelled the host that had this key.
+    func hasExpelled(_ publicKey: [UInt8]) throws(CredentialError) -> Bool {
+        guard let record = try cluster.read([epochKey])[0] else { return false }
+        return try KeyEpoch(record).has(ExpelledHost(name: "", publicKey: publicKey))
     }
 
     /// Removes every record of the group, its id last.
@@ -211,38 +217,48 @@ package struct GroupMembership: Sendable {
     }
 
     /// Makes a new data key that `name` does not get, and takes its old ones away. What is sealed under the old key stays so
-    /// until it is sealed anew: see ``reseal(_:)``.
+    /// until it is sealed anew.
     ///
-    /// - Parameter known: the number of the newest data key that the caller has been given. Where the cluster's is older, it was
-    ///   put back, and the new key is made whether the host is there or not.
+    /// - Parameter known: what the caller remembers. Where the cluster does not name all who were expelled, it was put back: they
+    ///   are expelled again with `name`, which may be one of them.
     /// - Throws: as ``admit(_:fingerprint:by:)``.
-    package func expel(
-        _ name: String, by own: (name: String, key: HostKey), known: Int64 = 0
+    func expel(
+        _ name: String, by own: (name: String, key: HostKey), known: KeyEpoch = KeyEpoch(number: 0)
     ) throws(CredentialError) {
         for _ in 0..<Self.attempts {
-            let found = try cluster.read([hostKey(name), epochKey])
-            let record = found[0]
-            guard let epochRecord = found[1] else { throw noHost(name) }
-            let id = try groupID()
-            let epoch = try Self.epoch(epochRecord), next = max(epoch, known) + 1
-            guard record != nil || known > epoch else { throw noHost(name) }
+            guard let epochRecord = try cluster.read([epochKey])[0] else { throw noHost(name, among: []) }
+            let epoch = try KeyEpoch(epochRecord), id = try groupID()
+            let listed = try cluster.list(path + "hosts/")
+            let hosts = try listed.map { (record) throws(CredentialError) in try GroupHost(record) }
+            let forgotten = known.missing(in: epoch)
+            guard hosts.contains(where: { $0.name == name }) || forgotten.contains(where: { $0.name == name }) else {
+                throw noHost(name, among: hosts)
+            }
             // Who is not admitted cannot expel.
-            _ = try open(epoch, id, own)
+            _ = try open(epoch.number, id, own)
+            let gone = hosts.filter {
+                $0.name == name || known.has($0.whenExpelled) || epoch.has($0.whenExpelled)
+            }
+            let next = epoch.next(expelling: gone.map(\.whenExpelled), known: known, random)
             let key = random.bytes(Self.keySize)
             var transaction = ClusterTransaction()
-            transaction.expect(record, at: hostKey(name))
             transaction.expect(epochRecord, at: epochKey)
-            transaction.changes = [.remove(hostKey(name)), .put(epochKey, Array("\(next)".utf8))]
-            for known in try cluster.list(path + "hosts/") where known.key != hostKey(name) {
-                let host = try GroupHost(known)
-                transaction.expect(known, at: known.key)
-                guard host.isAdmitted else { continue }
-                transaction.changes.append(
-                    .put(dataKey(next, host.name), try wrap(id).wrap(key, for: host, epoch: next)))
+            transaction.changes = [.put(epochKey, next.encoded)]
+            for (record, host) in zip(listed, hosts) {
+                transaction.expect(record, at: record.key)
+                if gone.contains(host) {
+                    transaction.changes.append(.remove(record.key))
+                } else if host.isAdmitted {
+                    transaction.changes.append(
+                        .put(
+                            dataKey(next.number, host.name),
+                            try wrap(id).wrap(key, for: host, epoch: next.number)))
+                }
             }
             // The passphrase is known to whoever is expelled, and the new key is not wrapped by it.
-            for old in try cluster.list(path + "keys/")
-            where old.key.hasSuffix("/\(name)") || old.key.hasSuffix("/\(Self.passphraseName)") {
+            let names = Set(gone.map(\.name) + [name, Self.passphraseName])
+            for old in try cluster.listKeys(path + "keys/")
+            where names.contains(String(old.key.split(separator: "/").last ?? "")) {
                 transaction.changes.append(.remove(old.key))
             }
             if try cluster.commit(transaction) { return }
@@ -250,8 +266,11 @@ package struct GroupMembership: Sendable {
         throw busy
     }
 
-    private func noHost(_ name: String) -> CredentialError {
-        CredentialError(.noSuchAccount, "no host of the group is called \(ForeignText.shown(name, limit: 80))")
+    private func noHost(_ name: String, among hosts: [GroupHost]) -> CredentialError {
+        let names = hosts.map { ForeignText.shown($0.name, limit: 80) }.joined(separator: ", ")
+        return CredentialError(
+            .noSuchAccount,
+            "no host of the group is called \(ForeignText.shown(name, limit: 80)); its hosts are \(names)")
     }
 
     /// The group's random id.
@@ -296,12 +315,7 @@ package struct GroupMembership: Sendable {
 
     func wrap(_ id: [UInt8]) -> KeyWrap { KeyWrap(groupID: id, cryptography: cryptography, random: random) }
 
-    static func epoch(_ record: ClusterRecord) throws(CredentialError) -> Int64 {
-        guard let epoch = Int64(String(decoding: record.value, as: UTF8.self)), epoch > 0 else {
-            throw CredentialError(.storeDamaged, "\(record.key) of the cluster is no number")
-        }
-        return epoch
-    }
+    static func epoch(_ record: ClusterRecord) throws(CredentialError) -> Int64 { try KeyEpoch(record).number }
 
     private var busy: CredentialError {
         CredentialError(.temporary, "the group is being changed by other hosts", hint: "try again")

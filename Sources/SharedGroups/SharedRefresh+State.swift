@@ -19,7 +19,7 @@ extension SharedRefresh {
     func read(_ job: Job) throws(CredentialError) -> State {
         let keys = job.keys
         let found = try cluster.read([keys.set, keys.intent, keys.live, keys.epoch, keys.aside])
-        guard let epoch = found[3].flatMap({ Int64(String(decoding: $0.value, as: UTF8.self)) }) else {
+        guard let epoch = found[3].flatMap({ KeyEpoch(content: $0.value)?.number }) else {
             throw CredentialError(
                 .storeDamaged, "\(keys.group) of the cluster is no group of credmgr", hint: "credmgr doctor")
         }

@@ -43,7 +43,7 @@ struct Rules {
         let standing = cluster.intent(keys.intent)
         let isOwn = standing.map(isOwn) ?? false
         // Revisions come again when a cluster is put back in the middle of a transaction.
-        if world.wasRestored { return membership(isOwn) + sealing }
+        if world.wasRestored { return membership(isOwn) + sealing + expelled }
         return membership(isOwn) + sealing + reading + intent(standing, isOwn) + tokens(standing, isOwn)
     }
 
@@ -83,10 +83,31 @@ struct Rules {
         return ["\(host.name), which was expelled, changes \((removed + Array(puts.keys)).sorted())"]
     }
 
+    /// Nothing is written for those to read whom the host knows to be expelled.
+    private var expelled: [String] {
+        guard puts[keys.set] != nil, !host.knowsExpelled.isDisjoint(with: world.admittedKeys) else { return [] }
+        return ["\(host.name) writes \(keys.set) for a host that it knows to be expelled"]
+    }
+
+    /// Nor are they given a new key.
+    static func keys(in transaction: ClusterTransaction, by process: SimulatedProcess) -> [String] {
+        let world = process.world, prefix = World.path + "keys/"
+        var broken: [String] = []
+        for case .put(let key, _, _) in transaction.changes where key.hasPrefix(prefix) {
+            let parts = key.dropFirst(prefix.count).split(separator: "/")
+            guard transaction.changes.contains(where: { $0.puts(World.path + "epoch") }),
+                let record = world.cluster.content.records[World.path + "hosts/\(parts[1])"],
+                let host = try? GroupHost(record), process.host.knowsExpelled.contains(host.publicKey)
+            else { continue }
+            broken.append("\(process.host.name) gives a key to \(host.name), which it knows to be expelled")
+        }
+        return broken
+    }
+
     /// What is written is sealed under the newest key.
     private var sealing: [String] {
         guard let record = cluster.content.records[World.path + "epoch"],
-            let newest = Int64(String(decoding: record.value, as: UTF8.self))
+            let newest = KeyEpoch(content: record.value)?.number
         else { return [] }
         return puts.filter { key, value in
             key != keys.live && value.dropFirst().prefix(8).reduce(0) { $0 << 8 | Int64($1) } != newest
@@ -162,5 +183,12 @@ struct Rules {
             broken.append("\(host.name) seals \(keys.id) anew in the middle of a refresh")
         }
         return broken
+    }
+}
+
+extension ClusterTransaction.Change {
+    /// Whether it puts a record there.
+    fileprivate func puts(_ place: String) -> Bool {
+        if case .put(place, _, _) = self { true } else { false }
     }
 }

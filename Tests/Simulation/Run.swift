@@ -179,6 +179,11 @@ package final class Run: @unchecked Sendable {
         }
     }
 
+    private func expel(_ name: String, on host: SimulatedHost) {
+        // Who knows of nothing that was forgotten has nobody to expel.
+        _ = try? host.process().ports.sharing.membership.expel(name, from: World.group)
+    }
+
     private func actAsClone(_ calls: Int) {
         // It is cloned at any moment.
         for _ in 0..<world.schedule.random.below(120) { world.schedule.step() }
@@ -287,7 +292,10 @@ package final class Run: @unchecked Sendable {
             members.removeAll { $0 === gone }
         }
         // A cluster that was put back to before somebody was expelled may take nothing before that is done again.
-        if world.wasRestored { for host in members { attempt(.expelSpare, on: host) } }
+        if world.wasRestored {
+            for host in members { for name in world.expelledNames where name != host.name { expel(name, on: host) } }
+            members.removeAll { isShared && !world.hasAdmitted($0) }
+        }
         // What a host has journaled it puts there; who finds an intent says so.
         for host in members { host.process().services.takeUpAnswers(in: World.group) }
         var errors = refused(members)

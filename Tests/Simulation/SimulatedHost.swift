@@ -22,6 +22,8 @@ final class SimulatedHost: @unchecked Sendable {
     var underWay: [ObjectIdentifier: RefreshToken] = [:]
     /// The refresh tokens that it knows to be used up: a refresh of its own has given the next.
     var usedUp: Set<RefreshToken> = []
+    /// The keys of hosts that it knows to be expelled: a process has written something since it had read that.
+    var knowsExpelled: Set<[UInt8]> = []
 
     init(_ name: String, _ world: World, isShared: Bool = true, machine: MemoryMachine? = nil) {
         self.name = name
@@ -85,6 +87,7 @@ final class SimulatedHost: @unchecked Sendable {
         let clone = SimulatedHost(name, world, isShared: isShared, machine: machine.clone())
         clone.files = files.filter { withNotes || !($0.key.hasPrefix("intent-") || $0.key.hasPrefix("answer-")) }
         clone.usedUp = usedUp
+        clone.knowsExpelled = knowsExpelled
         return clone
     }
 }
@@ -102,6 +105,8 @@ final class SimulatedProcess: @unchecked Sendable {
     private(set) var read: [String: Int64] = [:]
     /// The intent that it has read last, and whether its host was alive.
     private var lastIntent: (nonce: IntentNonce?, isAlive: Bool) = (nil, false)
+    /// The keys of hosts that the cluster has named to it as expelled.
+    private(set) var readExpelled: Set<[UInt8]> = []
     /// The key and the value of the token set that it has put last.
     private(set) var lastPut: (key: String, value: [UInt8])?
     /// Whether a person says that nobody else is at it.
@@ -327,6 +332,9 @@ extension SimulatedProcess: Cluster {
     func read(_ keys: [String]) throws(CredentialError) -> [ClusterRecord?] {
         try call("read") { () throws(CredentialError) in
             let found = keys.map { world.cluster.content.records[$0] }
+            if let place = keys.firstIndex(of: World.path + "epoch"), let record = found[place] {
+                readExpelled.formUnion((try KeyEpoch(record)).expelled.map(\.publicKey))
+            }
             for (key, record) in zip(keys, found) where key.hasPrefix(World.path + "a/") {
                 if key.hasSuffix("/set") { read[key] = record?.revision }
                 if key.hasSuffix("/intent") { lastIntent.nonce = world.cluster.intent(key)?.nonce }
@@ -364,6 +372,8 @@ extension SimulatedProcess: Cluster {
                 world.recorded[intent.nonce] = (intent, host, ObjectIdentifier(self))
             }
         }
+        world.problems += Rules.keys(in: transaction, by: self)
+        host.knowsExpelled.formUnion(readExpelled)
         world.cluster.apply(transaction)
         for change in transaction.changes {
             switch change {

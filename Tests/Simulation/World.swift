@@ -137,6 +137,9 @@ final class World: @unchecked Sendable {
         if !isShared { mayComeAgain.insert(token) }
     }
 
+    /// What the machines were called that were expelled.
+    var expelledNames: [String] { Set(hosts.filter(\.isExpelled).map(\.name)).sorted() }
+
     /// Whether the group has a host of this name.
     func isMember(_ name: String) -> Bool { cluster.content.records["\(Self.path)hosts/\(name)"] != nil }
 
@@ -146,6 +149,13 @@ final class World: @unchecked Sendable {
             let known = try? GroupHost(record)
         else { return false }
         return known.isAdmitted && known.publicKey == host.publicKey
+    }
+
+    /// The keys of those to whom the cluster has given the group's newest key.
+    var admittedKeys: Set<[UInt8]> {
+        Set(
+            cluster.content.records.values.filter { $0.key.hasPrefix("\(Self.path)hosts/") }
+                .compactMap { try? GroupHost($0) }.filter(\.isAdmitted).map(\.publicKey))
     }
 
     /// A host was expelled just now. What it has under way may be lost with it, as the manual says, and nothing else.
