@@ -22,7 +22,7 @@ import Testing
         }
 
         deinit {
-            process.interrupt()
+            kill(process.processIdentifier, SIGKILL)
             process.waitUntilExit()
         }
 
