@@ -1,3 +1,4 @@
+import Credentials
 import DemoProvider
 import Foundation
 import StrictJSON
@@ -96,5 +97,24 @@ import Testing
         nodes.pause(0, false)
         try hosts["one"].run(["label", id, "second"])
         #expect(try watch.event() == "account.updated")
+    }
+
+    @Test func `A program that has the library sees it, too`() async throws {
+        let nodes = try EtcdNodes(1)
+        defer { nodes.stop() }
+        let hosts = try SharedHosts(nodes)
+        let id = try hosts.share()
+        let one = hosts["one"], two = hosts["two"]
+        try two.run(SharedHosts.token())
+        let store = try AccountStore(environment: two.environment)
+        var changes = try store.changes().makeAsyncIterator()
+        try one.run(["label", id, "ours"])
+        #expect(await changes.next()?.kind == .accountUpdated)
+        try one.run(SharedHosts.token("--force-refresh"))
+        #expect(await changes.next()?.kind == .tokenRefreshed)
+        try one.run(["logout", "--account", id])
+        let last = await changes.next()
+        #expect(last?.kind == .accountRemoved && last?.account == id)
+        #expect(try store.accounts().isEmpty)
     }
 }
