@@ -1,3 +1,5 @@
+package import CredentialCore
+
 /// One command as parser, help, manual page and completion see it.
 package struct CommandSpec: Sendable {
     /// The words that name it: `["types", "show"]`.
@@ -7,9 +9,9 @@ package struct CommandSpec: Sendable {
     /// Whether it runs, and whether help shows it.
     package let role: Role
     /// What it does, on one line, in lower case and without a full stop.
-    package let summary: String
+    package var summary: Message { list.summary() }
     /// What it does, in whole sentences; paragraphs are parted by an empty line.
-    package var details: String { list.details() }
+    package var details: Message { list.details() }
     /// Its positional parameters, in order.
     package var parameters: [ParameterSpec] { list.parameters().map(\.spec) }
     /// Its options, without those of every command.
@@ -34,12 +36,12 @@ package struct CommandSpec: Sendable {
     /// A command line and what it does.
     package struct Example: Sendable {
         /// What it does, in lower case and without a full stop.
-        package let purpose: String
+        package let purpose: Message
         /// The line as typed, without a prompt.
         package let line: String
 
         /// Makes an example.
-        package init(_ purpose: String, _ line: String) {
+        package init(_ purpose: Message, _ line: String) {
             self.purpose = purpose
             self.line = line
         }
@@ -48,7 +50,8 @@ package struct CommandSpec: Sendable {
     /// What is asked for only of the command that a command line names, and by help: `token` does not pay for the
     /// descriptions of all others.
     private struct Description: Sendable {
-        let details: @Sendable () -> String
+        let summary: @Sendable () -> Message
+        let details: @Sendable () -> Message
         let parameters: @Sendable () -> [any DeclaredParameter]
         let options: @Sendable () -> [any DeclaredOption]
         let examples: @Sendable () -> [Example]
@@ -58,8 +61,9 @@ package struct CommandSpec: Sendable {
 
     /// Describes a command.
     package init(
-        _ path: [String], aliases: [[String]] = [], role: Role = .command, _ summary: String,
-        details: @autoclosure @escaping @Sendable () -> String = "",
+        _ path: [String], aliases: [[String]] = [], role: Role = .command,
+        _ summary: @autoclosure @escaping @Sendable () -> Message,
+        details: @autoclosure @escaping @Sendable () -> Message = "",
         parameters: @autoclosure @escaping @Sendable () -> [any DeclaredParameter] = [],
         options: @autoclosure @escaping @Sendable () -> [any DeclaredOption] = [],
         examples: @autoclosure @escaping @Sendable () -> [Example] = [],
@@ -68,10 +72,10 @@ package struct CommandSpec: Sendable {
         self.path = path
         self.aliases = aliases
         self.role = role
-        self.summary = summary
         self.exitStatuses = exitStatuses
         self.runsProgram = runsProgram
-        list = Description(details: details, parameters: parameters, options: options, examples: examples)
+        list = Description(
+            summary: summary, details: details, parameters: parameters, options: options, examples: examples)
     }
 
     /// The words as typed: `types show`.

@@ -1,3 +1,5 @@
+package import CredentialCore
+
 /// All commands and the options of every command: the one source of parser, help, manual page and completion.
 package struct CommandTable: Sendable {
     /// The commands by subject, in the order help shows them.
@@ -5,11 +7,20 @@ package struct CommandTable: Sendable {
     /// The options that stand before or after every command.
     package let globalOptions: [OptionSpec]
     /// Every status that a command can end with.
-    package let exitStatuses: [ExitStatusText]
+    package var exitStatuses: [ExitStatusText] { texts.exitStatuses() }
     /// The environment variables that are read.
-    package let environment: [EnvironmentText]
+    package var environment: [EnvironmentText] { texts.environment() }
     /// The files that are read and written.
-    package let files: [FileText]
+    package var files: [FileText] { texts.files() }
+
+    /// What only help and manual pages ask for.
+    private struct Texts: Sendable {
+        let exitStatuses: @Sendable () -> [ExitStatusText]
+        let environment: @Sendable () -> [EnvironmentText]
+        let files: @Sendable () -> [FileText]
+    }
+
+    private let texts: Texts
 
     /// `--version`, which every program has.
     static let version = Option.flag("version", "print the version and end")
@@ -19,15 +30,19 @@ package struct CommandTable: Sendable {
     /// Commands about one subject.
     package struct Section: Sendable {
         /// The subject, as a heading.
-        package let title: String
+        package var title: Message { titled() }
+        private let titled: @Sendable () -> Message
         private let list: @Sendable () -> [CommandSpec]
 
         /// Makes a section.
         ///
         /// - Parameter commands: the commands, in the order help shows them; asked for only when a search gets as
         ///   far as this section.
-        package init(_ title: String, _ commands: @escaping @Sendable () -> [CommandSpec]) {
-            self.title = title
+        package init(
+            _ title: @autoclosure @escaping @Sendable () -> Message,
+            _ commands: @escaping @Sendable () -> [CommandSpec]
+        ) {
+            titled = title
             list = commands
         }
 
@@ -39,14 +54,14 @@ package struct CommandTable: Sendable {
     ///
     /// - Parameter globalOptions: the options of every command, without `--version` and `--help`.
     package init(
-        sections: [Section], globalOptions: [any DeclaredOption], exitStatuses: [ExitStatusText] = [],
-        environment: [EnvironmentText] = [], files: [FileText] = []
+        sections: [Section], globalOptions: [any DeclaredOption],
+        exitStatuses: @autoclosure @escaping @Sendable () -> [ExitStatusText] = [],
+        environment: @autoclosure @escaping @Sendable () -> [EnvironmentText] = [],
+        files: @autoclosure @escaping @Sendable () -> [FileText] = []
     ) {
         self.sections = sections
         self.globalOptions = globalOptions.map(\.spec) + [Self.version.spec, Self.help.spec]
-        self.exitStatuses = exitStatuses
-        self.environment = environment
-        self.files = files
+        texts = Texts(exitStatuses: exitStatuses, environment: environment, files: files)
     }
 
     /// All commands.

@@ -1,3 +1,5 @@
+import CredentialCore
+
 extension CommandTable {
     /// What is wrong with the table itself, as sentences; a test holds it to be empty.
     package var problems: [String] {
@@ -51,7 +53,7 @@ extension CommandTable {
         let summaries =
             [command.summary] + command.options.map(\.summary) + command.parameters.map(\.summary)
             + command.examples.map(\.purpose)
-        return summaries.filter { $0.isEmpty || $0.hasSuffix(".") || $0.contains("\n") }
+        return summaries.map(\.description).filter { $0.isEmpty || $0.hasSuffix(".") || $0.contains("\n") }
             .map { "summary '\($0)' is empty, has a full stop or is not one line" }
     }
 

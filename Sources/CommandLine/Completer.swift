@@ -1,13 +1,22 @@
+package import CredentialCore
+
 /// What may stand at the cursor of a command line, by the same table as everything else.
 package struct Completer: Sendable {
     private let table: CommandTable
     private let lookUp: @Sendable (ValueSpec.Completion) -> [String]
+    private let translations: any Translations
 
     /// Makes a completer.
     ///
-    /// - Parameter lookUp: the names of the user's types, accounts, policies or groups.
-    package init(_ table: CommandTable, lookUp: @escaping @Sendable (ValueSpec.Completion) -> [String]) {
+    /// - Parameters:
+    ///   - translations: the language of the descriptions.
+    ///   - lookUp: the names of the user's types, accounts, policies or groups.
+    package init(
+        _ table: CommandTable, in translations: any Translations = English(),
+        lookUp: @escaping @Sendable (ValueSpec.Completion) -> [String]
+    ) {
         self.table = table
+        self.translations = translations
         self.lookUp = lookUp
     }
 
@@ -21,7 +30,7 @@ package struct Completer: Sendable {
         for word in words.dropLast() { advance(&state, by: word) }
         let offers = proposals(at: state, current)
         var lines = offers.candidates.filter { $0.word.hasPrefix(current) && Self.isOneLine($0.word) }
-            .map { $0.text.isEmpty ? $0.word : "\($0.word)\t\($0.text)" }
+            .map { word, text in text.map { "\(word)\t\($0.text(in: translations))" } ?? word }
         if offers.files { lines.append(":files") }
         return lines.map { $0 + "\n" }.joined()
     }
@@ -35,7 +44,7 @@ package struct Completer: Sendable {
     }
 
     private struct Offers {
-        var candidates: [(word: String, text: String)] = []
+        var candidates: [(word: String, text: Message?)] = []
         var files = false
     }
 
@@ -78,7 +87,7 @@ package struct Completer: Sendable {
         return offers
     }
 
-    private func commands(after path: [String]) -> [(word: String, text: String)] {
+    private func commands(after path: [String]) -> [(word: String, text: Message?)] {
         table.children(of: path).compactMap { child in child.path.last.map { ($0, child.summary) } }
     }
 
@@ -86,9 +95,9 @@ package struct Completer: Sendable {
         switch value.completion {
         case .none: Offers()
         case .file: Offers(files: true)
-        case .words(let words): Offers(candidates: words.map { (prefix + $0, "") })
+        case .words(let words): Offers(candidates: words.map { (prefix + $0, nil) })
         case .accountType, .account, .policy, .group:
-            Offers(candidates: lookUp(value.completion).map { (prefix + $0, "") })
+            Offers(candidates: lookUp(value.completion).map { (prefix + $0, nil) })
         }
     }
 

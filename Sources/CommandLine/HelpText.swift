@@ -1,16 +1,20 @@
 package import CredentialCore
 
-/// Help rendered from a ``CommandTable``, wrapped to a width. The text ends with a newline.
+/// Help rendered from a ``CommandTable`` in a person's language, wrapped to a width. The text ends with a newline.
 package struct HelpText: Sendable {
     private let table: CommandTable
     private let width: Int
+    private let translations: any Translations
 
     /// Makes a renderer.
     ///
-    /// - Parameter width: the columns of the terminal; less than 40 counts as 40, more than 100 as 100.
-    package init(_ table: CommandTable, width: Int = 80) {
+    /// - Parameters:
+    ///   - width: the columns of the terminal; less than 40 counts as 40, more than 100 as 100.
+    ///   - translations: the reader's language.
+    package init(_ table: CommandTable, width: Int = 80, in translations: any Translations = English()) {
         self.table = table
         self.width = min(max(width, 40), 100)
+        self.translations = translations
     }
 
     /// Help about a command, a namespace, or, for no words, everything.
@@ -32,8 +36,8 @@ package struct HelpText: Sendable {
     // MARK: Pages
 
     private var overview: String {
-        var text = wrapped("Manages the OAuth sign-ins of many accounts and gives tools their tokens.")
-        text += "\nUsage: credmgr COMMAND [OPTION…]\n"
+        var text = wrapped(said("Manages the OAuth sign-ins of many accounts and gives tools their tokens."))
+        text += "\n\(said("Usage:")) credmgr COMMAND [OPTION…]\n"
         let labels = table.children(of: []).map(label)
         for section in table.sections {
             let entries = section.commands.filter { $0.role != .hidden && $0.path.count == 1 }
@@ -43,14 +47,16 @@ package struct HelpText: Sendable {
         text += heading("Options of every command") + list(table.globalOptions.map(entry))
         text += heading("Environment") + list(table.environment.filter(\.isUsual).map { ($0.name, $0.meaning) })
         text += heading("Exit status") + list(table.exitStatuses.map { (String($0.status), $0.meaning) })
-        text += "\n" + wrapped("Help about one command: credmgr COMMAND --help")
+        text += "\n" + wrapped(said("Help about one command: credmgr COMMAND --help"))
         return text
     }
 
     private func page(of command: CommandSpec) -> String {
-        var text = wrapped("Usage: " + Self.usage(of: command), hanging: 7)
-        let details = command.details.isEmpty ? command.summary.capitalizedSentence : command.details
-        for paragraph in details.split(separator: "\n") { text += "\n" + wrapped(String(paragraph)) }
+        let usage = said("Usage:") + " "
+        var text = wrapped(usage + Self.usage(of: command), hanging: TextLayout.columns(usage))
+        let details = said(command.details)
+        let told = details.isEmpty ? said(command.summary).capitalizedSentence : details
+        for paragraph in told.split(separator: "\n") { text += "\n" + wrapped(String(paragraph)) }
         let children = table.children(of: command.path)
         if !children.isEmpty { text += heading("Commands") + list(children.map { ($0.name, $0.summary) }) }
         if !command.parameters.isEmpty {
@@ -62,8 +68,8 @@ package struct HelpText: Sendable {
             text += heading("Exit status") + list(told.map { (String($0.status), $0.meaning) })
         }
         if !command.examples.isEmpty { text += heading("Examples") }
-        for example in command.examples { text += "  # \(example.purpose)\n  \(example.line)\n" }
-        return text + "\n" + wrapped("Options of every command: credmgr --help")
+        for example in command.examples { text += "  # \(said(example.purpose))\n  \(example.line)\n" }
+        return text + "\n" + wrapped(said("Options of every command: credmgr --help"))
     }
 
     /// The usage line of a command: `credmgr types show TYPE [OPTION…]`, `credmgr exec [OPTION…] -- COMMAND`.
@@ -82,30 +88,38 @@ package struct HelpText: Sendable {
     }
 
     /// An option and what it does, with the values it allows.
-    static func summary(of option: OptionSpec) -> String {
+    static func summary(of option: OptionSpec) -> Message {
         var text = option.summary
-        if let allowed = option.value?.allowed, !allowed.isEmpty { text += ": " + allowed.joined(separator: ", ") }
-        if option.isRepeatable, option.value != nil { text += " (repeatable)" }
+        if let allowed = option.value?.allowed, !allowed.isEmpty {
+            text = "\(text): \(allowed.joined(separator: ", "))"
+        }
+        if option.isRepeatable, option.value != nil { text = "\(text) (repeatable)" }
         return text
     }
 
     // MARK: Layout
 
-    private func entry(_ option: OptionSpec) -> (String, String) { (option.label, Self.summary(of: option)) }
+    private func entry(_ option: OptionSpec) -> (String, Message) { (option.label, Self.summary(of: option)) }
 
-    private func heading(_ title: String) -> String { "\n\(title):\n" }
+    /// A message in the reader's language.
+    private func said(_ message: Message) -> String { message.text(in: translations) }
+
+    private func heading(_ title: Message) -> String {
+        let title = said(title)
+        return "\n\(title)\(TextLayout.endsWide(title) ? "：" : ":")\n"
+    }
 
     /// Labels in a column and their texts wrapped beside them; a label too long for the column has its own line.
     ///
     /// - Parameter labels: the labels that the column is made for, where they are more than these.
-    private func list(_ entries: [(label: String, text: String)], alignedWith labels: [String]? = nil) -> String {
+    private func list(_ entries: [(label: String, text: Message)], alignedWith labels: [String]? = nil) -> String {
         let longest = width < 70 ? 16 : 32
         let labelWidth =
             (labels ?? entries.map(\.label)).map(TextLayout.columns).filter { $0 <= longest }.max() ?? 4
         let indent = labelWidth + 4
         var output = ""
         for (label, text) in entries {
-            let lines = TextLayout.wrapped(text, width: width - indent)
+            let lines = TextLayout.wrapped(said(text), width: width - indent)
             let fits = TextLayout.columns(label) <= labelWidth
             output += "  " + (fits ? TextLayout.padded(label, to: labelWidth) + "  " : label + "\n")
             for (index, line) in lines.enumerated() {
@@ -122,6 +136,8 @@ package struct HelpText: Sendable {
 }
 
 extension String {
-    /// A summary as a sentence: a capital first and a full stop.
-    var capitalizedSentence: String { prefix(1).uppercased() + dropFirst() + "." }
+    /// A summary as a sentence: a capital first and a full stop, as wide as the characters before it.
+    var capitalizedSentence: String {
+        prefix(1).uppercased() + dropFirst() + (TextLayout.endsWide(self) ? "。" : ".")
+    }
 }

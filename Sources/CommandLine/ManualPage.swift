@@ -1,20 +1,26 @@
 package import CredentialCore
 
-/// Manual pages in roff with the `man` macros, from a ``CommandTable``: an overview, and a page for each command.
+/// Manual pages in roff with the `man` macros, in a language, from a ``CommandTable``: an overview, and a page for each
+/// command.
 package struct ManualPage: Sendable {
     private let table: CommandTable
     private let version: String
     private let date: String
+    private let translations: any Translations
 
     /// Makes a renderer.
     ///
     /// - Parameters:
     ///   - version: the version of the program, for the footer.
     ///   - date: when it was released, as YYYY-MM-DD.
-    package init(_ table: CommandTable, version: String, date: String) {
+    ///   - translations: the reader's language.
+    package init(
+        _ table: CommandTable, version: String, date: String, in translations: any Translations = English()
+    ) {
         self.table = table
         self.version = version
         self.date = date
+        self.translations = translations
     }
 
     /// The names of all pages, each with the words of its command; the overview has none.
@@ -40,44 +46,50 @@ package struct ManualPage: Sendable {
     }
 
     private func head(_ name: String) -> String {
-        ".TH \(Self.text(name.uppercased())) 1 \(date) \"credmgr \(Self.text(version))\" \"User Commands\"\n"
+        let manual = Self.text(said("User Commands"))
+        // Lines without spaces cannot be stretched to the margin.
+        let manner = TextLayout.endsWide(manual) ? ".ad l\n" : ""
+        return ".TH \(Self.text(name.uppercased())) 1 \(date) \"credmgr \(Self.text(version))\" \"\(manual)\"\n"
+            + manner
     }
 
     private var overview: String {
         var page = head("credmgr")
-        page += ".SH NAME\ncredmgr \\- manage the OAuth sign\\-ins of many accounts\n"
-        page += ".SH SYNOPSIS\n.B credmgr\n.I COMMAND\n.RI [ OPTION ...]\n"
-        page += ".SH DESCRIPTION\n"
-        page += Self.paragraph("Manages the OAuth sign-ins of many accounts and gives tools their tokens.")
-        page += Self.paragraph("Each command has a page of its own.")
-        page += ".SH OPTIONS\nThese stand before or after every command.\n"
-        page += table.globalOptions.map(Self.entry).joined()
-        page += ".SH COMMANDS\n"
+        page += heading("NAME") + Self.verbatim("credmgr - " + said("manage the OAuth sign-ins of many accounts"))
+        page += heading("SYNOPSIS") + ".B credmgr\n.I COMMAND\n.RI [ OPTION ...]\n"
+        page += heading("DESCRIPTION")
+        page += Self.paragraph(
+            said("Manages the OAuth sign-ins of many accounts and gives tools their tokens."))
+        page += Self.paragraph(said("Each command has a page of its own."))
+        page += heading("OPTIONS") + Self.paragraph(said("These stand before or after every command."))
+        page += table.globalOptions.map(entry).joined()
+        page += heading("COMMANDS")
         for section in table.sections {
             let commands = section.commands.filter { $0.role == .command }
             if commands.isEmpty { continue }
-            page += ".SS " + Self.text(section.title) + "\n"
-            for command in commands { page += Self.tagged(".BR " + Self.reference(command), command.summary) }
+            page += ".SS " + Self.text(said(section.title)) + "\n"
+            for command in commands { page += tagged(".BR " + Self.reference(command), command.summary) }
         }
         return page + ending(table.exitStatuses, table.environment, others: [])
     }
 
     private func page(of command: CommandSpec) -> String {
         var page = head(Self.name(of: command))
-        page += ".SH NAME\n" + Self.verbatim("\(Self.name(of: command)) - \(command.summary)")
-        page += ".SH SYNOPSIS\n" + Self.paragraph(HelpText.usage(of: command))
-        let details = command.details.isEmpty ? command.summary.capitalizedSentence : command.details
-        page += ".SH DESCRIPTION\n"
-        page += details.split(separator: "\n").map { Self.paragraph(String($0)) }.joined(separator: ".PP\n")
-        if !command.parameters.isEmpty || !command.options.isEmpty { page += ".SH OPTIONS\n" }
+        page += heading("NAME") + Self.verbatim("\(Self.name(of: command)) - \(said(command.summary))")
+        page += heading("SYNOPSIS") + Self.paragraph(HelpText.usage(of: command))
+        let details = said(command.details)
+        let told = details.isEmpty ? said(command.summary).capitalizedSentence : details
+        page += heading("DESCRIPTION")
+        page += told.split(separator: "\n").map { Self.paragraph(String($0)) }.joined(separator: ".PP\n")
+        if !command.parameters.isEmpty || !command.options.isEmpty { page += heading("OPTIONS") }
         for parameter in command.parameters {
-            page += Self.tagged(".I " + Self.text(parameter.value.placeholder), parameter.summary)
+            page += tagged(".I " + Self.text(parameter.value.placeholder), parameter.summary)
         }
-        page += command.options.map(Self.entry).joined()
-        if !command.examples.isEmpty { page += ".SH EXAMPLES\n" }
+        page += command.options.map(entry).joined()
+        if !command.examples.isEmpty { page += heading("EXAMPLES") }
         for (index, example) in command.examples.enumerated() {
             if index > 0 { page += ".PP\n" }
-            page += Self.paragraph(example.purpose.capitalizedSentence.dropLast() + ":")
+            page += Self.paragraph(said(example.purpose).capitalizedSentence.dropLast() + ":")
             page += ".PP\n.RS\n.nf\n" + Self.verbatim(example.line) + ".fi\n.RE\n"
         }
         let usual = table.exitStatuses.filter { $0.status <= 2 || command.exitStatuses.contains($0.status) }
@@ -95,13 +107,13 @@ package struct ManualPage: Sendable {
     private func ending(
         _ statuses: [ExitStatusText], _ variables: [EnvironmentText], others: [CommandSpec]
     ) -> String {
-        var page = ".SH ENVIRONMENT\n"
-        page += variables.map { Self.tagged(".B " + Self.text($0.name), $0.meaning) }.joined()
-        page += ".SH FILES\n"
-        page += table.files.map { Self.tagged(".I " + Self.text($0.name), $0.meaning) }.joined()
-        page += ".SH EXIT STATUS\n"
-        page += statuses.map { Self.tagged(".B \($0.status)", $0.meaning) }.joined()
-        page += ".SH SEE ALSO\n"
+        var page = heading("ENVIRONMENT")
+        page += variables.map { tagged(".B " + Self.text($0.name), $0.meaning) }.joined()
+        page += heading("FILES")
+        page += table.files.map { tagged(".I " + Self.text($0.name), $0.meaning) }.joined()
+        page += heading("EXIT STATUS")
+        page += statuses.map { tagged(".B \($0.status)", $0.meaning) }.joined()
+        page += heading("SEE ALSO")
         let references = others.map { ".BR " + Self.reference($0) }
         return page
             + (references.isEmpty ? [".BR credmgr\\-help (1)"] : [".BR credmgr (1)"] + references)
@@ -111,16 +123,21 @@ package struct ManualPage: Sendable {
     /// `credmgr\-token (1)`, for `.BR`.
     private static func reference(_ command: CommandSpec) -> String { text(name(of: command)) + " (1)" }
 
-    private static func entry(_ option: OptionSpec) -> String {
+    private func entry(_ option: OptionSpec) -> String {
         let names = (option.short.map { ["-\($0)"] } ?? []) + [option.written]
-        let bold = names.map { "\\fB\(text($0))\\fR" }.joined(separator: ", ")
-        let value = option.value.map { " \\fI\(text($0.placeholder))\\fR" } ?? ""
+        let bold = names.map { "\\fB\(Self.text($0))\\fR" }.joined(separator: ", ")
+        let value = option.value.map { " \\fI\(Self.text($0.placeholder))\\fR" } ?? ""
         return tagged(bold + value, HelpText.summary(of: option))
     }
 
-    private static func tagged(_ tag: String, _ meaning: String) -> String {
-        ".TP\n\(tag)\n" + paragraph(meaning.capitalizedSentence)
+    private func tagged(_ tag: String, _ meaning: Message) -> String {
+        ".TP\n\(tag)\n" + Self.paragraph(said(meaning).capitalizedSentence)
     }
+
+    private func heading(_ title: Message) -> String { ".SH \(Self.text(said(title)))\n" }
+
+    /// A message in the reader's language.
+    private func said(_ message: Message) -> String { message.text(in: translations) }
 
     /// Text in lines that are not too long for the formatters' taste.
     private static func paragraph(_ text: some StringProtocol) -> String { lines(text, joinedBy: "\n") }
@@ -129,7 +146,12 @@ package struct ManualPage: Sendable {
     private static func verbatim(_ line: String) -> String { lines(line, joinedBy: " \\\n") }
 
     private static func lines(_ text: some StringProtocol, joinedBy separator: String) -> String {
-        TextLayout.wrapped(self.text(String(text)), width: 76).map { line in
+        // The formatter puts a space where a line of the source ends, so none ends between wide characters: where it may
+        // break them is marked.
+        let words = text.split(separator: " ").map { word in
+            TextLayout.pieces(of: Substring(word)).map(Self.text).joined(separator: "\\:")
+        }
+        return TextLayout.wrapped(words.joined(separator: " "), width: 76).map { line in
             // One that begins like a request is guarded.
             (line.hasPrefix(".") || line.hasPrefix("'") ? "\\&" : "") + line
         }.joined(separator: separator) + "\n"

@@ -1,4 +1,4 @@
-import CredentialCore
+package import CredentialCore
 
 /// An option of a command: declared once, as a value, and read through that value.
 ///
@@ -18,7 +18,7 @@ package struct Option<Value: Sendable>: DeclaredOption {
     }
 
     /// The same option with another summary, for a command that does something of its own with it.
-    package func described(_ summary: String) -> Option {
+    package func described(_ summary: Message) -> Option {
         var spec = spec
         spec.summary = summary
         return Option(spec, read)
@@ -33,7 +33,7 @@ package protocol DeclaredOption: Sendable {
 
 extension Option where Value == Bool {
     /// An option without a value.
-    package static func flag(_ name: String, short: Character? = nil, _ summary: String) -> Option {
+    package static func flag(_ name: String, short: Character? = nil, _ summary: Message) -> Option {
         Option(OptionSpec(name: name, short: short, isRepeatable: true, summary: summary)) { $0 != nil }
     }
 }
@@ -41,7 +41,7 @@ extension Option where Value == Bool {
 extension Option where Value == String? {
     /// An option with a value, given at most once.
     package static func value(
-        _ name: String, short: Character? = nil, _ value: ValueSpec, _ summary: String
+        _ name: String, short: Character? = nil, _ value: ValueSpec, _ summary: Message
     ) -> Option {
         Option(OptionSpec(name: name, short: short, value: value, summary: summary)) { $0?.last }
     }
@@ -50,7 +50,7 @@ extension Option where Value == String? {
 extension Option where Value == [String] {
     /// An option with a value, given any number of times.
     package static func list(
-        _ name: String, short: Character? = nil, _ value: ValueSpec, _ summary: String
+        _ name: String, short: Character? = nil, _ value: ValueSpec, _ summary: Message
     ) -> Option {
         Option(OptionSpec(name: name, short: short, value: value, isRepeatable: true, summary: summary)) {
             $0 ?? []
@@ -58,7 +58,7 @@ extension Option where Value == [String] {
     }
 
     /// An option whose values are words parted by spaces, given any number of times.
-    package static func words(_ name: String, short: Character? = nil, _ value: ValueSpec, _ summary: String)
+    package static func words(_ name: String, short: Character? = nil, _ value: ValueSpec, _ summary: Message)
         -> Option
     {
         Option(OptionSpec(name: name, short: short, value: value, isRepeatable: true, summary: summary)) {
@@ -71,7 +71,7 @@ extension Option where Value == Int64? {
     /// An option with a whole number of `range`, given at most once.
     package static func integer(
         _ name: String, short: Character? = nil, _ placeholder: String, in range: ClosedRange<Int64>,
-        _ summary: String
+        _ summary: Message
     ) -> Option {
         @Sendable func number(_ text: String) -> Int64? { Int64(text).flatMap { range.contains($0) ? $0 : nil } }
         var spec = OptionSpec(name: name, short: short, value: .any(placeholder), summary: summary)
@@ -85,7 +85,7 @@ extension Option where Value == Int64? {
     ///
     /// - Parameter least: the fewest seconds that make sense.
     package static func time(
-        _ name: String, short: Character? = nil, atLeast least: Int64, _ summary: String
+        _ name: String, short: Character? = nil, atLeast least: Int64, _ summary: Message
     ) -> Option {
         @Sendable func seconds(_ text: String) -> Int64? {
             TimeSpan.seconds(text).flatMap { $0 >= least ? $0 : nil }
@@ -102,7 +102,7 @@ extension Option where Value == Int64? {
 extension Option {
     /// An option with one of the words of `Choice`, given at most once.
     package static func choice<Choice: RawRepresentable<String> & CaseIterable & Sendable>(
-        _ name: String, short: Character? = nil, _ placeholder: String, of choice: Choice.Type, _ summary: String
+        _ name: String, short: Character? = nil, _ placeholder: String, of choice: Choice.Type, _ summary: Message
     ) -> Option where Value == Choice? {
         Option(
             OptionSpec(
@@ -119,7 +119,7 @@ extension Option where Value == [NamedValue] {
     /// An option with pairs parted by the first `separator`, given any number of times. Space around is kept. A fault
     /// does not quote the pair, as it may be a secret.
     package static func pairs(
-        _ name: String, _ placeholder: String, separator: Unicode.Scalar = "=", _ summary: String
+        _ name: String, _ placeholder: String, separator: Unicode.Scalar = "=", _ summary: Message
     ) -> Option {
         var spec = OptionSpec(name: name, value: .any(placeholder), isRepeatable: true, summary: summary)
         spec.fault = { text in pair(text, separator) == nil ? "takes NAME\(separator)VALUE" : nil }
@@ -143,7 +143,7 @@ package struct GivenOption: Sendable {
 extension Option where Value == GivenOption? {
     /// An option whose value may be left out; it is taken only from the same word, `--name=VALUE`.
     package static func optional(
-        _ name: String, short: Character? = nil, _ value: ValueSpec, _ summary: String
+        _ name: String, short: Character? = nil, _ value: ValueSpec, _ summary: Message
     ) -> Option {
         Option(OptionSpec(name: name, short: short, value: value, valueIsOptional: true, summary: summary)) {
             $0.map { GivenOption(value: $0.last) }
@@ -164,13 +164,13 @@ package struct OptionSpec: Sendable {
     /// Whether it may be given more than once.
     package let isRepeatable: Bool
     /// What it does, in lower case and without a full stop.
-    package fileprivate(set) var summary: String
+    package fileprivate(set) var summary: Message
     /// What is wrong with a value, to follow the option's name; `nil` for a good one.
-    fileprivate(set) var fault: @Sendable (String) -> String? = { _ in nil }
+    fileprivate(set) var fault: @Sendable (String) -> Message? = { _ in nil }
 
     fileprivate init(
         name: String, short: Character? = nil, value: ValueSpec? = nil, valueIsOptional: Bool = false,
-        isRepeatable: Bool = false, summary: String
+        isRepeatable: Bool = false, summary: Message
     ) {
         self.name = name
         self.short = short

@@ -1,3 +1,5 @@
+package import CredentialCore
+
 /// A positional parameter of a command: declared once, as a value, and read through that value.
 package struct Parameter<Value: Sendable>: DeclaredParameter {
     /// What parser, help, manual page and completion know of it.
@@ -19,21 +21,21 @@ package protocol DeclaredParameter: Sendable {
 
 extension Parameter where Value == String {
     /// A parameter that must be given.
-    package static func required(_ name: String, _ value: ValueSpec, _ summary: String) -> Parameter {
+    package static func required(_ name: String, _ value: ValueSpec, _ summary: Message) -> Parameter {
         Parameter(ParameterSpec(name: name, value: value, arity: .required, summary: summary)) { $0[0] }
     }
 }
 
 extension Parameter where Value == String? {
     /// A parameter that may be left out.
-    package static func optional(_ name: String, _ value: ValueSpec, _ summary: String) -> Parameter {
+    package static func optional(_ name: String, _ value: ValueSpec, _ summary: Message) -> Parameter {
         Parameter(ParameterSpec(name: name, value: value, arity: .optional, summary: summary)) { $0.first }
     }
 }
 
 extension Parameter where Value == [String] {
     /// A parameter that takes all that is left.
-    package static func variadic(_ name: String, _ value: ValueSpec, _ summary: String) -> Parameter {
+    package static func variadic(_ name: String, _ value: ValueSpec, _ summary: Message) -> Parameter {
         Parameter(ParameterSpec(name: name, value: value, arity: .variadic, summary: summary)) { $0 }
     }
 }
@@ -41,7 +43,7 @@ extension Parameter where Value == [String] {
 extension Parameter {
     /// A parameter that must be given and is one of the words of `Choice`.
     package static func choice<Choice: RawRepresentable<String> & CaseIterable & Sendable>(
-        _ name: String, _ placeholder: String, of choice: Choice.Type, _ summary: String
+        _ name: String, _ placeholder: String, of choice: Choice.Type, _ summary: Message
     ) -> Parameter where Value == Choice? {
         let words = Choice.allCases.map(\.rawValue)
         return Parameter(
@@ -59,7 +61,7 @@ package struct ParameterSpec: Sendable {
     /// How often it may be given.
     package let arity: Arity
     /// What it is, in lower case and without a full stop.
-    package let summary: String
+    package let summary: Message
 
     /// How often a parameter may be given.
     package enum Arity: Sendable {

@@ -1,12 +1,14 @@
+package import CredentialCore
+
 /// An exit status and what it means, for help and the manual page.
 package struct ExitStatusText: Sendable {
     /// The status.
     package let status: Int32
     /// What it means, in lower case and without a full stop.
-    package let meaning: String
+    package let meaning: Message
 
     /// Describes a status.
-    package init(_ status: Int32, _ meaning: String) {
+    package init(_ status: Int32, _ meaning: Message) {
         self.status = status
         self.meaning = meaning
     }
@@ -17,12 +19,12 @@ package struct EnvironmentText: Sendable {
     /// The variable.
     package let name: String
     /// What it does, in lower case and without a full stop.
-    package let meaning: String
+    package let meaning: Message
     /// Whether the overview of the help names it; the manual page names all.
     package let isUsual: Bool
 
     /// Describes a variable.
-    package init(_ name: String, _ meaning: String, isUsual: Bool = false) {
+    package init(_ name: String, _ meaning: Message, isUsual: Bool = false) {
         self.name = name
         self.meaning = meaning
         self.isUsual = isUsual
@@ -34,10 +36,10 @@ package struct FileText: Sendable {
     /// Where it is.
     package let name: String
     /// What is in it, in lower case and without a full stop.
-    package let meaning: String
+    package let meaning: Message
 
     /// Describes a file.
-    package init(_ name: String, _ meaning: String) {
+    package init(_ name: String, _ meaning: Message) {
         self.name = name
         self.meaning = meaning
     }

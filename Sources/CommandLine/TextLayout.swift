@@ -26,17 +26,48 @@ package enum TextLayout {
         return width > 0 ? result + "…" : ""
     }
 
-    /// The words of `text` in lines of at most `width` columns; a longer word has a line of its own.
+    /// The words of `text` in lines of at most `width` columns; a longer word has a line of its own. Text in wide
+    /// characters has no spaces: it is broken between two of them, and none begins with what closes a phrase.
     package static func wrapped(_ text: String, width: Int) -> [String] {
         var lines: [String] = []
-        for word in text.split(separator: " ").map(String.init) {
-            if let last = lines.last, columns(last) + 1 + columns(word) <= width {
-                lines[lines.count - 1] = last + " " + word
-            } else {
-                lines.append(word)
+        for word in text.split(separator: " ") {
+            for (index, piece) in pieces(of: word).enumerated() {
+                let joint = index == 0 ? " " : ""
+                if let last = lines.last, columns(last) + joint.utf8.count + columns(piece) <= width {
+                    lines[lines.count - 1] = last + joint + piece
+                } else {
+                    lines.append(piece)
+                }
             }
         }
         return lines
+    }
+
+    /// Whether a text ends in wide characters, so that a mark behind it is wide, too.
+    static func endsWide(_ text: String) -> Bool { text.last.map(isWide) ?? false }
+
+    private static func isWide(_ character: Character) -> Bool { columns(String(character)) == 2 }
+
+    /// A word, parted where a line may end.
+    static func pieces(of word: Substring) -> [String] {
+        if word.utf8.allSatisfy({ $0 < 0x80 }) { return [String(word)] }
+        var pieces: [String] = []
+        var last: Character?
+        for character in word {
+            if let last, mayBreak(last, character) { pieces.append("") }
+            if pieces.isEmpty { pieces.append("") }
+            pieces[pieces.count - 1].append(character)
+            last = character
+        }
+        return pieces
+    }
+
+    /// Whether a line may end between two characters: where one is wide, and neither is a mark that belongs to the
+    /// other.
+    private static func mayBreak(_ left: Character, _ right: Character) -> Bool {
+        guard isWide(left) || isWide(right) else { return false }
+        let areWords = [left, right].allSatisfy { isWide($0) || $0.isLetter || $0.isNumber }
+        return areWords && !"（「『《〈【".contains(left) && !"，。、；：？！）」』》〉】".contains(right)
     }
 
     private static func columns(_ scalar: Unicode.Scalar) -> Int {

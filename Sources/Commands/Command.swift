@@ -44,7 +44,7 @@ extension Session {
     }
 
     /// A message as standard output shows it: in the person's language on a terminal, in English for programs.
-    func shown(_ message: Message) -> String {
+    package func shown(_ message: Message) -> String {
         context.console.resultIsTerminal ? message.text(in: context.console.translations) : message.description
     }
 
@@ -65,7 +65,7 @@ extension Session {
     ///   - isText: whether it may have several lines; else the first counts.
     /// - Throws: ``ErrorCode/configuration`` for a file that others can read; ``ErrorCode/usage`` where there is none.
     func secret(
-        from path: String, what: String, option: String, isText: Bool = false
+        from path: String, what: Message, option: String, isText: Bool = false
     ) throws(CredentialError) -> Secret {
         try SecretReader(
             environment: context.environment, files: context.typeFiles, programs: context.programs,

@@ -1,4 +1,5 @@
 package import CommandLine
+import CredentialCore
 
 /// Every command by subject, in the order help shows them. Parser, help, manual page, completion and the program's own
 /// dispatch are all made from this list.
@@ -51,10 +52,10 @@ enum CommandList {
 
     /// Commands about one subject.
     struct Section: Sendable {
-        let title: String
+        let title: Message
         let commands: [any DescribedCommand.Type]
 
-        init(_ title: String, _ commands: [any DescribedCommand.Type]) {
+        init(_ title: Message, _ commands: [any DescribedCommand.Type]) {
             self.title = title
             self.commands = commands
         }

@@ -27,7 +27,9 @@ package struct Program: Sendable {
         do throws(CredentialError) {
             switch try parser.parse(words) {
             case .help(let path):
-                try write(try HelpText(.standard, width: context.console.width).about(path))
+                let console = context.console
+                try write(
+                    try HelpText(.standard, width: console.width, in: console.translations).about(path))
             case .version:
                 try write(Self.versionLine)
             case .command(let arguments):

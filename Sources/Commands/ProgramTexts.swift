@@ -1,4 +1,5 @@
 package import CommandLine
+import CredentialCore
 
 extension ExitStatusText {
     /// Every status that a command can end with.

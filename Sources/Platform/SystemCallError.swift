@@ -15,6 +15,18 @@ extension CredentialError {
         return CredentialError(.inputOutput, "\(action) \(shownPath(path)): \(reason)", hint: hint)
     }
 
+    /// An error for something of our own that cannot be made: where nobody may write there, as in a home that is mounted
+    /// read-only, the hint is how to have it elsewhere.
+    ///
+    /// - Parameters: as of ``system(_:_:number:hint:)``.
+    static func unmade(_ action: Message, _ path: String, number: Int32) -> CredentialError {
+        let isClosed = number == EROFS || number == EACCES
+        return .system(
+            action, path, number: number,
+            hint: isClosed
+                ? "set XDG_CONFIG_HOME, XDG_DATA_HOME and XDG_STATE_HOME to folders that can be written" : nil)
+    }
+
     /// A path as it may stand in a message.
     static func shownPath(_ path: String) -> String { ForeignText.shown(path, limit: 4096) }
 }

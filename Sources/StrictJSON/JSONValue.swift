@@ -46,18 +46,6 @@ public enum JSONValue: Sendable, Hashable {
     public var object: JSONObject? {
         if case .object(let value) = self { value } else { nil }
     }
-
-    /// What kind of value this is, in words for messages: "a string", "an array".
-    public var kindDescription: String {
-        switch self {
-        case .null: "null"
-        case .bool: "a boolean"
-        case .integer, .decimal: "a number"
-        case .string: "a string"
-        case .array: "an array"
-        case .object: "an object"
-        }
-    }
 }
 
 extension JSONValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, ExpressibleByBooleanLiteral,

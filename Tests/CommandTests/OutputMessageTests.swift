@@ -99,6 +99,16 @@ import Testing
         #expect(TextLayout.wrapped("", width: 5) == [])
     }
 
+    @Test func `wide characters wrap without spaces, and no line begins with what closes a phrase`() {
+        #expect(TextLayout.wrapped("列出帳號", width: 5) == ["列出", "帳號"])
+        #expect(TextLayout.wrapped("列出帳號。登出", width: 8) == ["列出帳", "號。登出"])
+        #expect(TextLayout.wrapped("改用（另一個）名稱", width: 6) == ["改用", "（另一", "個）名", "稱"])
+        #expect(TextLayout.wrapped("讀取 'FILE' 的內容", width: 8) == ["讀取", "'FILE'", "的內容"])
+        #expect(TextLayout.wrapped("URL位址", width: 5) == ["URL位", "址"])
+        // What has no wide characters is broken at its spaces alone.
+        #expect(TextLayout.wrapped("учётная запись", width: 4) == ["учётная", "запись"])
+    }
+
     @Test func `quoted words survive a shell`() {
         #expect(ShellQuote.quoted("it's $HOME `x` \"y\"") == #"'it'\''s $HOME `x` "y"'"#)
         #expect(ShellQuote.quoted("") == "''")

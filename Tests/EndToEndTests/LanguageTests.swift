@@ -38,28 +38,33 @@ import Testing
         /// What `doctor` says that it found, by how many.
         let found: [Int: String]
         let heading: String
+        /// Of the help.
+        let usage: String
+        let options: String
         var testDescription: String { code }
 
         static let all = [
             Language(
                 code: "de", page: "de", title: "credmgr: alice@example.com ist bei Tasks angemeldet",
                 error: "credmgr: error: kein Kontotyp 'Taskss'", hint: "credmgr: hint: ist 'Tasks' gemeint?",
-                found: [1: "1 Problem gefunden", 2: "2 Probleme gefunden"], heading: "SPEICHER"),
+                found: [1: "1 Problem gefunden", 2: "2 Probleme gefunden"], heading: "SPEICHER", usage: "Aufruf:",
+                options: "Optionen:"),
             Language(
                 code: "it", page: "it", title: "credmgr: alice@example.com ha fatto l&#39;accesso a Tasks",
                 error: "credmgr: error: nessun tipo di account 'Taskss'",
                 hint: "credmgr: hint: forse si intendeva 'Tasks'?",
-                found: [1: "da risolvere: 1 problema", 2: "da risolvere: 2 problemi"], heading: "ARCHIVIO"),
+                found: [1: "da risolvere: 1 problema", 2: "da risolvere: 2 problemi"], heading: "ARCHIVIO",
+                usage: "Uso:", options: "Opzioni:"),
             Language(
                 code: "ru", page: "ru", title: "credmgr: alice@example.com: вход в Tasks выполнен",
                 error: "credmgr: error: нет типа учётной записи 'Taskss'",
                 hint: "credmgr: hint: возможно, имелось в виду 'Tasks'?",
                 found: [1: "найдено: 1 проблема", 2: "найдено: 2 проблемы", 5: "найдено: 5 проблем"],
-                heading: "ХРАНИЛИЩЕ"),
+                heading: "ХРАНИЛИЩЕ", usage: "Использование:", options: "Параметры:"),
             Language(
                 code: "zh_TW", page: "zh-Hant-TW", title: "credmgr：alice@example.com 已登入 Tasks",
                 error: "credmgr: error: 沒有帳號類型 'Taskss'", hint: "credmgr: hint: 是否指 'Tasks'？",
-                found: [1: "發現 1 個問題", 2: "發現 2 個問題"], heading: "儲存區"),
+                found: [1: "發現 1 個問題", 2: "發現 2 個問題"], heading: "儲存區", usage: "用法：", options: "選項："),
         ]
     }
 
@@ -89,7 +94,7 @@ import Testing
 
         // What programs read is what it is without a language.
         for words in [
-            ["accounts"], ["accounts", "--json"], ["token", "--type", "Tasks"], ["types", "--json"], ["--help"],
+            ["accounts"], ["accounts", "--json"], ["token", "--type", "Tasks"], ["types", "--json"],
             ["token", "--type", "Taskss", "--json"],
         ] {
             let (english, translated) = (try run(words), try run(words, in: own))
@@ -132,6 +137,66 @@ import Testing
         let heading = Array(language.heading.unicodeScalars).flatMap { $0.value >= 0x2E80 ? [$0, $0] : [$0] }
         let place = try #require(columns[0].indices.first { columns[0][$0...].starts(with: heading) }, "\(shown)")
         #expect(columns[1][place...].starts(with: "file".unicodeScalars), "\(shown)")
+    }
+
+    /// Help is for people wherever it goes, a pipe to a pager too; commands, options and values stay what is typed.
+    @Test(arguments: Language.all)
+    func `help in a language`(_ language: Language) throws {
+        let own = ["LANGUAGE": language.code]
+        for words in [["token", "--help"], ["help", "token"]] {
+            let shown = try run(words, in: own)
+            #expect(shown.exitStatus == 0)
+            let help = shown.standardOutput
+            #expect(help.hasPrefix("\(language.usage) credmgr token [OPTION…]\n"), "\(help)")
+            #expect(help.contains("\n\(language.options)\n      --type TYPE "), "\(help)")
+            #expect(help.contains("\n  eval \"$(credmgr token --type ToDoList --format env)\"\n"), "\(help)")
+            #expect(!help.contains("the account type"))
+        }
+        let overview = try run(["--help"], in: own).standardOutput
+        #expect(overview.contains("  login ") && overview.contains("\n  CREDMGR_TYPE "), "\(overview)")
+        #expect(!overview.contains("Environment"))
+        // The manual page, and the descriptions that a shell shows beside the words.
+        let page = try run(["help", "--man", "token"], in: own).standardOutput
+        #expect(page.contains(".TP\n\\fB\\-\\-type\\fR \\fITYPE\\fR\n") && !page.contains(".SH OPTIONS"), "\(page)")
+        let completions = try run(["__complete", "--", "log"], in: own).standardOutput.split(separator: "\n")
+        #expect(completions.map { $0.prefix { $0 != "\t" } } == ["login", "logout"])
+        #expect(!completions.contains("login\tsign in"))
+    }
+
+    /// Each line of a help page keeps to the width by what its characters take, and the texts beside the options begin in
+    /// one column.
+    @Test(arguments: Language.all)
+    func `the columns of help`(_ language: Language) throws {
+        let help = try run(["logout", "--help"], in: ["LANGUAGE": language.code])
+        let lines = help.standardOutput.split(separator: "\n", omittingEmptySubsequences: false)
+        let cells = lines.map { line in
+            line.unicodeScalars.reduce(into: [Unicode.Scalar]()) { cells, scalar in
+                cells += scalar.value >= 0x2E80 ? [scalar, scalar] : [scalar]
+            }
+        }
+        // Commands to copy are never broken, nor is a word that is longer than the line.
+        for (line, cells) in zip(lines, cells) where cells.count > 80 {
+            #expect(line.hasPrefix("  credmgr ") || line.hasPrefix("  # "), "\(line)")
+        }
+        let options = cells.filter { $0.starts(with: "      --".unicodeScalars) }
+        let beginnings = options.map { option in
+            option.indices.dropFirst(8).first {
+                option[$0] != " " && option[$0 - 1] == " " && option[$0 - 2] == " "
+            }
+        }
+        #expect(Set(beginnings.compactMap(\.self)).count == 1, "\(help.standardOutput)")
+    }
+
+    /// Without a language the help is what the snapshots hold, to the byte.
+    @Test(arguments: [
+        ["LC_ALL": "C", "LANGUAGE": "de"], ["LC_ALL": "POSIX", "LANGUAGE": "zh_TW"], ["LANGUAGE": "tlh"],
+    ])
+    func `help without a language is English`(_ variables: [String: String]) throws {
+        let folder = String(#filePath.split(separator: "/EndToEndTests/")[0]) + "/CommandTests/Snapshots"
+        for (words, name) in [(["--help"], "help"), (["token", "--help"], "help-token")] {
+            let help = try run(words, in: variables).standardOutput
+            #expect(try help == String(contentsOfFile: "\(folder)/\(name).txt", encoding: .utf8))
+        }
     }
 
     /// `C.UTF-8` has no messages of its own; a locale that a machine has is found by its name.

@@ -169,6 +169,21 @@ import Testing
         #expect(error.contains("or close the file: chmod 600 \(file)\n"))
     }
 
+    @Test(.needs(.namespaces)) func `a home that is mounted read-only is told of with what helps`() throws {
+        let folder = home.path + "/config"
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        let script =
+            "mount -t tmpfs -o ro none '\(folder)' && exec '\(Home.program)' types add Work --offline "
+            + "--issuer https://login.example.com --client-id app"
+        let outcome = try ChildProcess("unshare", ["-rm", "sh", "-c", script], environment: home.environment).run()
+        #expect(outcome.exitStatus == 1)
+        #expect(
+            outcome.standardError.hasSuffix(
+                "cannot make the folder \(folder)/credmgr: Read-only file system\n"
+                    + "credmgr: hint: set XDG_CONFIG_HOME, XDG_DATA_HOME and XDG_STATE_HOME to folders that can be "
+                    + "written\n"), "\(outcome.standardError)")
+    }
+
     @Test(
         .needs(.namespaces),
         arguments: [("size=32k", "is full"), ("ro", "is read-only")])

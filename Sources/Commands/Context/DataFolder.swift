@@ -33,9 +33,9 @@ package struct FolderFault: Sendable, Equatable {
         /// Damaged, and set aside.
         case setAside
         /// Its file system takes no more writes: it is full, or read-only.
-        case unwritable(String)
+        case unwritable(Message)
         /// Its file system is nearly full: so many bytes or files are left.
-        case nearlyFull(String)
+        case nearlyFull(Message)
         /// Nothing can be changed in it: `chattr +i`, or `+a`.
         case immutable
     }

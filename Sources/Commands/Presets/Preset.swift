@@ -52,7 +52,7 @@ package struct Preset: Sendable {
         }
 
         /// What a value must be, in words.
-        var description: String {
+        var description: Message {
             switch self {
             case .name: "a word of letters, digits, '.', '_' and '-'"
             case .guid: "a GUID such as 7d3c1e0a-52b4-4f0e-9a61-0c2f4e8b1d77"

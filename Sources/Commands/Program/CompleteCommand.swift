@@ -16,7 +16,8 @@ struct CompleteCommand: Command {
 
     func run(_ session: Session) throws(CredentialError) {
         try session.print(
-            Completer(.standard) { Self.names($0, session) }.answer(arguments[Self.word]))
+            Completer(.standard, in: session.context.console.translations) { Self.names($0, session) }
+                .answer(arguments[Self.word]))
     }
 
     /// The names that can be completed. What cannot be read has no completions: there is nobody to tell.

@@ -20,7 +20,9 @@ struct HelpCommand: Command {
     let arguments: Arguments
 
     func run(_ session: Session) throws(CredentialError) {
-        let page = ManualPage(.standard, version: Program.version, date: Program.releaseDate)
+        let console = session.context.console
+        let page = ManualPage(
+            .standard, version: Program.version, date: Program.releaseDate, in: console.translations)
         if arguments[Self.pages] {
             return try session.print(page.names.map { "\($0)\t\($1.joined(separator: " "))\n" }.joined())
         }
@@ -28,6 +30,6 @@ struct HelpCommand: Command {
             return try session.print(page.source(about: arguments[Self.command]))
         }
         try session.print(
-            try HelpText(.standard, width: session.context.console.width).about(arguments[Self.command]))
+            try HelpText(.standard, width: console.width, in: console.translations).about(arguments[Self.command]))
     }
 }

@@ -21,10 +21,12 @@ struct NotifyCommand: Command {
     private static let waitingSeconds = 12 * 3_600
 
     /// Shows a notification for each summary, text, and words of a sign-in, side by side, and signs in where that was
-    /// chosen.
+    /// chosen. What the action is called comes first.
     private static let script = #"""
+        action=$1
+        shift
         while [ $# -gt 2 ]; do
-            (if [ "$(notify-send --app-name=credmgr --icon=credmgr --action=login='Sign in' -- "$1" "$2")" = login ]
+            (if [ "$(notify-send --app-name=credmgr --icon=credmgr --action=login="$action" -- "$1" "$2")" = login ]
             then eval "$3"; fi) >/dev/null &
             shift 3
         done
@@ -35,7 +37,7 @@ struct NotifyCommand: Command {
 
     func run(_ session: Session) throws(CredentialError) {
         guard session.configuration.notifies else { return }
-        let programs = session.context.programs
+        let programs = session.context.programs, translations = session.context.console.translations
         guard hasBus(session) else { return session.notices.detail("there is no session bus to notify by") }
         guard programs.isProgram("notify-send") else {
             return session.notices.warning("notify-send is not installed, so nobody is notified")
@@ -50,11 +52,13 @@ struct NotifyCommand: Command {
             }
             words += [
                 "credmgr: \(ForeignText.shown(account.shownName, limit: 80))",
-                text.text(in: session.context.console.translations), login,
+                text.text(in: translations), login,
             ]
         }
         guard !words.isEmpty else { return }
-        _ = try programs.run(["sh", "-c", Self.script, "sh"] + words, seconds: Self.waitingSeconds)
+        let action: Message = "Sign in"
+        _ = try programs.run(
+            ["sh", "-c", Self.script, "sh", action.text(in: translations)] + words, seconds: Self.waitingSeconds)
     }
 
     /// What is to be said; `nil` for an account that nothing is to be said of.

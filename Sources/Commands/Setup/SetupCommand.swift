@@ -61,7 +61,7 @@ struct SetupCommand: Command {
         if let rule = try missingRule(recipe, request, session) { plan.edits.insert(rule, at: 0) }
         if arguments[Self.undo] { return try takeBack(plan, session) }
         for edit in plan.edits { try edit.check(session.context.programs) }
-        let shown = shown(plan)
+        let shown = shown(plan, session)
         if arguments[Self.dryRun] { return try session.print(shown) }
         for edit in plan.edits { try edit.apply(session.context.programs) }
         do throws(CredentialError) { try prove(plan, session) } catch {
@@ -148,9 +148,9 @@ struct SetupCommand: Command {
 
     // MARK: Doing and undoing
 
-    private func shown(_ plan: SetupPlan) -> String {
+    private func shown(_ plan: SetupPlan, _ session: Session) -> String {
         plan.edits.map { edit in
-            let lines = edit.shown.map { $0.isEmpty ? "" : "    " + $0 }
+            let lines = edit.shown.map(session.shown).map { $0.isEmpty ? "" : "    " + $0 }
             return ([edit.path + ":"] + lines).joined(separator: "\n") + "\n"
         }.joined()
     }

@@ -59,11 +59,13 @@ enum SetupEdit: Sendable {
     }
 
     /// What it will look like, for `--dry-run` and the user.
-    var shown: [String] {
+    var shown: [Message] {
         switch self {
-        case .block(let block, _): (block.section.map { [$0] } ?? []) + block.lines
-        case .json(let insertion, _): ["\"\(insertion.member)\": … \(insertion.entry)"]
-        case .file(let text, _, _): text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
+        case .block(let block, _):
+            ((block.section.map { [$0] } ?? []) + block.lines).map(Message.init(verbatim:))
+        case .json(let insertion, _): [Message(verbatim: "\"\(insertion.member)\": … \(insertion.entry)")]
+        case .file(let text, _, _):
+            text.split(separator: "\n", omittingEmptySubsequences: false).map { Message(verbatim: String($0)) }
         case .link: ["a link to credmgr"]
         }
     }

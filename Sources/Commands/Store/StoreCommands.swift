@@ -1,4 +1,5 @@
 import CommandLine
+import CredentialCore
 
 /// `credmgr store`: holds the commands about stores.
 enum StoreCommands: DescribedCommand {

@@ -90,7 +90,7 @@ public struct AccountTypeCatalog: Sendable {
             throw CredentialError(.configuration, "\(path) is not JSON: \(error)")
         }
         guard let members = value.object else {
-            throw CredentialError(.configuration, "\(path) must hold an object, not \(value.kindDescription)")
+            throw CredentialError(.configuration, "\(path) must hold an object, not \(value.kind)")
         }
         return try AccountType(name: name, json: members, isPrivateFile: file.isPrivate, place: path)
     }

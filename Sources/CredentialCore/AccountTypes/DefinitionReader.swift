@@ -149,12 +149,12 @@ package struct DefinitionReader {
     }
 
     /// The error for a value of the wrong kind.
-    package func wrongKind(_ key: String, expected: String) -> CredentialError {
+    package func wrongKind(_ key: String, expected: Message) -> CredentialError {
         wrongKind(key, members[key] ?? .null, expected: expected)
     }
 
-    private func wrongKind(_ key: String, _ value: JSONValue, expected: String) -> CredentialError {
-        fault(key, "must be \(expected), not \(value.kindDescription)\(place == nil ? "" : ",")")
+    private func wrongKind(_ key: String, _ value: JSONValue, expected: Message) -> CredentialError {
+        fault(key, "must be \(expected), not \(value.kind)\(place == nil ? "" : ",")")
     }
 
     private func check(_ text: String, at key: String, _ rule: (String) -> Message?) throws(CredentialError) {

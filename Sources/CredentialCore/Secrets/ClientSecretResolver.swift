@@ -85,7 +85,7 @@ package struct ClientSecretResolver: ClientSecrets {
                     : "credmgr types set \(type.name) --private-key-file -")
     }
 
-    private static func name(_ key: String, _ type: AccountType) -> String {
+    private static func name(_ key: String, _ type: AccountType) -> Message {
         "the \(key) of account type \(type.name)"
     }
 }

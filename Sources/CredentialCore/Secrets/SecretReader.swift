@@ -17,7 +17,7 @@ package enum SecretSource: Sendable, Hashable {
 /// What a secret is read for: it decides how much of the source counts, and what an error says.
 package struct SecretNeed: Sendable {
     /// What it is and who asks for it: "the client_secret of account type Work", "the password (--password-file)".
-    package var name: String
+    package var name: Message
     /// Whether it may have several lines, as a private key has; else the first line counts.
     package var isText: Bool
     /// Whether others may read its file: what a platform projects into a container is not for us to close.
@@ -29,7 +29,7 @@ package struct SecretNeed: Sendable {
 
     /// Names a need.
     package init(
-        _ name: String, isText: Bool = false, mayBeShared: Bool = false, absence: ErrorCode = .configuration,
+        _ name: Message, isText: Bool = false, mayBeShared: Bool = false, absence: ErrorCode = .configuration,
         hint: Message? = nil
     ) {
         self.name = name
@@ -176,7 +176,7 @@ package struct SecretReader: Sendable {
         CredentialError(need.absence, "\(need.name): \(reason)", hint: need.hint)
     }
 
-    private static func shown(_ source: SecretSource) -> String {
+    private static func shown(_ source: SecretSource) -> Message {
         switch source {
         case .file(let path): "the file \(ForeignText.shown(path))"
         case .environment(let name): "the variable \(ForeignText.shown(name, limit: 80))"

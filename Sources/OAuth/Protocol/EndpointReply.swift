@@ -75,7 +75,7 @@ package enum EndpointReply: Sendable {
     ) -> CredentialError {
         switch parsed {
         case .success(let value):
-            CredentialError(.malformedReply, "the \(place) answered with \(value.kindDescription), not an object")
+            CredentialError(.malformedReply, "the \(place) answered with \(value.kind), not an object")
         case .failure(let error):
             CredentialError(.malformedReply, "the \(place) answered with something that is not JSON: \(error)")
         }
@@ -88,7 +88,7 @@ package enum EndpointReply: Sendable {
         if let error = object?["error"]?.string { details.append("error: " + ForeignText.shown(error, limit: 60)) }
         if let text = object?["error_description"]?.string { details.append(ForeignText.shown(text)) }
         if let retryAfter { details.append("retry-after: " + retryAfter) }
-        let reason = response.status == 429 ? "asks to come back later" : "has trouble"
+        let reason: Message = response.status == 429 ? "asks to come back later" : "has trouble"
         return CredentialError(
             .temporary, "the \(place) \(reason): HTTP status \(response.status)",
             hint: retryAfter.flatMap { Int64($0) }.map { "try again in \($0) seconds" } ?? "try again later",

@@ -82,7 +82,7 @@ public struct TokenReply: Sendable {
             }
             return text
         case let other?:
-            throw CredentialError(.malformedReply, "the \(name) received is \(other.kindDescription), not a string")
+            throw CredentialError(.malformedReply, "the \(name) received is \(other.kind), not a string")
         }
     }
 
@@ -100,7 +100,7 @@ public struct TokenReply: Sendable {
                     : "only Bearer (RFC 6750) and DPoP tokens (RFC 9449) can be used")
         case let other?:
             throw CredentialError(
-                .malformedReply, "the token_type received is \(other.kindDescription), not a string")
+                .malformedReply, "the token_type received is \(other.kind), not a string")
         }
     }
 

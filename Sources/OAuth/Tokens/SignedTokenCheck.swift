@@ -88,7 +88,7 @@ extension JSONObject {
         case nil, .null?: return nil
         case .string(let text)?: return text
         case let other?:
-            throw CompactToken.refused("its \(name) is \(other.kindDescription), not a string", kind)
+            throw CompactToken.refused("its \(name) is \(other.kind), not a string", kind)
         }
     }
 

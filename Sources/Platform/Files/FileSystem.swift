@@ -1,3 +1,4 @@
+package import CredentialCore
 import Glibc
 
 /// What a file system says of itself.
@@ -9,7 +10,7 @@ package enum FileSystem {
     private static let scarce: (bytes: UInt64, files: UInt64) = (16 << 20, 1_000)
 
     /// What little room is left at `path`, for people; `nil` where there is plenty.
-    package static func scarceRoom(at path: String) -> String? {
+    package static func scarceRoom(at path: String) -> Message? {
         var facts = statvfs()
         guard unsafe statvfs(path, &facts) == 0, facts.f_blocks > 0 else { return nil }
         let (room, overflow) = UInt64(facts.f_bavail).multipliedReportingOverflow(by: UInt64(facts.f_frsize))
@@ -20,7 +21,7 @@ package enum FileSystem {
     }
 
     /// Why nothing can be written at `path`; `nil` where nothing speaks against it.
-    package static func refusal(at path: String) -> String? {
+    package static func refusal(at path: String) -> Message? {
         var facts = statvfs()
         guard unsafe statvfs(path, &facts) == 0 else { return nil }
         if facts.f_flag & UInt(ST_RDONLY) != 0 { return "the file system is read-only" }

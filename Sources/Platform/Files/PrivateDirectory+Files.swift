@@ -75,7 +75,7 @@ extension PrivateDirectory {
         let temporary = ".\(name).\(SystemRandom().accountID())\(Self.temporarySuffix)"
         let number = unsafe openat(
             descriptor.number, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
-        if number < 0 { throw .system("cannot write", path(of: name), number: errno) }
+        if number < 0 { throw .unmade("cannot write", path(of: name), number: errno) }
         let file = FileDescriptor(owning: number)
         var failure = file.writeAll(content)
         if failure == 0, isDurable, fsync(number) != 0 { failure = errno }

@@ -87,7 +87,7 @@ package struct PrivateDirectory: ~Copyable, Sendable {
             if next < 0, errno == ENOENT {
                 if !creating { return nil }
                 if unsafe mkdirat(folder.number, name, 0o700) != 0, errno != EEXIST {
-                    throw .system("cannot make the folder", path, number: errno)
+                    throw .unmade("cannot make the folder", path, number: errno)
                 }
                 // What is written in it is only as durable as its own name is.
                 _ = fsync(folder.number)
@@ -193,7 +193,7 @@ package struct PrivateDirectory: ~Copyable, Sendable {
         if unsafe mkdir(path, 0o700) != 0, errno != EEXIST {
             // Above the home folder even making what exists can be forbidden.
             let failure = errno
-            if unsafe access(path, F_OK) != 0 { throw .system("cannot make the folder", path, number: failure) }
+            if unsafe access(path, F_OK) != 0 { throw .unmade("cannot make the folder", path, number: failure) }
         }
     }
 }

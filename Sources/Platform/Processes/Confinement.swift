@@ -1,3 +1,5 @@
+package import CredentialCore
+
 /// What a confined program may touch besides what every one may: its own folder, programs, libraries, the settings of
 /// names, certificates and time, and a temporary folder of its own.
 package struct Confinement: Sendable, Hashable {
@@ -50,7 +52,7 @@ package enum ConfinementPart: String, Sendable, CaseIterable {
     case keyring
 
     /// What a confined program can do where it is lacking, in words that go on after its name.
-    package var consequence: String {
+    package var consequence: Message {
         switch self {
         case .files: "can read and write every file of yours: the kernel has no Landlock (Linux 5.13)"
         case .signals: "can send signals to your other programs: the kernel's Landlock is older than Linux 6.12"

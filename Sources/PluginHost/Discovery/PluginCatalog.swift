@@ -32,7 +32,7 @@ package struct PluginCatalog: Sendable {
     /// What a plugin can do here because this machine lacks a wall, in words that go on after its name.
     ///
     /// - Throws: ``ErrorCode/configuration``, ``ErrorCode/inputOutput`` where there is no supervisor.
-    package func lackingWalls() throws(CredentialError) -> [String] {
+    package func lackingWalls() throws(CredentialError) -> [Message] {
         try ConfinedProgram(supervisor: walls.supervisor()).lacking().map(\.consequence)
     }
 

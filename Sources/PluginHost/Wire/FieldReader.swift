@@ -109,8 +109,8 @@ struct FieldReader {
         return elements
     }
 
-    private func wrongKind(_ name: String, _ value: JSONValue, _ expected: String) -> CredentialError {
-        fault(name, "is \(value.kindDescription), not \(expected),")
+    private func wrongKind(_ name: String, _ value: JSONValue, _ expected: Message) -> CredentialError {
+        fault(name, "is \(value.kind), not \(expected),")
     }
 }
 

@@ -79,7 +79,7 @@ package struct PluginTranscript: Sendable {
         case .success(let parsed): value = parsed
         case .failure(let error): throw fault("printed a line that is not JSON: \(error.reason)")
         }
-        guard let members = value.object else { throw fault("printed \(value.kindDescription), not an object") }
+        guard let members = value.object else { throw fault("printed \(value.kind), not an object") }
         let reader = FieldReader(members, code: .malformedReply, place: "the reply of the plugin \(plugin)")
         guard let theirs = try reader.integer("version", in: 0...Int64.max) else {
             throw reader.fault("version", "is missing")

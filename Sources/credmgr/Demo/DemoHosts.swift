@@ -54,7 +54,7 @@ struct DemoHosts {
 
         try first.title("A node is killed, and every host refreshes: each refresh token is used once")
         nodes.kill(0)
-        try first.say("   ($ kill -9: \(nodes.endpoints[0]))")
+        try first.say(Message(verbatim: "($ kill -9: \(nodes.endpoints[0]))"))
         for host in hosts {
             try host.showToken(["token", "--type", Self.type, "--force-refresh"], patience: Self.patience)
         }
@@ -64,7 +64,7 @@ struct DemoHosts {
         try first.run(["groups", "hosts", Self.group])
         try hosts[count - 1].run(["logout", "--all", "--yes"])
         try first.run(["accounts"])
-        try first.say("\nThat was a group of \(count) hosts. docs/many-hosts.md has the rest.")
+        try first.end("That was a group of \(count) hosts. docs/many-hosts.md has the rest.")
     }
 
     private func define(_ host: DemoStage) throws(CredentialError) {
@@ -88,7 +88,7 @@ struct DemoHosts {
     private func tell(_ stage: DemoStage) throws(CredentialError) {
         let counters = provider.counters
         try stage.say(
-            "   (refreshes that the provider has seen: \(counters.refreshes), refresh tokens used twice: "
+            "(refreshes that the provider has seen: \(counters.refreshes), refresh tokens used twice: "
                 + "\(counters.reusesDetected))")
     }
 }

@@ -14,7 +14,7 @@ extension DemoScene {
         provider.change { $0.apiStatus = 503 }
         try stage.request("GET", "/api/tasks", expecting: 8)
         provider.change { $0.apiStatus = 0 }
-        try stage.say("   And a token goes to its own API only:")
+        try stage.say("And a token goes to its own API only:")
         try stage.request("GET", "https://api.example.com/tasks", expecting: 7)
     }
 
@@ -41,7 +41,7 @@ extension DemoScene {
         let redirect = try stage.visit(try stage.begin(DemoSettings.typeName), DemoSettings.carol)
         try stage.complete(redirect)
         try stage.complete(redirect, expecting: 7)
-        try stage.say("   (codes that the provider has seen: \(codes() - before))")
+        try stage.say("(codes that the provider has seen: \(codes() - before))")
     }
 
     static let silentRefresh = DemoScene(title: "The token ends: it is refreshed silently, once") {
@@ -49,7 +49,7 @@ extension DemoScene {
         let before = provider.counters.refreshes
         provider.expireTokens()
         try stage.list()
-        try stage.say("   (refreshes that the provider has seen: \(provider.counters.refreshes - before))")
+        try stage.say("(refreshes that the provider has seen: \(provider.counters.refreshes - before))")
     }
 
     static let lostGrant = DemoScene(

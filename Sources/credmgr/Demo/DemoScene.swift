@@ -4,7 +4,7 @@ import DemoProvider
 /// A scene of the walkthrough.
 struct DemoScene: Sendable {
     /// What happens, in a line.
-    let title: String
+    let title: Message
     /// Plays it.
     let play: @Sendable (borrowing DemoStage, DemoProvider) throws(CredentialError) -> Void
 
@@ -39,7 +39,7 @@ struct DemoScene: Sendable {
     private static let signOut = DemoScene(title: "Everything is forgotten") { (stage, _) throws(CredentialError) in
         try stage.run(["logout", "--all", "--yes"])
         try stage.run(["accounts"])
-        try stage.say("\nThat was credmgr. credmgr --help shows the commands; docs/ has the rest.")
+        try stage.end("That was credmgr. credmgr --help shows the commands; docs/ has the rest.")
     }
 
     private static let browserSignIn = DemoScene(

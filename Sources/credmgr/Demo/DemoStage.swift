@@ -31,9 +31,9 @@ struct DemoStage {
     }
 
     /// Begins a scene.
-    mutating func title(_ text: String) throws(CredentialError) {
+    mutating func title(_ text: Message) throws(CredentialError) {
         sceneNumber += 1
-        try session.print("\(sceneNumber == 1 ? "" : "\n")\(sceneNumber). \(text)\n")
+        try session.print("\(sceneNumber == 1 ? "" : "\n")\(sceneNumber). \(session.shown(text))\n")
     }
 
     /// Runs a command, shows it and what it prints, and checks how it ends.
@@ -66,7 +66,9 @@ struct DemoStage {
         for line in shows(output).split(separator: "\n") + errors.split(separator: "\n") {
             try session.print("     \(line.hasPrefix("  http") ? line.prefix(88) + "…" : line)\n")
         }
-        if ending.exitStatus != 0 { try session.print("     (exit status \(ending.exitStatus))\n") }
+        if ending.exitStatus != 0 {
+            try session.print("     \(session.shown("(exit status \(ending.exitStatus))"))\n")
+        }
         guard ending.exitStatus == status else {
             throw CredentialError(
                 .internalFault, "the step ended with \(ending.exitStatus) where \(status) was expected")
@@ -86,7 +88,7 @@ struct DemoStage {
     func list(more: [String] = []) throws(CredentialError) {
         let body = try request("GET", "/api/tasks", more: more).output
         let tasks = (try? JSONValue.parse(Array(body.utf8)))?.array
-        try say(tasks.map { "   (tasks: \($0.count))" } ?? "   (no list: the app took its keys for tasks)")
+        try say(tasks.map { "(tasks: \($0.count))" } ?? "(no list: the app took its keys for tasks)")
     }
 
     /// Runs a command that prints a token, and shows how the token begins.
@@ -122,13 +124,14 @@ struct DemoStage {
     ) throws(CredentialError) -> String {
         var robot = DemoSignIn(username: user.email, password: user.password)
         let redirect = try robot.run(url, act: act)
-        let deed =
+        let (name, end) = (user.name, redirect.prefix(40))
+        let deed: Message =
             switch act {
-            case .submit: "fills the provider's page in"
-            case .cancel: "cancels on the provider's page"
-            case .forgotPassword: "follows \"Forgot your password?\""
+            case .submit: "(\(name) fills the provider's page in; the browser ends at \(end)…)"
+            case .cancel: "(\(name) cancels on the provider's page; the browser ends at \(end)…)"
+            case .forgotPassword: "(\(name) follows \"Forgot your password?\"; the browser ends at \(end)…)"
             }
-        try say("   (\(user.name) \(deed); the browser ends at \(redirect.prefix(40))…)")
+        try say(deed)
         return redirect
     }
 
@@ -141,7 +144,7 @@ struct DemoStage {
 
     /// Signs a user in through the real browser.
     func signInByBrowser(_ type: String) throws(CredentialError) {
-        try say("   $ credmgr login --type \(type)")
+        try say(Message(verbatim: "$ credmgr login --type \(type)"))
         var launch = ProgramLaunch(
             ExecutablePath.itself, ["login", "--type", type], environment: browserEnvironment)
         launch.standardInput = .inherit
@@ -154,7 +157,10 @@ struct DemoStage {
     }
 
     /// Adds a line of the narrator's.
-    func say(_ text: String) throws(CredentialError) { try session.print(text + "\n") }
+    func say(_ text: Message) throws(CredentialError) { try session.print("   \(session.shown(text))\n") }
+
+    /// Says the last words.
+    func end(_ text: Message) throws(CredentialError) { try session.print("\n\(session.shown(text))\n") }
 
     /// Puts a file into the home.
     func write(_ text: String, to name: String) throws(CredentialError) {

@@ -1,0 +1,15 @@
+package import StrictJSON
+
+extension JSONValue {
+    /// What kind of value this is, for messages: "a string", "an array".
+    package var kind: Message {
+        switch self {
+        case .null: Message(verbatim: "null")
+        case .bool: "a boolean"
+        case .integer, .decimal: "a number"
+        case .string: "a string"
+        case .array: "an array"
+        case .object: "an object"
+        }
+    }
+}
