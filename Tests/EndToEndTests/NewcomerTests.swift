@@ -169,6 +169,14 @@ import Testing
         #expect(error.contains("or close the file: chmod 600 \(file)\n"))
     }
 
+    @Test func `Doctor tells of another installation in PATH`() throws {
+        let helper = try home.write("#!/bin/sh\n", to: "old/git-credential-credmgr", mode: 0o755)
+        let path = "\(home.path)/old:" + (ProcessInfo.processInfo.environment["PATH"] ?? "")
+        let found = try home.run(["doctor"], environment: ["PATH": path]).standardOutput
+        #expect(found.contains("note     programs: \(helper) in PATH is of another installation"), "\(found)")
+        #expect(try !home.run(["doctor"]).standardOutput.contains("programs: \(helper)"))
+    }
+
     @Test(.needs(.namespaces)) func `a home that is mounted read-only is told of with what helps`() throws {
         let folder = home.path + "/config"
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)

@@ -1,9 +1,25 @@
 import CredentialCore
 
-/// Locks, the cache of access tokens, the clock, and this program's own file.
+/// Locks, the cache of access tokens, the clock, this program's own file, and other installations in its way.
 struct MachineCheck: DoctorCheck {
     func findings(_ session: Session, isOnline: Bool) -> [Finding] {
-        locks(session) + [cache(session), clock(session), memory(session)]
+        locks(session) + [cache(session), clock(session), memory(session)] + others(session)
+    }
+
+    /// The names by which people and programs call this one.
+    private static let names = [
+        "credmgr", "git-credential-credmgr", "docker-credential-credmgr", "terraform-credentials-credmgr",
+        "cargo-credential-credmgr",
+    ]
+
+    /// Programs of another installation, which may be called in the place of this one's.
+    private func others(_ session: Session) -> [Finding] {
+        Self.names.compactMap(session.context.programs.otherProgram).map { path in
+            Finding(
+                "programs", .note,
+                "\(ForeignText.shown(path, limit: 4_096)) in PATH is of another installation than this program",
+                remedy: "remove it, or put the folder of this one before it")
+        }
     }
 
     private func memory(_ session: Session) -> Finding {
