@@ -92,7 +92,7 @@ package final class ClusterSharing: GroupSharing {
     ) throws(CredentialError) -> SharedRefreshOutcome {
         let link = try sharedLink(group)
         // What this host knows better than a cluster that was put back counts before anything is sent.
-        if try seenCopy(of: job.account, link) == nil { try takeOne(job.account, link, tells: true) }
+        try takeOne(job.account, link, tells: true)
         let shared = protocolOver(link)
         var inner = SharedRefresh.Job(
             keys: link.keys(job.account), policy: job.policy, takeOver: Self.takeOver(job, link.backend),
@@ -177,11 +177,7 @@ package final class ClusterSharing: GroupSharing {
         for record in listing.listed {
             guard let id = link.account(ofSet: record.key) else { continue }
             there.insert(id)
-            if try revision(ofCopy: id, link.group) == record.revision {
-                link.noteSeen(id, record.revision)
-            } else {
-                changed.append(id)
-            }
+            if try revision(ofCopy: id, link.group) != record.revision { changed.append(id) }
         }
         var damaged: [(id: String, error: CredentialError)] = []
         for start in stride(from: 0, to: changed.count, by: Self.batch) {
@@ -221,7 +217,6 @@ package final class ClusterSharing: GroupSharing {
             return try forgetCopy(id, link.group, tells: tells)
         }
         try copy(record, id, link, tells: tells)
-        link.noteSeen(id, record.revision)
     }
 
     func revision(ofCopy id: String, _ group: KeychainGroup) throws(CredentialError) -> Int64? {
@@ -278,9 +273,6 @@ package final class ClusterSharing: GroupSharing {
             // Not by its revision, which comes again where the cluster was put back.
             copied.bytes != record.value, let known = opened(copied, id, link)
         else { return nil }
-        // Mostly it is a later step that was read, and nothing is to be asked for it.
-        var read = try TokenSet(decoding: try link.seal.open(record))
-        guard read.account.id == id, read.takeNewer(of: known) else { return nil }
         let keys = link.keys(id)
         for _ in 0..<Self.attempts {
             let (standing, epoch) = try link.standing([id])

@@ -46,13 +46,17 @@ package struct SharedAccountRecords: AccountRecords {
     package func read(_ id: String, in group: KeychainGroup) throws(CredentialError) -> AccountRecord? {
         guard let link = try sharing.link(group) else { return try local.read(id, in: group) }
         guard Name.isValid(id) else { return nil }
-        if let copy = try sharing.seenCopy(of: id, link) { return Self.record(ofCopy: copy) }
         do throws(CredentialError) {
             return try take(try link.standing([id]).sets[0], id, link, tells: true)
         } catch {
             guard error.code == .temporary, let copy = try local.read(id, in: group) else { throw error }
             return Self.record(ofCopy: copy)
         }
+    }
+
+    package func seenJustNow(_ id: String, in group: KeychainGroup) throws(CredentialError) -> AccountRecord? {
+        guard let link = try sharing.link(group) else { return nil }
+        return try sharing.seenCopy(of: id, link).map(Self.record(ofCopy:))
     }
 
     package func lastSeen(_ id: String, in group: KeychainGroup) throws(CredentialError) -> AccountRecord? {

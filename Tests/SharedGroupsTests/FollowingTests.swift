@@ -62,13 +62,14 @@ struct FollowingTests {
         }
     }
 
-    @Test func `what another host does is taken over and told without a question to the cluster`() throws {
+    @Test func `what another host does is taken over and told as it happens`() throws {
         let scene = try Scene()
         _ = try scene.follow { take in
             _ = try scene.run.token(scene.two, force: true)
             let reads = scene.cluster.reads
             #expect(try take([scene.change()]))
-            #expect(scene.cluster.reads == reads)
+            // Once, whether it is a later step than the one which was copied.
+            #expect(scene.cluster.reads <= reads + 1)
             #expect(try scene.copy?.sealed?.key == String(scene.change().record.revision))
             #expect(scene.kinds == [.tokenRefreshed])
             // The same once more is no news, and neither is what belongs to no account's set.

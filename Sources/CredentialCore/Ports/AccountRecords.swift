@@ -33,6 +33,15 @@ public protocol AccountRecords: Sendable {
     /// - Throws: as ``read(_:in:)``.
     func lastSeen(_ id: String, in group: KeychainGroup) throws(CredentialError) -> AccountRecord?
 
+    /// The record of an account of a group that hosts share, if this process has read it a moment ago and nothing on this
+    /// machine has changed it since: to give out what is in it, never to change it. It is given once.
+    ///
+    /// - Parameters:
+    ///   - id: the account's id.
+    ///   - group: its group.
+    /// - Throws: as ``read(_:in:)``.
+    func seenJustNow(_ id: String, in group: KeychainGroup) throws(CredentialError) -> AccountRecord?
+
     /// Every account of a group that can be read, in the order they were added.
     ///
     /// - Parameters:
@@ -90,6 +99,14 @@ public enum RecordWriting: Sendable {
 }
 
 extension AccountRecords {
+    /// None: what is kept on this machine is read again.
+    ///
+    /// - Parameters:
+    ///   - id: the account's id.
+    ///   - group: its group.
+    /// - Throws: nothing.
+    public func seenJustNow(_ id: String, in group: KeychainGroup) throws(CredentialError) -> AccountRecord? { nil }
+
     /// Reads the record: what is kept on this machine is seen by reading it.
     ///
     /// - Parameters:

@@ -83,7 +83,7 @@ package struct TokenService: Sendable {
     /// What the store has for the request, read under the lock: a fresh token, or the one that a peer obtained while
     /// this process waited for the lock, which is as new as a refresh of our own would be.
     private func stored(_ request: Request, sinceSeeing seen: TokenSet?) throws(CredentialError) -> Answer? {
-        guard let set = try accounts.repository.read(request.account, in: request.group, isLocked: true) else {
+        guard let set = try accounts.repository.readToGive(request.account, in: request.group) else {
             return nil
         }
         if !request.forceRefresh, let answer = request.fresh(in: set, now: accounts.clock.now) {

@@ -66,6 +66,15 @@ package struct TokenSetRepository: Sendable {
         return try read(now, isLocked: false)
     }
 
+    /// As ``read(_:in:isLocked:)`` under the lock, to give out what is there; what this process has read of a cluster a moment
+    /// ago, for the choice of the account, is not read again.
+    ///
+    /// - Throws: as ``read(_:in:isLocked:)``.
+    func readToGive(_ account: Account, in group: KeychainGroup) throws(CredentialError) -> TokenSet? {
+        if let seen = try records.seenJustNow(account.id, in: group) { return try read(seen, isLocked: false) }
+        return try read(account, in: group, isLocked: true)
+    }
+
     /// The token set as this machine has seen it last: no cluster is asked.
     ///
     /// - Throws: as ``read(_:in:isLocked:)``.
