@@ -180,9 +180,9 @@ private final class CountedNode: RemoteProcedures {
             #expect(error?.code == .temporary && error?.message.contains("cannot be followed") == true)
             #expect(ContinuousClock.now - start < .seconds(30), "\(ContinuousClock.now - start)")
             if silent == [1, 2] { for node in silent { nodes.pause(node, false) } }
-            // It goes on at the other one, from where it was.
-            let again = Stream(follower, "/credmgr/f5/", after: revision)
+            // It goes on at the other one, from where it was, once that has a leader.
             try putSoon("/credmgr/f5/a", "2", try realCluster(nodes, endpoints: [nodes.endpoints[1]]))
+            let again = Stream(follower, "/credmgr/f5/", after: revision)
             #expect(again.next()?.record.value == Array("2".utf8))
             try again.stop()
         }
