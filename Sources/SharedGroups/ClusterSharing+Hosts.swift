@@ -87,6 +87,8 @@ extension ClusterSharing: GroupHosting {
     ) throws(CredentialError) {
         let link = try sharedLink(group)
         _ = try link.standing([])
+        // What an expel that ended half-way has left under an older key, the new host could not read.
+        if let failure = try sealAnew(link).first(where: { $0.error.code != .storeDamaged }) { throw failure.error }
         try link.membership.admit(host, fingerprint: fingerprint, by: (link.backend.host, try link.hostKey()))
     }
 
@@ -104,12 +106,14 @@ extension ClusterSharing: GroupHosting {
         return try sealAnew(link)
     }
 
-    /// Seals every account under the newest key, with the intent of who refreshes it: an answer belongs to the refresh token
-    /// that it replaces, whatever key that is sealed under by then.
+    /// Seals every account that is not under the newest key yet, with the intent of who refreshes it: an answer belongs to the
+    /// refresh token that it replaces, whatever key that is sealed under by then.
     private func sealAnew(_ link: GroupLink) throws(CredentialError) -> [(id: String, error: CredentialError)] {
         let prefix = link.path + "a/"
+        let newest = try GroupMembership.epoch(try link.standing([]).epoch)
         var failures: [(id: String, error: CredentialError)] = []
-        for listed in try link.cluster.listKeys(prefix) where listed.key.hasSuffix("/set") {
+        for listed in try link.cluster.list(prefix) where listed.key.hasSuffix("/set") {
+            if let number = try? GroupSeal.epoch(of: listed), number == newest { continue }
             let id = String(listed.key.dropFirst(prefix.count).dropLast("/set".count))
             do throws(CredentialError) { try sealAnew(id, link) } catch { failures.append((id, error)) }
         }
@@ -154,10 +158,8 @@ extension ClusterSharing: GroupHosting {
         var sets: [TokenSet] = []
         var isLast = false
         if belongs {
-            isLast = try link.membership.isLast(link.backend.host)
-            for record in try link.cluster.list(link.path + "a/") where record.key.hasSuffix("/set") {
-                sets.append(try TokenSet(decoding: try link.seal.open(record)))
-            }
+            isLast = try link.membership.isLast(link.backend.host, known: try link.remembered())
+            sets = try newest(link, isLast: isLast)
         }
         if belongs, try !unsettledAnswers(in: group).isEmpty {
             throw CredentialError(
@@ -174,6 +176,24 @@ extension ClusterSharing: GroupHosting {
         if belongs { _ = try link.membership.leave(link.backend.host) }
         for name in try parts.files.names(of: group) { try parts.files.remove(name, of: group) }
         try GroupLink.forgetKey(group, link.backend.keyStore, parts)
+    }
+
+    /// The token sets of the cluster, each with what this host knows better where that was put back; for those who stay this is
+    /// put back, since nobody else may have it.
+    private func newest(_ link: GroupLink, isLast: Bool) throws(CredentialError) -> [TokenSet] {
+        let prefix = link.path + "a/"
+        var sets: [TokenSet] = []
+        for record in try link.cluster.list(prefix) where record.key.hasSuffix("/set") {
+            var set = try TokenSet(decoding: try link.seal.open(record))
+            let id = String(record.key.dropFirst(prefix.count).dropLast("/set".count))
+            if let copied = try parts.local.read(id, in: link.group)?.sealed, let known = opened(copied, id, link),
+                set.takeNewer(of: known), !isLast
+            {
+                try takeOne(id, link, tells: false)
+            }
+            sets.append(set)
+        }
+        return sets
     }
 
     private func isListed(_ link: GroupLink) throws(CredentialError) -> Bool {

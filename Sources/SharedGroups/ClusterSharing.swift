@@ -139,7 +139,7 @@ package final class ClusterSharing: GroupSharing {
         SharedRefresh(
             cluster: link.cluster, notes: NotesInFiles(files: parts.files, group: link.group), seal: link.seal,
             clock: parts.clock, bootClock: parts.bootClock, random: parts.random, cryptography: parts.cryptography,
-            host: link.backend.host)
+            host: link.backend.host, publicKey: link.backend.publicKey)
     }
 
     private static func takeOver(_ job: SharedRefreshJob, _ backend: GroupBackend) -> SharedRefresh.TakeOver {
@@ -298,7 +298,7 @@ package final class ClusterSharing: GroupSharing {
     private static let attempts = 8
 
     /// What a copy holds; `nil` where it opens no more.
-    private func opened(_ copy: SealedTokenSet, _ id: String, _ link: GroupLink) -> TokenSet? {
+    func opened(_ copy: SealedTokenSet, _ id: String, _ link: GroupLink) -> TokenSet? {
         let record = ClusterRecord(key: link.keys(id).set, value: copy.bytes, revision: 1)
         return (try? link.seal.open(record)).flatMap { try? TokenSet(decoding: $0) }
     }

@@ -126,8 +126,7 @@ final class GroupLink: Sendable {
                     "on a host of the group: credmgr groups admit \(group) \(backend.host) --fingerprint \(fingerprint)"
             )
         }
-        let forgotten = try forgotten(by: KeyEpoch(epoch))
-        guard mayBeOlder || forgotten.isEmpty else { throw wasPutBack(forgotten) }
+        if mayBeOlder { _ = try forgotten(by: KeyEpoch(epoch)) } else { try check(KeyEpoch(epoch)) }
         if known > 0, let wrapped = found[3] { state.withLock { $0.given[known] = wrapped.value } }
         return (reading, epoch)
     }
@@ -146,16 +145,6 @@ final class GroupLink: Sendable {
             return nil
         }
         return seen.revision
-    }
-
-    /// That the cluster was put back to a time before hosts were expelled, which this host knows.
-    func wasPutBack(_ forgotten: [ExpelledHost]) -> CredentialError {
-        let names = forgotten.map { ForeignText.shown($0.name, limit: 80) }.joined(separator: ", ")
-        return CredentialError(
-            .storeUnavailable,
-            "the cluster of the group \(group) was put back to a time before \(names) was expelled, so nothing is written that "
-                + "could be read there",
-            hint: "credmgr groups expel \(group) \(forgotten[0].name)")
     }
 
     /// The number of the newest data key that this host was given; 0 for none.

@@ -231,7 +231,8 @@ package struct GroupMembership: Sendable {
             let listed = try cluster.list(path + "hosts/")
             let hosts = try listed.map { (record) throws(CredentialError) in try GroupHost(record) }
             let forgotten = known.missing(in: epoch)
-            guard hosts.contains(where: { $0.name == name }) || forgotten.contains(where: { $0.name == name }) else {
+            guard hosts.contains(where: { $0.name == name }) || forgotten.contains(where: { $0.name == name })
+            else {
                 throw noHost(name, among: hosts)
             }
             // Who is not admitted cannot expel.
@@ -297,7 +298,7 @@ package struct GroupMembership: Sendable {
     }
 
     /// The data keys that this host was given, read as they are asked for.
-    package func keys(_ name: String, _ key: HostKey) throws(CredentialError) -> some GroupKeys {
+    func keys(_ name: String, _ key: HostKey) throws(CredentialError) -> some GroupKeys {
         ClusterKeys(membership: self, groupID: try groupID(), name: name, key: key)
     }
 
@@ -332,6 +333,9 @@ private struct ClusterKeys: GroupKeys {
     func key(ofEpoch epoch: Int64) throws(CredentialError) -> [UInt8] {
         try membership.open(epoch, groupID, (name, key))
     }
+
+    /// It remembers nobody.
+    func check(_ epoch: KeyEpoch) {}
 }
 
 /// What the hosts of a group agree on; it stands in clear beside the group's id.

@@ -1,4 +1,4 @@
-package import CredentialCore
+import CredentialCore
 
 /// Seals and opens what stands in the cluster: ChaCha20-Poly1305 (RFC 8439) under the group's data key of an epoch.
 ///
@@ -11,7 +11,7 @@ package import CredentialCore
 /// every node of the cluster; only what this gives may ever be put there.
 package struct GroupSeal: Sendable {
     private let groupID: [UInt8]
-    private let keys: any GroupKeys
+    let keys: any GroupKeys
     private let cryptography: any Cryptography
     private let random: any RandomSource
 
@@ -24,7 +24,7 @@ package struct GroupSeal: Sendable {
     /// - Parameters:
     ///   - groupID: the group's random id, 16 bytes; never the cluster's, which a restored cluster does not keep.
     ///   - keys: the data keys that this host was given.
-    package init(
+    init(
         groupID: [UInt8], keys: any GroupKeys, cryptography: any Cryptography, random: any RandomSource
     ) {
         self.groupID = groupID
@@ -53,17 +53,22 @@ package struct GroupSeal: Sendable {
     ///   ``GroupKeys/key(ofEpoch:)`` throws.
     func open(_ record: ClusterRecord) throws(CredentialError) -> [UInt8] {
         let value = record.value
-        guard value.count > Self.headSize + Self.nonceSize, value[0] == Self.version else {
-            throw Self.damaged(record.key)
-        }
+        guard value.count > Self.headSize + Self.nonceSize else { throw Self.damaged(record.key) }
         let head = Array(value[..<Self.headSize])
-        let epoch = head.dropFirst().reduce(Int64(0)) { $0 << 8 | Int64($1) }
         let plaintext = try cryptography.open(
-            Array(value[(Self.headSize + Self.nonceSize)...]), key: try keys.key(ofEpoch: epoch),
+            Array(value[(Self.headSize + Self.nonceSize)...]), key: try keys.key(ofEpoch: Self.epoch(of: record)),
             nonce: Array(value[Self.headSize..<Self.headSize + Self.nonceSize]),
             authenticating: context(head, record.key))
         guard let plaintext else { throw Self.damaged(record.key) }
         return plaintext
+    }
+
+    /// The number of the key that a record is sealed under.
+    ///
+    /// - Throws: ``ErrorCode/storeDamaged``.
+    static func epoch(of record: ClusterRecord) throws(CredentialError) -> Int64 {
+        guard record.value.count > headSize, record.value[0] == version else { throw damaged(record.key) }
+        return record.value[1..<headSize].reduce(Int64(0)) { $0 << 8 | Int64($1) }
     }
 
     private func context(_ head: [UInt8], _ key: String) -> [UInt8] { head + groupID + Array(key.utf8) }
@@ -76,11 +81,16 @@ package struct GroupSeal: Sendable {
 }
 
 /// The data keys of a group that this host was given, one per epoch.
-package protocol GroupKeys: Sendable {
+protocol GroupKeys: Sendable {
     /// The key of an epoch, 32 bytes.
     ///
     /// - Throws: ``ErrorCode/storeLocked`` when this host is not admitted to the group, or no more.
     func key(ofEpoch epoch: Int64) throws(CredentialError) -> [UInt8]
+
+    /// Looks whether the cluster names everybody of whom this host knows that they were expelled.
+    ///
+    /// - Throws: ``ErrorCode/storeUnavailable`` where it does not, since it was put back: nothing is written there.
+    func check(_ epoch: KeyEpoch) throws(CredentialError)
 }
 
 /// A clock that goes on while the machine sleeps, and never back: what leases are measured by.

@@ -7,6 +7,8 @@ struct Intent: Hashable {
     let nonce: IntentNonce
     /// The name of the host.
     let host: String
+    /// That host's key: another may come under its name.
+    let publicKey: [UInt8]
     /// The digest of the refresh token that is about to be sent.
     let token: TokenDigest
     /// When it was recorded, by the host's own clock.
@@ -18,14 +20,16 @@ struct Intent: Hashable {
         object["version"] = 1
         object["nonce"] = .string(Base64URL.encode(nonce.bytes))
         object["host"] = .string(host)
+        object["key"] = .string(Base64URL.encode(publicKey))
         object["token"] = .string(Base64URL.encode(token.bytes))
         object["time"] = .integer(time.epochSeconds)
         return JSONValue.object(object).bytes()
     }
 
-    init(nonce: IntentNonce, host: String, token: TokenDigest, time: Instant) {
+    init(nonce: IntentNonce, host: String, publicKey: [UInt8], token: TokenDigest, time: Instant) {
         self.nonce = nonce
         self.host = host
+        self.publicKey = publicKey
         self.token = token
         self.time = time
     }
@@ -37,10 +41,13 @@ struct Intent: Hashable {
         guard let object = try? JSONValue.parse(bytes, limits: .ownFile).object, object["version"] == 1,
             let nonce = object["nonce"]?.string.flatMap(Base64URL.decode).flatMap(IntentNonce.init(bytes:)),
             let host = object["host"]?.string,
+            let publicKey = object["key"]?.string.flatMap(Base64URL.decode),
             let token = object["token"]?.string.flatMap(Base64URL.decode),
             let time = object["time"]?.integer
         else { throw CredentialError(.storeDamaged, "the record of a refresh in the cluster is none") }
-        self.init(nonce: nonce, host: host, token: TokenDigest(bytes: token), time: Instant(epochSeconds: time))
+        self.init(
+            nonce: nonce, host: host, publicKey: publicKey, token: TokenDigest(bytes: token),
+            time: Instant(epochSeconds: time))
     }
 }
 

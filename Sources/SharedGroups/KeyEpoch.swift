@@ -89,7 +89,8 @@ extension GroupLink {
     func remembered() throws(CredentialError) -> KeyEpoch {
         if let known = memory.withLock({ $0 }) { return known }
         let known =
-            try parts.files.read(Self.expelledFile, of: group).flatMap(KeyEpoch.init(content:)) ?? KeyEpoch(number: 0)
+            try parts.files.read(Self.expelledFile, of: group).flatMap(KeyEpoch.init(content:))
+            ?? KeyEpoch(number: 0)
         memory.withLock { $0 = known }
         return known
     }
@@ -104,5 +105,16 @@ extension GroupLink {
             memory.withLock { $0 = all }
         }
         return forgotten
+    }
+
+    func check(_ epoch: KeyEpoch) throws(CredentialError) {
+        let forgotten = try forgotten(by: epoch)
+        guard let first = forgotten.first else { return }
+        let names = forgotten.map { ForeignText.shown($0.name, limit: 80) }.joined(separator: ", ")
+        throw CredentialError(
+            .storeUnavailable,
+            "the cluster of the group \(group) was put back to a time before \(names) was expelled, so nothing is written that "
+                + "could be read there",
+            hint: "credmgr groups expel \(group) \(first.name)")
     }
 }

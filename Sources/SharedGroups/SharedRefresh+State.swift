@@ -19,11 +19,13 @@ extension SharedRefresh {
     func read(_ job: Job) throws(CredentialError) -> State {
         let keys = job.keys
         let found = try cluster.read([keys.set, keys.intent, keys.live, keys.epoch, keys.aside])
-        guard let epoch = found[3].flatMap({ KeyEpoch(content: $0.value)?.number }) else {
+        guard let epoch = found[3].flatMap({ KeyEpoch(content: $0.value) }) else {
             throw CredentialError(
                 .storeDamaged, "\(keys.group) of the cluster is no group of credmgr", hint: "credmgr doctor")
         }
-        var state = State(records: (found[0], found[1], found[2], found[3], found[4]), epoch: epoch)
+        var state = State(records: (found[0], found[1], found[2], found[3], found[4]), epoch: epoch.number)
+        // It may have been put back since this process has looked first.
+        try seal.keys.check(epoch)
         if let record = found[0] { state.tokenSet = try TokenSet(decoding: try seal.open(record)) }
         if let record = found[1] { state.intent = try Intent(decoding: try seal.open(record)) }
         if let record = found[4] { state.aside = try AsideAnswers(decoding: try seal.open(record)) }

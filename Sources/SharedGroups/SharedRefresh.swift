@@ -46,6 +46,8 @@ package struct SharedRefresh: Sendable {
     let cryptography: any Cryptography
     /// The name of this host.
     let host: String
+    /// What the group knows it by.
+    let publicKey: [UInt8]
 
     static let leaseSeconds: Int64 = 15
     /// After how many seconds an intent is taken over whose host belongs to the group no more.
@@ -55,7 +57,8 @@ package struct SharedRefresh: Sendable {
     /// Makes it; nothing is asked yet.
     package init(
         cluster: any Cluster, notes: any HostNotes, seal: GroupSeal, clock: any WallClock,
-        bootClock: any BootClock, random: any RandomSource, cryptography: any Cryptography, host: String
+        bootClock: any BootClock, random: any RandomSource, cryptography: any Cryptography, host: String,
+        publicKey: [UInt8]
     ) {
         self.cluster = cluster
         self.notes = notes
@@ -65,6 +68,7 @@ package struct SharedRefresh: Sendable {
         self.random = random
         self.cryptography = cryptography
         self.host = host
+        self.publicKey = publicKey
     }
 
     /// What a call is about.
@@ -144,7 +148,7 @@ package struct SharedRefresh: Sendable {
         let nonce = IntentNonce(random)
         let began = bootClock.milliseconds
         let lease = try cluster.grantLease(seconds: Self.leaseSeconds)
-        let intent = Intent(nonce: nonce, host: host, token: token, time: clock.now)
+        let intent = Intent(nonce: nonce, host: host, publicKey: publicKey, token: token, time: clock.now)
         do throws(CredentialError) {
             guard try record(intent, lease, state, job), try isToBeSent(intent, began, state, job) else {
                 withdrawUnsent(nonce, lease, job)

@@ -83,6 +83,7 @@ import Testing
         ("credmgr exec --help", "A slip on the command line"),
         ("credmgr accounts --group …", "SharedGroupFaultTests: a name that is taken"),
         ("credmgr groups admit … … --fingerprint …", "SharedGroupTests: a second host"),
+        ("credmgr groups expel … …", "SharedGroupFaultTests: a cluster put back to before a host was expelled"),
         ("credmgr groups hosts …", "SharedGroupFaultTests: a group is shared once"),
         ("credmgr groups leave …", "SharedGroupTests: an expelled host"),
         ("credmgr groups leave … --keep", "SharedGroupTests: who leaves"),

@@ -199,9 +199,11 @@ import Testing
         try one.run(["groups", "expel", SharedHosts.group, "three"])
         for (key, value) in kept { try nodes.put(path + key, value) }
         let refused = try one.run(SharedHosts.token("--force-refresh"), exits: 5)
-        #expect(refused.standardError.contains("was put back to a time before a host was expelled"))
-        #expect(refused.standardError.contains("credmgr groups hosts \(SharedHosts.group)"))
+        #expect(refused.standardError.contains("was put back to a time before three was expelled"))
+        #expect(refused.standardError.contains("credmgr groups expel \(SharedHosts.group) three"))
         #expect(try nodes.record(path + "a/\(id)/set") == kept[3].1)
+        let mistyped = try one.run(["groups", "expel", SharedHosts.group, "thre"], exits: 3)
+        #expect(mistyped.standardError.contains("its hosts are one, three, two"))
         try one.run(["groups", "expel", SharedHosts.group, "three"])
         let token = try one.run(SharedHosts.token()).line
         #expect(try hosts["two"].run(SharedHosts.token()).line == token)

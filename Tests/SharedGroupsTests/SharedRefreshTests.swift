@@ -8,57 +8,10 @@ import Testing
 /// What a host does about its own intents, about hosts that have gone, and about what it knows better than the cluster, on the
 /// simulated ports and without faults.
 struct SharedRefreshTests {
-    /// Three hosts that share a group in which one person has signed in.
-    private struct Scene {
-        let run: Run
-        let account: String
-        let process: SimulatedProcess
-        let link: GroupLink
-
-        init() throws {
-            run = Run(.shared, seed: 1, faults: .none)
-            process = run.hosts[0].process()
-            let sharing = try #require(process.ports.sharing as? ClusterSharing)
-            link = try sharing.sharedLink(World.group)
-            account = try #require(try sharing.parts.local.index(of: World.group, .ids).ids.first)
-        }
-
-        var world: World { process.world }
-        var intents: [Intent] { world.cluster.intents }
-
-        /// The protocol of a host, the first one unless another is named, over a cluster of its own.
-        func refresh(
-            over cluster: any Cluster, at host: Int = 0, takeOver: SharedRefresh.TakeOver = .never,
-            waits: Bool = false, answering answer: @escaping @Sendable (TokenSet) -> SharedRefresh.Answer
-        ) throws {
-            let random = SimulatedRandom(world: world), process = run.hosts[host].process()
-            let shared = SharedRefresh(
-                cluster: cluster, notes: NotesInFiles(files: process, group: World.group), seal: link.seal,
-                clock: process, bootClock: process, random: random, cryptography: ToyCryptography(random: random),
-                host: process.host.name)
-            var job = SharedRefresh.Job(
-                keys: link.keys(account), policy: "", takeOver: takeOver, isFresh: { _ in false }, send: answer)
-            job.waits = { waits }
-            _ = try shared.refresh(job)
-        }
-
-        /// What a provider has issued in the place of what a set has.
-        static func issued(_ token: String, over set: TokenSet) -> SharedRefresh.Answer {
-            var set = set
-            set.grants[""]?.refreshToken = Secret(token)
-            return .issued(set)
-        }
-
-        /// The refresh token that stands in the cluster.
-        var standing: String? { world.cluster.tokenSet(link.keys(account).set)?.grants[""]?.refreshToken?.reveal() }
-
-        func endLeases() { for lease in world.cluster.content.leases.keys { world.cluster.end(lease) } }
-    }
-
     private static let unsent = SharedRefresh.Answer.unsent(CredentialError(.temporary, "not sent"))
 
     @Test func `an intent that is recorded late, after its host has gone on, is taken away by its host`() throws {
-        let scene = try Scene(), cluster = LosingCluster(scene.process)
+        let scene = try SharedScene(), cluster = LosingCluster(scene.process)
         cluster.loses = true
         #expect(throws: CredentialError.self) { try scene.refresh(over: cluster) { _ in Self.unsent } }
         cluster.loses = false
@@ -75,7 +28,7 @@ struct SharedRefreshTests {
     }
 
     @Test func `where the intent's transaction is not answered the lease goes, and so does the intent`() throws {
-        let scene = try Scene(), cluster = LosingCluster(scene.process)
+        let scene = try SharedScene(), cluster = LosingCluster(scene.process)
         cluster.loses = true
         cluster.revokes = true
         #expect(throws: CredentialError.self) { try scene.refresh(over: cluster) { _ in Self.unsent } }
@@ -85,7 +38,7 @@ struct SharedRefreshTests {
     }
 
     @Test func `nobody waits for the intent of a host that was expelled`() throws {
-        let scene = try Scene()
+        let scene = try SharedScene()
         let lost = SharedRefresh.Answer.unknown(CredentialError(.temporary, "no answer"))
         #expect(throws: CredentialError.self) { try scene.refresh(over: scene.process) { _ in lost } }
         let two = scene.run.hosts[1]
@@ -101,7 +54,7 @@ struct SharedRefreshTests {
     }
 
     @Test func `who is expelled between recording and sending does not send`() throws {
-        let scene = try Scene(), cluster = LosingCluster(scene.process)
+        let scene = try SharedScene(), cluster = LosingCluster(scene.process)
         let two = scene.run.hosts[1]
         cluster.onRecorded = { _ = try? two.process().ports.sharing.membership.expel("one", from: World.group) }
         let isSent = Mutex(false)
@@ -118,24 +71,24 @@ struct SharedRefreshTests {
     }
 
     @Test func `a refresh goes on while the group is sealed anew`() throws {
-        let scene = try Scene(), two = scene.run.hosts[1]
+        let scene = try SharedScene(), two = scene.run.hosts[1]
         try scene.refresh(over: scene.process) { set in
             _ = try? two.process().ports.sharing.membership.expel("spare", from: World.group)
-            return Scene.issued("r-0-2", over: set)
+            return SharedScene.issued("r-0-2", over: set)
         }
         #expect(scene.standing == "r-0-2")
         #expect(scene.intents.isEmpty)
     }
 
     @Test func `an answer that comes when another host has had its own is tried when that is refused`() throws {
-        let scene = try Scene()
+        let scene = try SharedScene()
         try scene.refresh(over: scene.process) { set in
             // This host is held up; another takes its intent over and is answered.
             scene.endLeases()
             try? scene.refresh(over: scene.run.hosts[1].process(), at: 1, takeOver: .after(0)) { set in
-                Scene.issued("r-0-2", over: set)
+                SharedScene.issued("r-0-2", over: set)
             }
-            return Scene.issued("r-0-3", over: set)
+            return SharedScene.issued("r-0-3", over: set)
         }
         #expect(scene.standing == "r-0-2")
         let sent = Mutex<[String]>([])
@@ -143,7 +96,7 @@ struct SharedRefreshTests {
             let token = set.grants[""]?.refreshToken?.reveal() ?? ""
             sent.withLock { $0.append(token) }
             guard token == "r-0-3" else { return .refused(CredentialError(.signInRequired, "invalid_grant")) }
-            return Scene.issued("r-0-4", over: set)
+            return SharedScene.issued("r-0-4", over: set)
         }
         #expect(sent.withLock { $0 } == ["r-0-2", "r-0-3"])
         #expect(scene.standing == "r-0-4")
@@ -152,24 +105,24 @@ struct SharedRefreshTests {
     }
 
     @Test func `an answer that was in the set is not put aside when its host comes back late`() throws {
-        let scene = try Scene(), one = scene.run.hosts[0]
+        let scene = try SharedScene(), one = scene.run.hosts[0]
         let cluster = LosingCluster(scene.process)
         cluster.onRecorded = { cluster.isLast = true }
         // The transaction is applied; nobody hears of it, and the journal stays.
-        try scene.refresh(over: cluster) { Scene.issued("r-0-2", over: $0) }
+        try scene.refresh(over: cluster) { SharedScene.issued("r-0-2", over: $0) }
         #expect(scene.standing == "r-0-2" && one.hasJournal)
         // Another host goes on with it.
-        try scene.refresh(over: scene.run.hosts[1].process(), at: 1) { Scene.issued("r-0-3", over: $0) }
+        try scene.refresh(over: scene.run.hosts[1].process(), at: 1) { SharedScene.issued("r-0-3", over: $0) }
         one.process().services.takeUpAnswers(in: World.group)
         #expect(!one.hasJournal && scene.standing == "r-0-3")
         #expect(scene.world.cluster.content.records[scene.link.keys(scene.account).aside] == nil)
     }
 
     @Test func `a token is not sent again when the answer to it was put aside`() throws {
-        let scene = try Scene(), one = scene.run.hosts[0]
+        let scene = try SharedScene(), one = scene.run.hosts[0]
         let cluster = LosingCluster(scene.process)
         cluster.onRecorded = { cluster.loses = true }
-        try scene.refresh(over: cluster) { Scene.issued("r-0-2", over: $0) }
+        try scene.refresh(over: cluster) { SharedScene.issued("r-0-2", over: $0) }
         scene.endLeases()
         #expect(one.hasJournal && scene.standing == "r-0-1")
         // A person takes over, the first host puts its answer aside, and the retry is not sent.
@@ -183,14 +136,14 @@ struct SharedRefreshTests {
         let sent = Mutex<[String]>([])
         try scene.refresh(over: scene.run.hosts[2].process(), at: 2) { set in
             sent.withLock { $0.append(set.grants[""]?.refreshToken?.reveal() ?? "") }
-            return Scene.issued("r-0-3", over: set)
+            return SharedScene.issued("r-0-3", over: set)
         }
         #expect(sent.withLock { $0 } == ["r-0-2"])
         #expect(scene.standing == "r-0-3")
     }
 
     @Test func `a token from a clock that is ahead is told, not refreshed again and again`() throws {
-        let scene = try Scene()
+        let scene = try SharedScene()
         scene.run.hosts[0].skew = 1_200
         #expect(try scene.run.token(scene.run.hosts[0].process(), force: true).refreshed)
         let refreshes = scene.world.provider.refreshes
@@ -262,57 +215,4 @@ struct GrantLineTests {
         let set = set("1", GrantLine(random).next(by: "one"), generation: 3)
         #expect(try TokenSet(decoding: set.encoded()).lines == set.lines)
     }
-}
-
-/// The cluster of a process, of which a transaction may go unanswered and be applied later.
-private final class LosingCluster: Cluster, @unchecked Sendable {
-    private let base: SimulatedProcess
-    private var late: ClusterTransaction?
-    var loses = false
-    var revokes = false
-    /// Whether it does the next transaction, and is silent from then on.
-    var isLast = false
-    private var isGone = false
-    /// Called once an intent is recorded.
-    var onRecorded: (() -> Void)?
-
-    init(_ base: SimulatedProcess) { self.base = base }
-
-    private static let silence = CredentialError(.temporary, "the cluster does not answer")
-
-    func applyLate() throws(CredentialError) {
-        if let late, try base.world.cluster.allows(late) { base.world.cluster.apply(late) }
-    }
-
-    func commit(_ transaction: ClusterTransaction) throws(CredentialError) -> Bool {
-        if isGone { throw Self.silence }
-        guard loses else {
-            let wasApplied = try base.commit(transaction)
-            if isLast {
-                isGone = true
-                throw Self.silence
-            }
-            let called = onRecorded
-            onRecorded = nil
-            called?()
-            return wasApplied
-        }
-        late = transaction
-        throw Self.silence
-    }
-
-    func revoke(_ lease: ClusterLease) throws(CredentialError) {
-        if loses, !revokes { throw Self.silence }
-        try base.revoke(lease)
-    }
-
-    func read(_ keys: [String]) throws(CredentialError) -> [ClusterRecord?] {
-        if isGone { throw Self.silence }
-        return try base.read(keys)
-    }
-    func list(_ prefix: String) throws(CredentialError) -> [ClusterRecord] { try base.list(prefix) }
-    func grantLease(seconds: Int64) throws(CredentialError) -> ClusterLease {
-        try base.grantLease(seconds: seconds)
-    }
-    func hold(_ lease: ClusterLease) -> any HeldLease { base.hold(lease) }
 }

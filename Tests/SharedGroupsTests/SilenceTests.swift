@@ -59,7 +59,7 @@ private struct TiringNode: RemoteProcedures {
         let notes = NotesInFiles(files: process, group: World.group)
         let shared = SharedRefresh(
             cluster: cluster, notes: notes, seal: link.seal, clock: process, bootClock: process, random: random,
-            cryptography: ToyCryptography(random: random), host: "one")
+            cryptography: ToyCryptography(random: random), host: "one", publicKey: link.backend.publicKey)
         var issued = try #require(world.cluster.tokenSet(link.keys(account).set))
         issued.grants[""]?.refreshToken = Secret("r-0-2")
         let answer = issued, isSent = Mutex(false)

@@ -68,7 +68,7 @@ struct Rules {
     /// Whether an intent may be taken over that nobody is at: the group says so, or a person, or its host belongs to the group
     /// no more.
     private func mayTakeOver(_ standing: Intent) -> Bool {
-        world.takesOver || process.takesOver || !world.isMember(standing.host)
+        world.takesOver || process.takesOver || !world.isMember(standing)
     }
 
     /// Whether the folder of this host has the note of an intent, or had it.

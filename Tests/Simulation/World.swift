@@ -76,6 +76,8 @@ final class World: @unchecked Sendable {
     /// The intents of which nobody can know how they ended: the process has ended after it had noted that it sends, or no
     /// answer came.
     var unknownEnds: Set<IntentNonce> = []
+    /// How often a lock that another process holds is tried again.
+    var patience = 60
     /// Whether the group says that an intent is taken over.
     var takesOver = false
     /// Whether the cluster was put back: what a host cannot know it may send again.
@@ -142,6 +144,12 @@ final class World: @unchecked Sendable {
 
     /// Whether the group has a host of this name.
     func isMember(_ name: String) -> Bool { cluster.content.records["\(Self.path)hosts/\(name)"] != nil }
+
+    /// Whether the group still has the host that has recorded an intent.
+    func isMember(_ intent: Intent) -> Bool {
+        cluster.content.records["\(Self.path)hosts/\(intent.host)"].flatMap { try? GroupHost($0) }?.publicKey
+            == intent.publicKey
+    }
 
     /// Whether a machine belongs to the group: another may have come under its name.
     func hasAdmitted(_ host: SimulatedHost) -> Bool {

@@ -1,0 +1,105 @@
+import CredentialCore
+import Testing
+
+@testable import SharedGroups
+@testable import Simulation
+
+/// Three hosts that share a group in which one person has signed in.
+struct SharedScene {
+    let run: Run
+    let account: String
+    let process: SimulatedProcess
+    let link: GroupLink
+
+    init() throws {
+        run = Run(.shared, seed: 1, faults: .none)
+        process = run.hosts[0].process()
+        let sharing = try #require(process.ports.sharing as? ClusterSharing)
+        link = try sharing.sharedLink(World.group)
+        account = try #require(try sharing.parts.local.index(of: World.group, .ids).ids.first)
+    }
+
+    var world: World { process.world }
+    var intents: [Intent] { world.cluster.intents }
+
+    /// The protocol of a host, the first one unless another is named, over a cluster of its own.
+    func refresh(
+        over cluster: any Cluster, at host: Int = 0, takeOver: SharedRefresh.TakeOver = .never,
+        waits: Bool = false, answering answer: @escaping @Sendable (TokenSet) -> SharedRefresh.Answer
+    ) throws {
+        let random = SimulatedRandom(world: world), process = run.hosts[host].process()
+        let shared = SharedRefresh(
+            cluster: cluster, notes: NotesInFiles(files: process, group: World.group), seal: link.seal,
+            clock: process, bootClock: process, random: random, cryptography: ToyCryptography(random: random),
+            host: process.host.name, publicKey: process.host.publicKey ?? [])
+        var job = SharedRefresh.Job(
+            keys: link.keys(account), policy: "", takeOver: takeOver, isFresh: { _ in false }, send: answer)
+        job.waits = { waits }
+        _ = try shared.refresh(job)
+    }
+
+    /// What a provider has issued in the place of what a set has.
+    static func issued(_ token: String, over set: TokenSet) -> SharedRefresh.Answer {
+        var set = set
+        set.grants[""]?.refreshToken = Secret(token)
+        return .issued(set)
+    }
+
+    /// The refresh token that stands in the cluster.
+    var standing: String? { world.cluster.tokenSet(link.keys(account).set)?.grants[""]?.refreshToken?.reveal() }
+
+    func endLeases() { for lease in world.cluster.content.leases.keys { world.cluster.end(lease) } }
+}
+
+/// The cluster of a process, of which a transaction may go unanswered and be applied later.
+final class LosingCluster: Cluster, @unchecked Sendable {
+    private let base: SimulatedProcess
+    private var late: ClusterTransaction?
+    var loses = false
+    var revokes = false
+    /// Whether it does the next transaction, and is silent from then on.
+    var isLast = false
+    private var isGone = false
+    /// Called once an intent is recorded.
+    var onRecorded: (() -> Void)?
+
+    init(_ base: SimulatedProcess) { self.base = base }
+
+    private static let silence = CredentialError(.temporary, "the cluster does not answer")
+
+    func applyLate() throws(CredentialError) {
+        if let late, try base.world.cluster.allows(late) { base.world.cluster.apply(late) }
+    }
+
+    func commit(_ transaction: ClusterTransaction) throws(CredentialError) -> Bool {
+        if isGone { throw Self.silence }
+        guard loses else {
+            let wasApplied = try base.commit(transaction)
+            if isLast {
+                isGone = true
+                throw Self.silence
+            }
+            let called = onRecorded
+            onRecorded = nil
+            called?()
+            return wasApplied
+        }
+        late = transaction
+        throw Self.silence
+    }
+
+    func revoke(_ lease: ClusterLease) throws(CredentialError) {
+        if loses, !revokes { throw Self.silence }
+        try base.revoke(lease)
+    }
+
+    func read(_ keys: [String]) throws(CredentialError) -> [ClusterRecord?] {
+        if isGone { throw Self.silence }
+        return try base.read(keys)
+    }
+    func list(_ prefix: String) throws(CredentialError) -> [ClusterRecord] { try base.list(prefix) }
+    func grantLease(seconds: Int64) throws(CredentialError) -> ClusterLease {
+        try base.grantLease(seconds: seconds)
+    }
+    func hold(_ lease: ClusterLease) -> any HeldLease { base.hold(lease) }
+}

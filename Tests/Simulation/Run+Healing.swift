@@ -1,0 +1,204 @@
+import CredentialCore
+
+@testable import SharedGroups
+
+// What must hold when all has healed.
+extension Run {
+    func heal() {
+        world.faults = .none
+        world.plannedCrash = nil
+        for lease in world.cluster.content.leases.keys { world.cluster.end(lease) }
+        // Longer than any clock is off.
+        world.milliseconds += 3 * 3_600_000
+        while !world.lateCommits.isEmpty { world.lateCommits.removeFirst()() }
+        while !world.late.isEmpty { world.comeLate() }
+        for host in hosts { host.skew = 0 }
+        var members = hosts.filter { $0.name != "spare" && (!isShared || world.hasAdmitted($0)) }
+        // A host that has crashed may never come back.
+        var gone: SimulatedHost?
+        let crashed = members.filter(\.hasCrashed)
+        if members.count > 1, !crashed.isEmpty, world.draw(3) {
+            gone = crashed[world.schedule.random.below(crashed.count)]
+            members.removeAll { $0 === gone }
+        }
+        // A cluster that was put back to before somebody was expelled may take nothing before that is done again.
+        if world.wasRestored {
+            for host in members {
+                for name in world.expelledNames where name != host.name { expel(name, on: host) }
+            }
+            members.removeAll { isShared && !world.hasAdmitted($0) }
+        }
+        // What a host has journaled it puts there; who finds an intent says so.
+        for host in members { host.process().services.takeUpAnswers(in: World.group) }
+        var errors = refused(members)
+        if !errors.isEmpty { errors = refused(members) }
+        if settle(members, errors) { errors = refused(members) }
+        // An answer that was put aside is tried when another is refused.
+        if !errors.isEmpty { errors = refused(members) }
+        checkAccount(members, errors, isKept: gone.map { $0.hasJournal } ?? false)
+        // A cluster that was put back may have brought it back, too.
+        for host in hosts where host.isExpelled && !world.hasAdmitted(host) { checkExpelled(host) }
+        for host in hosts where host.machine.hasLocks { world.problems.append("\(host.name) keeps a lock") }
+        if !isShared { checkSecrets(hosts[0]) }
+        for host in members where host.hasJournal {
+            world.problems.append("\(host.name) has not put its journal there: \(errors)")
+        }
+    }
+
+    /// Looks at the intents that stand; a person who knows says that nobody is at it.
+    ///
+    /// - Returns: whether there was one.
+    private func settle(_ members: [SimulatedHost], _ errors: [Refusal]) -> Bool {
+        let intents = world.cluster.intents
+        guard !intents.isEmpty else { return false }
+        // Those stay of which nobody can know how they ended: not even who has recorded them, when it comes back.
+        for intent in intents where !world.wasRestored && !world.unknownEnds.contains(intent.nonce) {
+            guard let host = world.recorded[intent.nonce]?.host, members.contains(where: { $0 === host }) else {
+                continue
+            }
+            world.problems.append("an intent of \(intent.host) stands though it knows how it ended: \(errors)")
+        }
+        do throws(CredentialError) { try token(members[0].process(), force: true, takesOver: true) } catch {
+            if error.code != .signInRequired { world.problems.append("nobody can take over: \(error.message)") }
+        }
+        return true
+    }
+
+    private func checkExpelled(_ host: SimulatedHost) {
+        // One that ended while it joined knows of no group.
+        guard host.files[GroupBackend.fileName] != nil else { return }
+        // Nobody is sent to sign in for what it could not keep, whoever has its name now.
+        do throws(CredentialError) {
+            try host.process().ports.sharing.check(World.group)
+            world.problems.append("\(host.name), which was expelled, may send a person to sign in")
+        } catch {
+            if error.code != .storeLocked {
+                world.problems.append("\(host.name), which was expelled, is told: \(error.message)")
+            }
+        }
+        do throws(CredentialError) {
+            try token(host.process(), force: true)
+            world.problems.append("\(host.name), which was expelled, gets a token")
+        } catch {
+            if error.code != .storeLocked, error.code != .noSuchAccount {
+                world.problems.append("\(host.name), which was expelled, is told: \(error.message)")
+            }
+        }
+    }
+
+    /// No secret is without an account that leads to it: a copy that does not count is noted.
+    private func checkSecrets(_ host: SimulatedHost) {
+        let accounts = host.machine.accounts()
+        for (id, stores) in host.machine.secrets() {
+            let account = accounts.first { $0.id == id }
+            for store in stores where account?.store != store && account?.leftover != store {
+                world.problems.append("\(id) has a secret in \(store) to which nothing leads")
+            }
+        }
+    }
+
+    private struct Refusal: CustomStringConvertible {
+        let host: String
+        let error: CredentialError
+        var description: String { "\(host): \(error.message)" }
+    }
+
+    /// Whom a new token is refused.
+    private func refused(_ hosts: [SimulatedHost]) -> [Refusal] {
+        // Nobody has looked at the cluster just now.
+        world.milliseconds += 2 * 1_000 * GroupBackend.standardCacheSeconds
+        var errors: [Refusal] = []
+        for host in hosts {
+            do throws(CredentialError) { try token(host.process(), force: true) } catch {
+                errors.append(Refusal(host: host.name, error: error))
+            }
+        }
+        return errors
+    }
+
+    private func sets(_ process: SimulatedProcess) throws(CredentialError) -> [TokenSet] {
+        try process.ports.records.registry(of: World.group).accounts.map { (account) throws(CredentialError) in
+            guard let set = try process.services.repository.read(account, in: World.group, isLocked: true) else {
+                throw CredentialError(.storeDamaged, "\(account.id) has no secrets")
+            }
+            return set
+        }
+    }
+
+    private func checkAccount(_ members: [SimulatedHost], _ errors: [Refusal], isKept: Bool) {
+        let found: [TokenSet]
+        do throws(CredentialError) { found = try sets(members[0].process()) } catch {
+            // A sign-out that ends half-way leaves an account without secrets, which a second one ends.
+            if world.wasRestored || !signOuts.isEmpty && !isShared { return }
+            return world.problems.append("the accounts cannot be read: \(error.message)")
+        }
+        if world.wasRestored { return checkRestored(errors) }
+        if found.isEmpty {
+            // A sign-in that was acknowledged stays, but for a sign-out that had not ended when it began.
+            let last = signOuts.compactMap(\.ended).max() ?? -1
+            if signIns.values.contains(where: { $0.isDone && $0.began > last }) {
+                world.problems.append("the account is gone: \(errors)")
+            }
+            return
+        }
+        // A sign-out that was acknowledged, and after whose beginning nobody has signed in, stays.
+        if let last = signOuts.filter(\.isDone).map(\.began).max(),
+            !signIns.values.contains(where: { $0.ended ?? .max > last })
+        {
+            world.problems.append("an account that was signed out is there: \(errors)")
+        }
+        if isLabelled, signOuts.isEmpty, found.contains(where: { $0.account.label == nil }) {
+            world.problems.append("a label is gone: \(errors)")
+        }
+        for set in found { check(set, isOnly: found.count == 1, errors, isKept: isKept) }
+    }
+
+    private func check(_ set: TokenSet, isOnly: Bool, _ errors: [Refusal], isKept: Bool) {
+        guard let token = set.refreshToken else {
+            return world.problems.append("\(set.account.id) has no refresh token")
+        }
+        if isOnly, let standing = signIns[token.signIn], let end = standing.ended,
+            let newer = signIns.first(where: { number, span in
+                // One that has ended gives way to an answer that was put aside. Of one that its host had to keep for later only
+                // the hosts' clocks tell whether it was before another.
+                span.isDone && span.began > end && (standing.isDone || span.time > standing.time)
+                    && !world.provider.hasEnded(number) && !world.excused.contains(number)
+            })
+        {
+            world.problems.append("sign-in \(newer.key) was acknowledged, and \(token) stands")
+        }
+        if world.provider.takes(token) {
+            if set.isLost {
+                world.problems.append("\(token) is marked as lost, which the provider takes: \(errors)")
+            } else if isOnly, !errors.isEmpty {
+                world.problems.append("no token when all has healed: \(errors)")
+            }
+            return
+        }
+        // The provider has gone on, and what it gave is nowhere.
+        if !world.provider.hasEnded(token.signIn), !world.excused.contains(token.signIn), !isKept {
+            world.problems.append("\(token) is kept, which the provider does not take: \(errors)")
+        }
+        // Everybody is told to sign in again; nobody waits for what does not come.
+        if isOnly, !set.isLost || errors.contains(where: { $0.error.code != .signInRequired }) {
+            world.problems.append("\(token) is gone, and not everybody is told so: \(errors)")
+        }
+    }
+
+    /// What a cluster has forgotten it may have lost; but everybody gets a token, or is told to sign in again.
+    private func checkRestored(_ errors: [Refusal]) {
+        // What a host knows to be the newest grant stands there again.
+        for host in hosts where world.hasAdmitted(host) && host.name != "spare" {
+            for (id, known) in host.process().copies {
+                guard let token = known.refreshToken, world.provider.takes(token), !known.isLost,
+                    let standing = world.cluster.tokenSet("\(World.path)a/\(id)/set")?.refreshToken,
+                    standing.signIn == token.signIn, standing != token
+                else { continue }
+                world.problems.append("\(host.name) knows \(token), and \(standing) stands: \(errors)")
+            }
+        }
+        for refusal in errors where refusal.error.code != .signInRequired && refusal.error.code != .noSuchAccount {
+            world.problems.append("after the cluster was put back \(refusal)")
+        }
+    }
+}

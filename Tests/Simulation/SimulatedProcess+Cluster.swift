@@ -1,0 +1,145 @@
+import CredentialCore
+import TestPorts
+
+@testable import SharedGroups
+
+extension SimulatedProcess: Cluster {
+    private static let silence = CredentialError(.temporary, "the cluster does not answer")
+
+    private func call<Value>(
+        _ name: String, _ body: () throws(CredentialError) -> Value
+    ) throws(CredentialError) -> Value {
+        try trace.call("cluster.\(name)") { () throws(CredentialError) in
+            let fails = world.draw(world.faults.cluster)
+            if fails, world.draw(2) { throw Self.silence }
+            let value = try body()
+            // It was done all the same.
+            if fails { throw Self.silence }
+            return value
+        }
+    }
+
+    func read(_ keys: [String]) throws(CredentialError) -> [ClusterRecord?] {
+        try call("read") { () throws(CredentialError) in
+            let found = keys.map { world.cluster.content.records[$0] }
+            if let place = keys.firstIndex(of: World.path + "epoch"), let record = found[place] {
+                readExpelled.formUnion((try KeyEpoch(record)).expelled.map(\.publicKey))
+            }
+            for (key, record) in zip(keys, found) where key.hasPrefix(World.path + "a/") {
+                if key.hasSuffix("/set") { read[key] = record?.revision }
+                if key.hasSuffix("/intent") { lastIntent.nonce = world.cluster.intent(key)?.nonce }
+                if key.hasSuffix("/live") { lastIntent.isAlive = record != nil }
+            }
+            return found
+        }
+    }
+
+    func list(_ prefix: String) throws(CredentialError) -> [ClusterRecord] {
+        try call("list") { () throws(CredentialError) in
+            world.cluster.content.records.values.filter { $0.key.hasPrefix(prefix) }.sorted { $0.key < $1.key }
+        }
+    }
+
+    func commit(_ transaction: ClusterTransaction) throws(CredentialError) -> Bool {
+        try trace.call("cluster.commit") { () throws(CredentialError) in
+            guard world.draw(world.faults.cluster) else { return try apply(transaction) }
+            // It does it, or not, or later.
+            if world.draw(world.faults.later) {
+                world.lateCommits.append { [self] in _ = try? apply(transaction) }
+            } else if world.draw(2) {
+                _ = try apply(transaction)
+            }
+            throw Self.silence
+        }
+    }
+
+    private func apply(_ transaction: ClusterTransaction) throws(CredentialError) -> Bool {
+        guard try world.cluster.allows(transaction) else { return false }
+        if let rules = Rules(transaction, by: self) {
+            world.problems += rules.broken
+            world.mayComeAgain.formUnion(rules.retried)
+            if let intent = rules.newIntent {
+                world.recorded[intent.nonce] = (intent, host, ObjectIdentifier(self))
+            }
+        }
+        world.problems += Rules.keys(in: transaction, by: self)
+        host.knowsExpelled.formUnion(readExpelled)
+        world.cluster.apply(transaction)
+        for change in transaction.changes {
+            switch change {
+            case .put(let key, let value, _) where key.hasSuffix("/set"): lastPut = (key, value)
+            case .remove(let key) where key.hasPrefix(World.path + "hosts/"):
+                world.wasExpelled(String(key.dropFirst(World.path.count + "hosts/".count)))
+            default: break
+            }
+        }
+        return true
+    }
+
+    func grantLease(seconds: Int64) throws(CredentialError) -> ClusterLease {
+        try call("lease") { () throws(CredentialError) in
+            let number = world.cluster.content.nextLease
+            world.cluster.content.nextLease += 1
+            world.cluster.content.leases[number] = ([], world.milliseconds + seconds * 1_000)
+            leaseBegan = world.milliseconds
+            return ClusterLease(number: number)
+        }
+    }
+
+    func hold(_ lease: ClusterLease) -> any HeldLease {
+        world.cluster.held[lease.number] = trace
+        return Hold(cluster: world.cluster, number: lease.number)
+    }
+
+    func revoke(_ lease: ClusterLease) throws(CredentialError) {
+        try call("revoke") { () throws(CredentialError) in world.cluster.end(lease.number) }
+    }
+}
+
+private struct Hold: HeldLease {
+    let cluster: SimulatedCluster
+    let number: Int64
+    func release() { cluster.held[number] = nil }
+}
+
+// MARK: The folder
+
+extension SimulatedProcess: GroupFiles {
+    func read(_ name: String, of group: KeychainGroup) throws(CredentialError) -> [UInt8]? {
+        // How the group is shared is looked at again and again, and never changes here.
+        if name == GroupBackend.fileName { return host.files[name] }
+        return try trace.call("files.read") { () throws(CredentialError) in host.files[name] }
+    }
+
+    func write(_ content: [UInt8], to name: String, of group: KeychainGroup) throws(CredentialError) {
+        try trace.call("files.write") { () throws(CredentialError) in
+            host.files[name] = content
+            if name.hasPrefix(NotesInFiles.intentPrefix),
+                let note = host.note(of: String(name.dropFirst(NotesInFiles.intentPrefix.count)))
+            {
+                isNoted(note)
+            }
+            if name.hasPrefix(NotesInFiles.answerPrefix) {
+                noted = nil
+                isSafe()
+            }
+        }
+    }
+
+    /// That it sends is noted only when it has read, after it had recorded the intent, that this stands and is alive.
+    private func isNoted(_ note: IntentNote) {
+        noted = note.maySend ? note.nonce : nil
+        guard note.maySend else { return }
+        isTooLate = world.milliseconds - leaseBegan >= SharedRefresh.leaseSeconds * 1_000 / 2
+        if lastIntent.nonce != note.nonce || !lastIntent.isAlive {
+            world.problems.append("\(host.name) notes that it sends under an intent that it has not read again")
+        }
+    }
+
+    func remove(_ name: String, of group: KeychainGroup) throws(CredentialError) {
+        try trace.call("files.remove") { () throws(CredentialError) in host.files[name] = nil }
+    }
+
+    func names(of group: KeychainGroup) throws(CredentialError) -> [String] { host.files.keys.sorted() }
+    func groups() throws(CredentialError) -> [KeychainGroup] { host.files.isEmpty ? [] : [World.group] }
+}

@@ -1,0 +1,233 @@
+import CredentialCore
+import Synchronization
+import TestPorts
+
+@testable import SharedGroups
+
+/// One process of a host: its ports, at each of whose calls others may go on, or it may end.
+final class SimulatedProcess: @unchecked Sendable {
+    let host: SimulatedHost
+    let trace: PortTrace
+    /// The intent under which it has noted that it sends, while it does not know how that ended.
+    var noted: IntentNonce?
+    /// Whether that note came when the lease was half over.
+    var isTooLate = false
+    var leaseBegan: Int64 = 0
+    /// The revisions of token sets as it has read them last.
+    var read: [String: Int64] = [:]
+    /// The intent that it has read last, and whether its host was alive.
+    var lastIntent: (nonce: IntentNonce?, isAlive: Bool) = (nil, false)
+    /// The keys of hosts that the cluster has named to it as expelled.
+    var readExpelled: Set<[UInt8]> = []
+    /// The key and the value of the token set that it has put last.
+    var lastPut: (key: String, value: [UInt8])?
+    /// Whether a person says that nobody else is at it.
+    var takesOver = false
+    private(set) lazy var ports = makePorts()
+    private(set) lazy var services = AccountServices(ports, AccountPolicy(refreshes: .here), ProductConfiguration())
+
+    var world: World { host.world }
+
+    init(_ host: SimulatedHost) {
+        self.host = host
+        let world = host.world
+        let end = Mutex<(@Sendable () -> Void)?>(nil)
+        trace = PortTrace(patience: world.patience) { moment in
+            if moment == .before { world.schedule.step() }
+            if world.draw(world.faults.crash) || world.isPlannedCrash(moment) { end.withLock { $0 }?() }
+        }
+        end.withLock { $0 = { [weak self] in self?.crash() } }
+    }
+
+    private func crash() {
+        guard !trace.isEnded else { return }
+        host.hasCrashed = true
+        if let noted { world.unknownEnds.insert(noted) }
+        loseAnswer()
+        trace.end()
+    }
+
+    private func makePorts() -> MachinePorts {
+        let random = SimulatedRandom(world: world), cryptography = ToyCryptography(random: random)
+        var ports = machinePorts(random, cryptography)
+        if host.isShared {
+            let stores = ports.stores
+            let sharing = ClusterSharing(
+                .init(
+                    files: self, local: ports.records, events: ports.events, clock: ports.clock, bootClock: self,
+                    random: random, cryptography: cryptography, stores: { stores(AccountPolicy()) },
+                    connect: { _ in self },
+                    pause: { [world, trace] milliseconds in
+                        world.milliseconds += milliseconds
+                        trace.quietCall("pause", otherwise: ()) {}
+                    }))
+            ports.records = WatchedRecords(
+                base: SharedAccountRecords(sharing), begins: { [unowned self] in lastPut = nil },
+                written: { [unowned self] in told($0, $1) })
+            ports.sharing = sharing
+        } else {
+            ports.records = WatchedRecords(
+                base: ports.records, begins: {},
+                written: { [unowned self] in isWritten($1) })
+            ports.journal = SafeJournal(base: ports.journal, process: self)
+        }
+        return ports
+    }
+
+    private func machinePorts(_ random: SimulatedRandom, _ cryptography: ToyCryptography) -> MachinePorts {
+        var ports = host.machine.process(trace, transport: self)
+        ports.clock = self
+        ports.random = random
+        ports.cryptography = cryptography
+        ports.adapters = AdapterRegistry([SimulatedAdapter()])
+        return ports
+    }
+
+    /// Keeps a sign-in that has just been had.
+    func keep(
+        _ refresh: RefreshToken, of type: AccountType, _ registration: Registration
+    ) throws(CredentialError) -> SignInService.Outcome {
+        var grant = Grant(flow: .code, obtainedAt: now)
+        grant.refreshToken = Secret("\(refresh)")
+        grant.scope = type.scope
+        let key = TokenRequestKey(under: type, policy: "", scope: type.scope)
+        let result = SignInResult(
+            identity: Identity(issuer: SimulatedAdapter.issuer, subject: "ada", username: "ada@example.com"),
+            tokens: IssuedTokens(accessToken: SimulatedAdapter.token(refresh, key, self), grant: grant))
+        return try services.signIn.keep(
+            result, of: type, registration: registration, policy: "", in: World.group, store: .file, forceNew: false
+        )
+    }
+
+    /// A refresh of this process has given a token, whose refresh token has the same name.
+    func hasSeen(_ token: AccessToken) {
+        guard !trace.isEnded, let token = RefreshToken(String(token.token.reveal().dropFirst("access-".count)))
+        else {
+            return
+        }
+        if let old = world.provider.replaced[token] { host.usedUp.insert(old) }
+    }
+
+    /// What the host has copied of the accounts.
+    var copies: [String: TokenSet] {
+        guard let sharing = ports.sharing as? ClusterSharing,
+            let accounts = try? sharing.parts.local.index(of: World.group, .ids).ids
+        else { return [:] }
+        var copies: [String: TokenSet] = [:]
+        for id in accounts {
+            guard let sealed = try? sharing.parts.local.read(id, in: World.group)?.sealed else { continue }
+            copies[id] = SimulatedCluster.tokenSet(sealed.bytes)
+        }
+        return copies
+    }
+
+    /// Who was overtaken has the answer in memory alone still.
+    private func isWritten(_ outcome: RecordWriting?) {
+        switch outcome {
+        case .done?, .unknown?: isSafe()
+        case .overtaken?, nil: break
+        }
+    }
+
+    func isSafe() { host.underWay[ObjectIdentifier(self)] = nil }
+
+    /// Whatever has left this process, its answer will find nobody.
+    private func loseAnswer() {
+        guard let token = host.underWay[ObjectIdentifier(self)] else { return }
+        world.answerIsLost(token, isShared: host.isShared)
+        isSafe()
+    }
+
+    /// The answer of a call that has not ended is not to be had any more.
+    private func isUnknown() {
+        loseAnswer()
+        if let noted { world.unknownEnds.insert(noted) }
+    }
+
+    /// Who is told that nothing was written finds nothing written.
+    private func told(_ record: AccountRecord, _ outcome: RecordWriting?) {
+        guard !trace.isEnded, let lastPut, world.cluster.content.records[lastPut.key]?.value == lastPut.value else {
+            return
+        }
+        switch outcome {
+        case .done?, .unknown?: return
+        case .overtaken?, nil:
+            world.problems.append("\(host.name) is told that \(record.account.id) is not written, and it is")
+        }
+    }
+}
+
+extension SimulatedProcess: WallClock, BootClock {
+    var now: Instant { Instant(epochSeconds: World.start + world.milliseconds / 1_000 + host.skew) }
+    var milliseconds: Int64 { world.milliseconds }
+}
+
+// MARK: The provider, from here
+
+extension SimulatedProcess: HTTPTransport {
+    func send(_ request: HTTPRequest, observer: TransferObserver) throws(CredentialError) -> HTTPResponse {
+        guard case .bytes(let body) = request.body, let token = RefreshToken(String(decoding: body, as: UTF8.self))
+        else { throw CredentialError(.internalFault, "not a refresh") }
+        if world.draw(world.faults.unreachable) {
+            var error = CredentialError(.temporary, "the provider cannot be reached")
+            error.isBeforeRequest = true
+            throw error
+        }
+        try trace.call("provider.send") { () throws(CredentialError) in leave(token) }
+        // Until it arrives others go on; who ends here leaves it on its way.
+        do throws(CredentialError) { try trace.call("provider.wait") { () throws(CredentialError) in } } catch {
+            world.late.append(token)
+            throw error
+        }
+        if world.draw(world.faults.busy) {
+            isSafe()
+            world.mayComeAgain.insert(token)
+            return HTTPResponse(status: 503)
+        }
+        if world.draw(world.faults.requestLost) {
+            world.late.append(token)
+            isUnknown()
+            throw CredentialError(.temporary, "no answer within the time allowed")
+        }
+        let next = world.provider.receive(token)
+        try trace.call("provider.answer") { () throws(CredentialError) in }
+        if world.draw(world.faults.answerLost) {
+            isUnknown()
+            throw CredentialError(.temporary, "the connection was closed")
+        }
+        guard let next else {
+            // What is refused is refused again.
+            isSafe()
+            world.mayComeAgain.insert(token)
+            return HTTPResponse(status: 400)
+        }
+        return HTTPResponse(status: 200, body: Array("\(next)".utf8))
+    }
+
+    /// The invariant of all: no refresh token is sent while an earlier request with it can still be answered.
+    private func leave(_ token: RefreshToken) {
+        host.underWay[ObjectIdentifier(self)] = token
+        let times = world.provider.leaves(token)
+        if host.isShared { checkNote(of: token) }
+        if host.usedUp.contains(token) {
+            world.problems.append("\(host.name) sends \(token), and knows that it is used up")
+        }
+        guard times > 1, !world.mayComeAgain.contains(token) else { return }
+        if world.wasRestored {
+            // Who has never seen what came of it cannot know.
+            world.excused.insert(token.signIn)
+            return
+        }
+        world.problems.append("\(token) was sent \(times) times, last by \(host.name)")
+    }
+
+    /// What is sent was written down, in time.
+    private func checkNote(of token: RefreshToken) {
+        guard let noted, world.recorded[noted]?.intent.token == Rules.digest(token) else {
+            return world.problems.append("\(host.name) sends \(token) without a note")
+        }
+        if isTooLate {
+            world.problems.append("\(host.name) sends \(token) when more than half of its lease was over")
+        }
+    }
+}

@@ -1,0 +1,68 @@
+import CredentialCore
+
+/// Records of which somebody is told what became of each writing; `nil` for an error.
+struct WatchedRecords: AccountRecords {
+    let base: any AccountRecords
+    let begins: @Sendable () -> Void
+    let written: @Sendable (AccountRecord, RecordWriting?) -> Void
+
+    func write(_ record: AccountRecord, expecting expected: Int64?) throws(CredentialError) -> RecordWriting {
+        begins()
+        let outcome: RecordWriting
+        do throws(CredentialError) { outcome = try base.write(record, expecting: expected) } catch {
+            written(record, nil)
+            throw error
+        }
+        written(record, outcome)
+        return outcome
+    }
+    func groups() throws(CredentialError) -> [KeychainGroup] { try base.groups() }
+    func index(of group: KeychainGroup, _ check: IndexCheck) throws(CredentialError) -> AccountIndex {
+        try base.index(of: group, check)
+    }
+    func read(_ id: String, in group: KeychainGroup) throws(CredentialError) -> AccountRecord? {
+        try base.read(id, in: group)
+    }
+    func lastSeen(_ id: String, in group: KeychainGroup) throws(CredentialError) -> AccountRecord? {
+        try base.lastSeen(id, in: group)
+    }
+    func seenJustNow(_ id: String, in group: KeychainGroup) throws(CredentialError) -> AccountRecord? {
+        try base.seenJustNow(id, in: group)
+    }
+    func registry(
+        of group: KeychainGroup, damaged: (String, CredentialError) -> Void
+    ) throws(CredentialError) -> AccountRegistry { try base.registry(of: group, damaged: damaged) }
+    func remove(
+        _ id: String, in group: KeychainGroup, expecting expected: Int64
+    ) throws(CredentialError) -> RecordWriting { try base.remove(id, in: group, expecting: expected) }
+    func setAside(_ id: String, in group: KeychainGroup) throws(CredentialError) -> String {
+        try base.setAside(id, in: group)
+    }
+    func setAsideOlder(_ group: KeychainGroup) throws(CredentialError) { try base.setAsideOlder(group) }
+    func confirmed(
+        _ index: AccountIndex, of group: KeychainGroup, _ check: IndexCheck
+    ) throws(CredentialError) -> AccountIndex { try base.confirmed(index, of: group, check) }
+}
+
+struct SafeJournal: GenerationJournal {
+    let base: any GenerationJournal
+    let process: SimulatedProcess
+
+    func write(_ sealed: [UInt8], for account: String, in group: KeychainGroup) throws(CredentialError) {
+        try base.write(sealed, for: account, in: group)
+        process.isSafe()
+    }
+    func accounts(in group: KeychainGroup) throws(CredentialError) -> [String] { try base.accounts(in: group) }
+    func read(_ account: String, in group: KeychainGroup) throws(CredentialError) -> [UInt8]? {
+        try base.read(account, in: group)
+    }
+    func reserve(_ size: Int, for account: String, in group: KeychainGroup) throws(CredentialError) {
+        try base.reserve(size, for: account, in: group)
+    }
+    func releaseReserve(for account: String, in group: KeychainGroup) {
+        base.releaseReserve(for: account, in: group)
+    }
+    func remove(_ account: String, in group: KeychainGroup) throws(CredentialError) {
+        try base.remove(account, in: group)
+    }
+}
