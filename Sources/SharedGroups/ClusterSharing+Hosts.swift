@@ -89,7 +89,9 @@ extension ClusterSharing: GroupHosting {
         _ = try link.standing([])
         // What an expel that ended half-way has left under an older key, the new host could not read.
         if let failure = try sealAnew(link).first(where: { $0.error.code != .storeDamaged }) { throw failure.error }
-        try link.membership.admit(host, fingerprint: fingerprint, by: (link.backend.host, try link.hostKey()))
+        try link.membership.admit(
+            host, fingerprint: fingerprint, by: (link.backend.host, try link.hostKey()),
+            known: try link.remembered())
     }
 
     package func expel(
@@ -106,15 +108,18 @@ extension ClusterSharing: GroupHosting {
         return try sealAnew(link)
     }
 
-    /// Seals every account that is not under the newest key yet, with the intent of who refreshes it: an answer belongs to the
-    /// refresh token that it replaces, whatever key that is sealed under by then.
+    /// Seals every account that is not under the newest key yet, with the intent of who refreshes it and what stands aside: an
+    /// answer belongs to the refresh token that it replaces, whatever key that is sealed under by then.
     private func sealAnew(_ link: GroupLink) throws(CredentialError) -> [(id: String, error: CredentialError)] {
         let prefix = link.path + "a/"
         let newest = try GroupMembership.epoch(try link.standing([]).epoch)
         var failures: [(id: String, error: CredentialError)] = []
-        for listed in try link.cluster.list(prefix) where listed.key.hasSuffix("/set") {
-            if let number = try? GroupSeal.epoch(of: listed), number == newest { continue }
-            let id = String(listed.key.dropFirst(prefix.count).dropLast("/set".count))
+        let records = try link.cluster.list(prefix)
+        // Who has changed one of an account's records since the key was made has left the others under the old one.
+        let older = Set(records.filter { (try? GroupSeal.epoch(of: $0)) != newest }.map(\.key))
+        for record in records where record.key.hasSuffix("/set") {
+            let id = String(record.key.dropFirst(prefix.count).dropLast("/set".count)), keys = link.keys(id)
+            guard [keys.set, keys.aside, keys.intent].contains(where: older.contains) else { continue }
             do throws(CredentialError) { try sealAnew(id, link) } catch { failures.append((id, error)) }
         }
         return failures
@@ -155,17 +160,23 @@ extension ClusterSharing: GroupHosting {
             guard error.code == .storeLocked || error.code == .storeUnavailable else { throw error }
             belongs = false
         }
-        var sets: [TokenSet] = []
-        var isLast = false
-        if belongs {
-            isLast = try link.membership.isLast(link.backend.host, known: try link.remembered())
-            sets = try newest(link, isLast: isLast)
-        }
         if belongs, try !unsettledAnswers(in: group).isEmpty {
             throw CredentialError(
                 .temporary,
                 "this host has new tokens that are not in the cluster yet, and would take them along",
                 hint: "try again, once the cluster takes them: credmgr accounts --group \(group)")
+        }
+        var sets: [TokenSet] = []
+        var isLast = false
+        if belongs {
+            // What comes of it would find no group any more, or be taken along by one that goes on using it.
+            if let id = try refreshed(link) {
+                throw CredentialError(
+                    .temporary, "the account \(id) of the group \(group) is being refreshed",
+                    hint: "try again; what is under way: credmgr doctor")
+            }
+            isLast = try link.membership.isLast(link.backend.host, known: try link.remembered())
+            sets = try newest(link, isLast: isLast)
         }
         try agree(sets, isLast)
         // From here on the group is one of this machine alone.
@@ -173,9 +184,20 @@ extension ClusterSharing: GroupHosting {
         try take(sets, isLast)
         // A request to join that nobody has answered is withdrawn, too.
         if !belongs { belongs = try isListed(link) }
-        if belongs { _ = try link.membership.leave(link.backend.host) }
+        if belongs { _ = try link.membership.leave(link.backend.host, known: try link.remembered()) }
         for name in try parts.files.names(of: group) { try parts.files.remove(name, of: group) }
         try GroupLink.forgetKey(group, link.backend.keyStore, parts)
+    }
+
+    /// An account whose refresh is under way, as far as anybody knows: any for the last host, which takes the grants along.
+    private func refreshed(_ link: GroupLink) throws(CredentialError) -> String? {
+        let isLast = try link.membership.isLast(link.backend.host, known: try link.remembered())
+        for record in try link.cluster.list(link.path + "a/") where record.key.hasSuffix("/intent") {
+            let intent = try Intent(decoding: try link.seal.open(record))
+            guard isLast || intent.publicKey == link.backend.publicKey else { continue }
+            return String(record.key.dropFirst((link.path + "a/").count).dropLast("/intent".count))
+        }
+        return nil
     }
 
     /// The token sets of the cluster, each with what this host knows better where that was put back; for those who stay this is

@@ -8,8 +8,6 @@ final class GroupLink: Sendable {
     let backend: GroupBackend
     let cluster: any Cluster
     let parts: ClusterSharing.Parts
-    /// What this host remembers of who was expelled, once it was read.
-    let memory = Mutex<KeyEpoch?>(nil)
     private let state = Mutex(State())
 
     private struct State {

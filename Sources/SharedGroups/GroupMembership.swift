@@ -130,9 +130,10 @@ package struct GroupMembership: Sendable {
 
     /// Takes this host out; nobody else's key changes. The last host takes all of the group away.
     ///
+    /// - Parameter known: of whom this host knows that they were expelled: nobody of them keeps a group alive.
     /// - Returns: whether it was the last.
     /// - Throws: the errors of the cluster.
-    package func leave(_ name: String) throws(CredentialError) -> Bool {
+    func leave(_ name: String, known: KeyEpoch = KeyEpoch(number: 0)) throws(CredentialError) -> Bool {
         for _ in 0..<Self.attempts {
             let all = try cluster.list(path + "hosts/")
             let others = all.filter { $0.key != hostKey(name) }
@@ -141,7 +142,10 @@ package struct GroupMembership: Sendable {
             for record in all { transaction.expect(record, at: record.key) }
             transaction.changes = [.remove(hostKey(name))] + gone.map { .remove($0.key) }
             var isLast = true
-            for other in others where try GroupHost(other).isAdmitted { isLast = false }
+            for other in others {
+                let host = try GroupHost(other)
+                if host.isAdmitted, !known.has(host.whenExpelled) { isLast = false }
+            }
             guard try cluster.commit(transaction) else { continue }
             if isLast { try clear() }
             return isLast
@@ -182,10 +186,12 @@ package struct GroupMembership: Sendable {
     /// Gives a host the group's data key.
     ///
     /// - Parameter fingerprint: what its own side shows; it must be that of the key in the cluster.
+    /// - Parameter known: of whom this host knows that they were expelled.
     /// - Throws: ``ErrorCode/noSuchAccount`` when no such host has asked; ``ErrorCode/denied`` when the fingerprint is
-    ///   another; ``ErrorCode/storeLocked`` when this host is not admitted itself.
-    package func admit(
-        _ name: String, fingerprint: String, by own: (name: String, key: HostKey)
+    ///   another, or the host was expelled; ``ErrorCode/storeLocked`` when this host is not admitted itself.
+    func admit(
+        _ name: String, fingerprint: String, by own: (name: String, key: HostKey),
+        known: KeyEpoch = KeyEpoch(number: 0)
     ) throws(CredentialError) {
         for _ in 0..<Self.attempts {
             let found = try cluster.read([hostKey(name), epochKey])
@@ -200,8 +206,13 @@ package struct GroupMembership: Sendable {
                     .denied, "the key in the cluster has the fingerprint \(shown), which is not what \(name) shows")
             }
             if host.isAdmitted { return }
+            let newest = try KeyEpoch(epochRecord)
+            guard !newest.has(host.whenExpelled), !known.has(host.whenExpelled) else {
+                throw CredentialError(
+                    .denied, "the host that asks as \(name) was expelled from the group")
+            }
             let id = try groupID()
-            let epoch = try Self.epoch(epochRecord)
+            let epoch = newest.number
             let key = try open(epoch, id, own)
             host.isAdmitted = true
             var transaction = ClusterTransaction()

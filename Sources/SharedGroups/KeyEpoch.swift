@@ -1,6 +1,5 @@
 import CredentialCore
 import StrictJSON
-import Synchronization
 
 /// Which data key of a group is the newest, and whom the group has expelled up to then: what stands in the cluster under `epoch`,
 /// and what a host remembers of it.
@@ -85,14 +84,10 @@ struct ExpelledHost: Sendable, Hashable {
 extension GroupLink {
     private static let expelledFile = "expelled"
 
-    /// What this host knows of the newest key and of who was expelled.
+    /// What this host knows of the newest key and of who was expelled. Another process of it may have learned more meanwhile, so
+    /// it is read each time.
     func remembered() throws(CredentialError) -> KeyEpoch {
-        if let known = memory.withLock({ $0 }) { return known }
-        let known =
-            try parts.files.read(Self.expelledFile, of: group).flatMap(KeyEpoch.init(content:))
-            ?? KeyEpoch(number: 0)
-        memory.withLock { $0 = known }
-        return known
+        try parts.files.read(Self.expelledFile, of: group).flatMap(KeyEpoch.init(content:)) ?? KeyEpoch(number: 0)
     }
 
     /// Whom this host knows to be expelled and the cluster does not name; what that names is remembered from now on.
@@ -102,7 +97,6 @@ extension GroupLink {
         if !new.isEmpty {
             let all = KeyEpoch(number: max(epoch.number, known.number), expelled: known.expelled + new)
             try parts.files.write(all.encoded, to: Self.expelledFile, of: group)
-            memory.withLock { $0 = all }
         }
         return forgotten
     }

@@ -37,9 +37,10 @@ package final class OtherHosts: Sendable {
     /// clusters that could not be reached when they came.
     package func look(_ groups: [KeychainGroup]) {
         for group in groups {
+            var isNew = false
             do throws(CredentialError) {
                 guard try accounts.machine.sharing.isShared(group) else { continue }
-                let isNew = state.withLock { state in
+                isNew = state.withLock { state in
                     guard !state.isStopped, state.followed[group] == nil else { return false }
                     state.followed[group] = false
                     return true
@@ -47,7 +48,8 @@ package final class OtherHosts: Sendable {
                 if isNew { try start { [self] in follow(group) } }
                 if state.withLock({ $0.followed[group] == true }) { accounts.takeUpAnswers(in: group) }
             } catch {
-                state.withLock { _ = $0.followed.removeValue(forKey: group) }
+                // One that is followed already goes on.
+                if isNew { state.withLock { _ = $0.followed.removeValue(forKey: group) } }
                 warn(group, error)
             }
         }

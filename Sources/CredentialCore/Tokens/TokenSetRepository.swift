@@ -71,7 +71,12 @@ package struct TokenSetRepository: Sendable {
     ///
     /// - Throws: as ``read(_:in:isLocked:)``.
     func readToGive(_ account: Account, in group: KeychainGroup) throws(CredentialError) -> TokenSet? {
-        if let seen = try records.seenJustNow(account.id, in: group) { return try read(seen, isLocked: false) }
+        // A sign-in that waits to be taken up is taken up first.
+        if try journal.read(Self.loginName(account.id), in: group) == nil,
+            let seen = try records.seenJustNow(account.id, in: group)
+        {
+            return try read(seen, isLocked: false)
+        }
         return try read(account, in: group, isLocked: true)
     }
 

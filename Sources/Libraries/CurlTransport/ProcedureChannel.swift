@@ -75,6 +75,8 @@ package final class ProcedureChannel: RemoteProcedures {
             try transfer.setHTTP2(encrypted: endpoint.address.scheme == "https")
             try transfer.set(.protocols, endpoint.address.scheme)
             try transfer.set(.noSignal, 1)
+            // Of a stream on which nothing comes nobody else would see that the way between has forgotten it.
+            try transfer.set(.keepAlive, 1)
             try transfer.set(.followRedirects, 0)
             try transfer.set(.proxy, "")
             try transfer.set(.connectTimeout, Self.connectSeconds)
