@@ -150,6 +150,29 @@ import Testing
         #expect(scene.machine.journaled().filter { $0.hasPrefix("login-") }.isEmpty)
     }
 
+    @Test func `a sign-in that waits is not dropped for a refresh of the one before`() throws {
+        try scene.signIn()
+        let id = try #require(scene.account()?.id), services = scene.services()
+        let known = try #require(scene.account())
+        let before = try #require(try services.repository.read(known, in: scene.group, isLocked: true))
+        let lock = try services.machine.locks.lock(id, in: scene.group, seconds: 1)
+        #expect(try scene.signIn().warnings.count == 1)
+        // Who holds the lock has been refreshing, and is done a minute later.
+        var refreshed = before
+        refreshed.grants[""]?.refreshToken = Secret("of the sign-in before")
+        refreshed.grants[""]?.obtainedAt = before.grants[""]?.obtainedAt.adding(60) ?? services.machine.clock.now
+        guard case .stored = try services.repository.save(&refreshed, in: scene.group) else {
+            Issue.record("the refresh was not stored")
+            return
+        }
+        lock.release()
+        let account = try #require(scene.account())
+        let set = try #require(try scene.services().repository.read(account, in: scene.group, isLocked: true))
+        #expect(set.grants[""]?.refreshToken != Secret("of the sign-in before"))
+        #expect(scene.machine.journaled().filter { $0.hasPrefix("login-") }.isEmpty)
+        #expect(scene.refreshFailure() == nil)
+    }
+
     @Test func `the first account is the default and stays so`() throws {
         let ada = try scene.signIn("ada").account
         try scene.signIn("bob")
@@ -208,6 +231,24 @@ import Testing
         ) { scene, place, _ in
             #expect(scene.machine.accounts().count == 1, "\(place)")
             #expect(scene.machine.secrets().count == 1, "\(place)")
+            #expect(scene.refreshFailure() == nil, "\(place)")
+        }
+    }
+
+    @Test func `a sign-in whose account is signed out meanwhile, and comes anew, makes no second one`() throws {
+        func before() throws -> ServiceScene {
+            let scene = Self.scene()
+            try scene.signIn()
+            return scene
+        }
+        try PortWalk.meeting(
+            before, { scene, trace in try scene.signIn(trace) },
+            peer: { scene in
+                try scene.signOut()
+                try scene.signIn()
+            }
+        ) { scene, place, _ in
+            #expect(scene.machine.accounts().count == 1, "\(place)")
             #expect(scene.refreshFailure() == nil, "\(place)")
         }
     }

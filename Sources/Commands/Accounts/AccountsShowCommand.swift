@@ -52,6 +52,7 @@ struct AccountsShowCommand: Command {
                 "scope": JSONValue(grant.scope.isEmpty ? nil : grant.scope.joined(separator: " ")),
                 "refreshable": .bool(grant.isRefreshable),
                 "obtained_at": .string(grant.obtainedAt.rfc3339),
+                "signed_in_at": .string(grant.signedInAt.rfc3339),
                 "expires_at": JSONValue(token?.expiresAt.rfc3339),
                 "expires_on": JSONValue(token?.expiresAt.epochSeconds),
                 "refresh_expires_at": JSONValue(grant.refreshExpiresAt?.rfc3339),
@@ -78,7 +79,7 @@ struct AccountsShowCommand: Command {
                 (policy.isEmpty ? "sign-in" : "policy", policy.isEmpty ? grant.flow.rawValue : policy),
                 ("  status", grant.lostReason.map { "needs-login: \($0)" } ?? "active"),
                 ("  scope", grant.scope.isEmpty ? nil : grant.scope.joined(separator: " ")),
-                ("  signed in", grant.obtainedAt.rfc3339),
+                ("  signed in", grant.signedInAt.rfc3339),
                 ("  refreshed by", set?.lines[policy]?.host),
                 (
                     "  token",

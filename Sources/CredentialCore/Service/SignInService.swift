@@ -32,6 +32,19 @@ package struct SignInService: Sendable {
         let store = try accounts.machine.sharing.isShared(group) ? .etcd : store
         try person?.check(result.identity, of: type, in: group)
         accounts.repository.finishSignIns(in: group, locks: accounts.locks)
+        while true {
+            let kept = try keepOnce(
+                result, of: type, registration: registration, policy: policy, in: group, store: store,
+                forceNew: forceNew, for: person)
+            if let kept { return kept }
+        }
+    }
+
+    /// - Returns: `nil` where the account that it was about was signed out meanwhile, and another may have come in its place.
+    private func keepOnce(
+        _ result: SignInResult, of type: AccountType, registration: Registration, policy: String,
+        in group: KeychainGroup, store: StoreKind, forceNew: Bool, for person: ExpectedPerson?
+    ) throws(CredentialError) -> Outcome? {
         var known = forceNew ? nil : try self.known(result, registration, group, person)
         var newcomers: (any HeldLock)?
         defer { newcomers?.release() }
@@ -60,13 +73,13 @@ package struct SignInService: Sendable {
         var set = TokenSet(account: account, journalKey: accounts.machine.random.bytes(32))
         if !isNew {
             // Between the look at the names and the lock the account may have been moved or labelled.
-            let record = try accounts.records.read(account.id, in: group)
-            if let record { account.adoptRecord(record.account) }
+            guard let record = try accounts.records.read(account.id, in: group) else { return nil }
+            account.adoptRecord(record.account)
             if let stored = try accounts.repository.readUndamaged(account, in: group) {
                 set = stored
             } else {
                 // What is damaged is replaced, whatever it was.
-                set.generation = record?.sealed?.generation ?? 0
+                set.generation = record.sealed?.generation ?? 0
             }
         }
         set.grants[policy] = result.tokens.grant
@@ -92,7 +105,7 @@ package struct SignInService: Sendable {
         set.account = account
 
         if isNew { try choose(&set.account, in: group) }
-        let warnings = try save(&set, isNew: isNew, in: group)
+        let warnings = try save(&set, policy, isNew: isNew, in: group)
         account = set.account
         accounts.cache.drop(account.id, in: group)
         accounts.events.append(
@@ -158,10 +171,10 @@ package struct SignInService: Sendable {
     ///
     /// - Returns: what the user should know.
     private func save(
-        _ set: inout TokenSet, isNew: Bool, in group: KeychainGroup
+        _ set: inout TokenSet, _ policy: String, isNew: Bool, in group: KeychainGroup
     ) throws(CredentialError) -> [Message] {
         let account = set.account
-        switch try accounts.repository.save(&set, in: group) {
+        switch try accounts.repository.save(&set, in: group, signIn: policy) {
         case .stored: return []
         case .unlisted(let failure): return ["the account's record was not updated: \(failure)"]
         case .journaled(let failure):

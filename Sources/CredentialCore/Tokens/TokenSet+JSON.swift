@@ -38,6 +38,7 @@ extension TokenSet {
             }
             object["lines"] = .object(lines)
         }
+        if !takenUp.isEmpty { object["taken_up"] = JSONValue(takenUp.map { Base64URL.encode($0) }) }
         return object
     }
 
@@ -67,6 +68,7 @@ extension TokenSet {
             self.accessTokens.append(token)
         }
         userData = object["user_data"]?.object ?? JSONObject()
+        takenUp = (object["taken_up"]?.array ?? []).compactMap { $0.string.flatMap(Base64URL.decode) }
         for (policy, value) in object["lines"]?.object?.members ?? [] {
             guard let parts = value.array, (2...3).contains(parts.count),
                 let id = parts[0].string.flatMap(Base64URL.decode),
@@ -109,6 +111,7 @@ extension Grant {
         object["id_token"] = idToken.map { .string($0.reveal()) }
         object["scope"] = JSONValue(scope)
         object["obtained_at"] = .integer(obtainedAt.epochSeconds)
+        if signedInAt != obtainedAt { object["signed_in_at"] = .integer(signedInAt.epochSeconds) }
         object["lost_reason"] = lostReason.map(JSONValue.string)
         if !adapterState.isEmpty { object["adapter_state"] = .object(adapterState) }
         return object
@@ -119,6 +122,7 @@ extension Grant {
             let obtainedAt = object["obtained_at"]?.integer
         else { return nil }
         self.init(flow: flow, obtainedAt: Instant(epochSeconds: obtainedAt))
+        signedInAt = object["signed_in_at"]?.integer.map(Instant.init) ?? self.obtainedAt
         refreshToken = object["refresh_token"]?.string.map(Secret.init)
         refreshExpiresAt = object["refresh_expires_at"]?.integer.map(Instant.init)
         idToken = object["id_token"]?.string.map(Secret.init)

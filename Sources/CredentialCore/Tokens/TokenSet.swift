@@ -18,6 +18,8 @@ public struct TokenSet: Sendable, Hashable {
     public var userData = JSONObject()
     /// Where the grants of a shared group stand in their lines, by policy: which of two is the older one.
     package var lines: [String: GrantLine] = [:]
+    /// What the sign-ins are known by that had to wait and were taken up, the newest last: none comes twice.
+    package var takenUp: [[UInt8]] = []
 
     /// Makes the record of a new account.
     public init(account: Account, journalKey: [UInt8]) {
@@ -70,6 +72,8 @@ public struct Grant: Sendable, Hashable {
     public var scope: [String]
     /// When it was obtained or refreshed.
     public var obtainedAt: Instant
+    /// When the sign-in was made that it comes from; a refresh leaves it as it is.
+    public var signedInAt: Instant
     /// Why the provider takes it no more; `nil` while nothing speaks against it.
     public var lostReason: String?
     /// What the adapter wants to have back at the next refresh (endpoints pinned, tenant id, subject).
@@ -79,6 +83,7 @@ public struct Grant: Sendable, Hashable {
     public init(flow: SignInFlow, obtainedAt: Instant) {
         self.flow = flow
         self.obtainedAt = obtainedAt
+        signedInAt = obtainedAt
         scope = []
         adapterState = JSONObject()
     }

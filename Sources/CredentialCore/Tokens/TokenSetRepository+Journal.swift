@@ -63,29 +63,37 @@ extension TokenSetRepository {
         guard var set = try read(account, in: group, isLocked: false) else {
             throw CredentialError(.storeDamaged, "\(account.id) has no token set")
         }
-        set.grants = [policy: grant]
+        set.grants[policy] = grant
         set.accessTokens = token.map { [$0] } ?? []
-        let name = Self.loginName(account.id)
-        try journal.write(try sealed(set, name, group), for: name, in: group)
+        try keepLogin(policy, of: set, mark: random.bytes(TokenSet.markSize), group)
     }
 
-    /// Takes up a sign-in that came when the lock could not be had.
+    /// Keeps the sign-in of one policy of a token set for whoever takes it up.
+    ///
+    /// - Parameter mark: what it is known by once it was taken up.
+    func keepLogin(
+        _ policy: String, of set: TokenSet, mark: [UInt8], _ group: KeychainGroup
+    ) throws(CredentialError) {
+        var login = set
+        login.grants = set.grants.filter { $0.key == policy }
+        login.accessTokens.removeAll { $0.key.policy != policy }
+        login.takenUp = [mark]
+        let name = Self.loginName(set.account.id)
+        try journal.write(try sealed(login, name, group), for: name, in: group)
+    }
+
+    /// Takes up a sign-in that came when the lock, or a cluster, could not be had; none twice, whatever has become of it since.
     func takeUpLogin(_ set: TokenSet, in group: KeychainGroup) throws(CredentialError) -> TokenSet {
         let name = Self.loginName(set.account.id)
         guard let sealed = try journal.read(name, in: group) else { return set }
         var merged = set
-        if let login = try open(sealed, key: set.journalKey, name, group) {
-            for (policy, grant) in login.grants
-            where grant.obtainedAt >= set.grants[policy]?.obtainedAt ?? grant.obtainedAt {
-                merged.grants[policy] = grant
-                merged.accessTokens.removeAll { $0.key.policy == policy }
-                merged.accessTokens += login.accessTokens
-                merged.account.status = .active
-                merged.account.expiresAt = login.accessTokens.first?.expiresAt
-                merged.account.refreshExpiresAt = grant.refreshExpiresAt
+        if let login = try open(sealed, key: set.journalKey, name, group), merged.takeUp(login) {
+            do throws(CredentialError) {
+                guard case .stored = try save(&merged, in: group) else { return merged }
+            } catch {
+                // It waits on.
+                return merged
             }
-            merged.account.policies = merged.grants.keys.filter { !$0.isEmpty }.sorted()
-            guard case .stored = try save(&merged, in: group) else { return merged }
         }
         try journal.remove(name, in: group)
         return merged
@@ -111,5 +119,36 @@ extension TokenSetRepository {
 
     private func header(_ account: String, _ group: KeychainGroup) -> [UInt8] {
         Array("credmgr journal 1\n\(group.name)\n\(account)".utf8)
+    }
+}
+
+extension TokenSet {
+    /// The size of what a sign-in is known by that was taken up, in bytes.
+    static let markSize = 8
+    /// How many of them are remembered.
+    private static let marks = 8
+
+    /// Remembers that a sign-in was taken up.
+    mutating func noteTakenUp(_ mark: [UInt8]) { takenUp = (takenUp + [mark]).suffix(Self.marks) }
+
+    /// Takes over the grant of a sign-in that had to wait, with its access tokens, unless a later one stands here.
+    ///
+    /// - Returns: whether it was; also `false` for one that was taken up before.
+    mutating func takeUp(_ login: TokenSet) -> Bool {
+        guard let mark = login.takenUp.first, !takenUp.contains(mark) else { return false }
+        var took = false
+        // A refresh of the one before, of whoever held the lock, is no later sign-in.
+        for (policy, grant) in login.grants where grant.signedInAt >= grants[policy]?.signedInAt ?? grant.signedInAt {
+            took = true
+            grants[policy] = grant
+            accessTokens.removeAll { $0.key.policy == policy }
+            accessTokens += login.accessTokens
+            account.status = .active
+            account.expiresAt = login.accessTokens.first?.expiresAt
+            account.refreshExpiresAt = grant.refreshExpiresAt
+        }
+        account.policies = grants.keys.filter { !$0.isEmpty }.sorted()
+        noteTakenUp(mark)
+        return took
     }
 }

@@ -193,9 +193,17 @@ package struct TokenSetRepository: Sendable {
     /// than `set` was made from. The caller holds the account's lock: that check is for the day when a lock did not
     /// work.
     ///
-    /// - Throws: ``ErrorCode/storeUnavailable`` when neither the store nor the journal took it.
-    package func save(_ set: inout TokenSet, in group: KeychainGroup) throws(CredentialError) -> Outcome {
+    /// - Parameter signIn: the policy whose sign-in the set has just got. In a shared group nothing else waits in the journal:
+    ///   the generations of two hosts do not tell which is the newer one.
+    /// - Throws: ``ErrorCode/storeUnavailable`` when neither the store nor the journal took it; in a shared group the errors of
+    ///   the cluster, too.
+    package func save(
+        _ set: inout TokenSet, in group: KeychainGroup, signIn: String? = nil
+    ) throws(CredentialError) -> Outcome {
         let id = set.account.id
+        // Nobody may know whether the cluster has taken it; kept as well, it is not to be taken up once more.
+        let mark = random.bytes(TokenSet.markSize)
+        if signIn != nil, set.account.store == .etcd { set.noteTakenUp(mark) }
         defer { journal.releaseReserve(for: id, in: group) }
         var record: AccountRecord?
         do throws(CredentialError) {
@@ -230,9 +238,12 @@ package struct TokenSetRepository: Sendable {
             {
                 return .kept(error)
             }
+            if !isNew, set.account.store == .etcd, signIn == nil { throw error }
             do throws(CredentialError) {
                 if isNew, set.account.store.isInRecord {
                     try keepSignIn(set, group)
+                } else if set.account.store == .etcd {
+                    try keepLogin(signIn ?? "", of: set, mark: mark, group)
                 } else if set.account.store.isInRecord {
                     try writeJournal(set, group)
                 }
