@@ -4,6 +4,7 @@ extension ClusterSharing: GroupHosting {
     package func share(
         _ group: KeychainGroup, _ backend: GroupBackend, _ sets: [TokenSet], passphrase: Secret?
     ) throws(CredentialError) -> SharedHost {
+        try checkLeft(group)
         let key = try GroupLink.makeKey(group, backend.keyStore, parts)
         var backend = backend
         backend.publicKey = key.publicKey
@@ -52,6 +53,7 @@ extension ClusterSharing: GroupHosting {
     package func join(
         _ group: KeychainGroup, _ backend: GroupBackend, passphrase: Secret?
     ) throws(CredentialError) -> SharedHost {
+        try checkLeft(group)
         let membership = GroupLink(group, backend, try parts.connect(backend), parts).membership
         let (id, settings) = try membership.facts()
         var key = try GroupLink.makeKey(group, backend.keyStore, parts)
@@ -147,86 +149,6 @@ extension ClusterSharing: GroupHosting {
             if try link.cluster.commit(transaction) { return try takeOne(id, link, tells: false) }
         }
         throw CredentialError(.temporary, "other hosts have been changing \(id) all the time", hint: "try again")
-    }
-
-    package func leave(
-        _ group: KeychainGroup, _ agree: ([TokenSet], Bool) throws(CredentialError) -> Void,
-        take: ([TokenSet], Bool) throws(CredentialError) -> Void
-    ) throws(CredentialError) {
-        let link = try sharedLink(group)
-        var belongs = true
-        do throws(CredentialError) { _ = try link.standing([], mayBeOlder: true) } catch {
-            // Who was expelled, never admitted, or finds another cluster has nothing to take along, and nothing to undo.
-            guard error.code == .storeLocked || error.code == .storeUnavailable else { throw error }
-            belongs = false
-        }
-        if belongs, try !unsettledAnswers(in: group).isEmpty {
-            throw CredentialError(
-                .temporary,
-                "this host has new tokens that are not in the cluster yet, and would take them along",
-                hint: "try again, once the cluster takes them: credmgr accounts --group \(group)")
-        }
-        var sets: [TokenSet] = []
-        var isLast = false
-        if belongs {
-            // What comes of it would find no group any more, or be taken along by one that goes on using it.
-            if let id = try refreshed(link) {
-                throw CredentialError(
-                    .temporary, "the account \(id) of the group \(group) is being refreshed",
-                    hint: "try again; what is under way: credmgr doctor")
-            }
-            isLast = try link.membership.isLast(link.backend.host, known: try link.remembered())
-            sets = try newest(link, isLast: isLast)
-        }
-        try agree(sets, isLast)
-        // From here on the group is one of this machine alone.
-        try parts.files.remove(GroupBackend.fileName, of: group)
-        try take(sets, isLast)
-        // A request to join that nobody has answered is withdrawn, too.
-        if !belongs { belongs = try isListed(link) }
-        if belongs { _ = try link.membership.leave(link.backend.host, known: try link.remembered()) }
-        for name in try parts.files.names(of: group) { try parts.files.remove(name, of: group) }
-        try GroupLink.forgetKey(group, link.backend.keyStore, parts)
-    }
-
-    /// An account whose refresh is under way, as far as anybody knows: any for the last host, which takes the grants along.
-    private func refreshed(_ link: GroupLink) throws(CredentialError) -> String? {
-        let isLast = try link.membership.isLast(link.backend.host, known: try link.remembered())
-        for record in try link.cluster.list(link.path + "a/") where record.key.hasSuffix("/intent") {
-            let intent = try Intent(decoding: try link.seal.open(record))
-            guard isLast || intent.publicKey == link.backend.publicKey else { continue }
-            return String(record.key.dropFirst((link.path + "a/").count).dropLast("/intent".count))
-        }
-        return nil
-    }
-
-    /// The token sets of the cluster, each with what this host knows better where that was put back; for those who stay this is
-    /// put back, since nobody else may have it.
-    private func newest(_ link: GroupLink, isLast: Bool) throws(CredentialError) -> [TokenSet] {
-        let prefix = link.path + "a/"
-        var sets: [TokenSet] = []
-        for record in try link.cluster.list(prefix) where record.key.hasSuffix("/set") {
-            var set = try TokenSet(decoding: try link.seal.open(record))
-            let id = String(record.key.dropFirst(prefix.count).dropLast("/set".count))
-            if let copied = try parts.local.read(id, in: link.group)?.sealed, let known = opened(copied, id, link),
-                set.takeNewer(of: known), !isLast
-            {
-                try takeOne(id, link, tells: false)
-            }
-            sets.append(set)
-        }
-        return sets
-    }
-
-    private func isListed(_ link: GroupLink) throws(CredentialError) -> Bool {
-        do throws(CredentialError) {
-            let hosts = try link.membership.hosts()
-            return hosts.contains { $0.name == link.backend.host && $0.publicKey == link.backend.publicKey }
-        } catch {
-            // A cluster that lets this host read nothing has nothing of it to take away.
-            guard error.code == .storeUnavailable || error.code == .storeDamaged else { throw error }
-            return false
-        }
     }
 
     package func findings(of group: KeychainGroup) -> [GroupFinding] {

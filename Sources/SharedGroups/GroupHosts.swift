@@ -11,6 +11,16 @@ package struct GroupHost: Sendable, Hashable {
     package var isAdmitted: Bool
     /// When it asked, by its own clock.
     package var joinedAt: Instant
+    /// Whether it is about to leave, and how.
+    var leaves: Leaving?
+
+    /// How a host leaves.
+    enum Leaving: String, Sendable {
+        /// The group goes on without it.
+        case asOneOfMany = "one"
+        /// The group ends with it.
+        case asTheLast = "last"
+    }
 
     package init(name: String, publicKey: [UInt8], isAdmitted: Bool, joinedAt: Instant) {
         self.name = name
@@ -28,6 +38,11 @@ package struct GroupHost: Sendable, Hashable {
         return stride(from: 0, to: digits.count, by: 2).map { digits[$0] + digits[$0 + 1] }.joined(separator: "-")
     }
 
+    /// Whether the group goes on with it: it has the key and is not leaving.
+    ///
+    /// - Parameter known: of whom one knows that they were expelled.
+    func keepsGroup(_ known: KeyEpoch) -> Bool { isAdmitted && leaves == nil && !known.has(whenExpelled) }
+
     /// As it is remembered once it was expelled.
     var whenExpelled: ExpelledHost { ExpelledHost(name: name, publicKey: publicKey) }
 
@@ -38,6 +53,7 @@ package struct GroupHost: Sendable, Hashable {
         object["public_key"] = .string(Base64URL.encode(publicKey))
         object["admitted"] = .bool(isAdmitted)
         object["joined_at"] = .integer(joinedAt.epochSeconds)
+        object["leaves"] = (leaves?.rawValue).map(JSONValue.string)
         return JSONValue.object(object).bytes()
     }
 
@@ -52,6 +68,7 @@ package struct GroupHost: Sendable, Hashable {
         else { throw CredentialError(.storeDamaged, "the record \(record.key) of the cluster is no host") }
         self.init(
             name: name, publicKey: publicKey, isAdmitted: isAdmitted, joinedAt: Instant(epochSeconds: joinedAt))
+        leaves = object["leaves"]?.string.flatMap(Leaving.init(rawValue:))
     }
 }
 

@@ -65,11 +65,12 @@ final class GroupLink: Sendable {
     ///   ``ErrorCode/storeLocked`` where this host is not admitted to it.
     /// - Parameter mayBeOlder: whether the caller writes no account, or gives the group a new key, which a cluster that was put back
     ///   needs.
+    /// - Parameter mayLeave: whether the caller goes on with leaving the group.
     func standing(
-        _ ids: [String], mayBeOlder: Bool = false
+        _ ids: [String], mayBeOlder: Bool = false, mayLeave: Bool = false
     ) throws(CredentialError) -> (sets: [ClusterRecord?], epoch: ClusterRecord) {
         let sets = ids.map { keys($0).set }
-        let (reading, epoch) = try standing(mayBeOlder) { (own) throws(CredentialError) in
+        let (reading, epoch) = try standing(mayBeOlder, mayLeave) { (own) throws(CredentialError) in
             ClusterReading(records: try cluster.read(own + sets))
         }
         return (reading.records, epoch)
@@ -79,14 +80,14 @@ final class GroupLink: Sendable {
     ///
     /// - Throws: as ``standing(_:mayBeOlder:)``.
     func listing() throws(CredentialError) -> ClusterReading {
-        try standing(false) { (own) throws(CredentialError) in
+        try standing(false, false) { (own) throws(CredentialError) in
             try cluster.read(own, listing: path + "a/")
         }.reading
     }
 
     /// Reads with the keys that say whether the group is this one, and this host in it; gives what else was read.
     private func standing(
-        _ mayBeOlder: Bool, _ read: ([String]) throws(CredentialError) -> ClusterReading
+        _ mayBeOlder: Bool, _ mayLeave: Bool, _ read: ([String]) throws(CredentialError) -> ClusterReading
     ) throws(CredentialError) -> (reading: ClusterReading, epoch: ClusterRecord) {
         if let failure = recentFailure { throw failure }
         let membership = membership, known = try knownEpoch
@@ -123,6 +124,11 @@ final class GroupLink: Sendable {
                 hint:
                     "on a host of the group: credmgr groups admit \(group) \(backend.host) --fingerprint \(fingerprint)"
             )
+        }
+        guard mayLeave || host.leaves == nil else {
+            throw CredentialError(
+                .storeLocked, "this host, \(backend.host), is leaving the group \(group)",
+                hint: "credmgr groups leave \(group)")
         }
         if mayBeOlder { _ = try forgotten(by: KeyEpoch(epoch)) } else { try check(KeyEpoch(epoch)) }
         if known > 0, let wrapped = found[3] { state.withLock { $0.given[known] = wrapped.value } }

@@ -13,7 +13,7 @@ package struct GroupMembership: Sendable {
     /// `PREFIX/GROUP/`.
     package let path: String
 
-    private static let attempts = 8
+    static let attempts = 8
     private static let keySize = 32
     private static let idSize = 16
 
@@ -109,6 +109,11 @@ package struct GroupMembership: Sendable {
             let found = try cluster.read([hostKey(name), epochKey])
             guard let record = found[0], let epochRecord = found[1] else { continue }
             let epoch = try Self.epoch(epochRecord)
+            // After the epoch, which the last host writes again as it begins to leave: the key would open nothing.
+            guard try hosts().contains(where: { $0.keepsGroup(KeyEpoch(number: 0)) }) else {
+                throw CredentialError(
+                    .temporary, "the last host of the group is leaving it", hint: "try again, or share it anew: credmgr groups share --help")
+            }
             guard let wrapped = try cluster.read([dataKey(epoch, Self.passphraseName)])[0] else {
                 throw CredentialError(
                     .unsupported, "the group has no passphrase, or none any more since a host was expelled",
@@ -122,60 +127,18 @@ package struct GroupMembership: Sendable {
             transaction.changes = [
                 .put(hostKey(name), host.encoded),
                 .put(dataKey(epoch, name), try wrap(id).wrap(secret, for: host, epoch: epoch)),
+                // Who is about to leave as the last one notices.
+                .put(epochKey, epochRecord.value),
             ]
             if try cluster.commit(transaction) { return host }
         }
         throw busy
     }
 
-    /// Takes this host out; nobody else's key changes. The last host takes all of the group away.
-    ///
-    /// - Parameter known: of whom this host knows that they were expelled: nobody of them keeps a group alive.
-    /// - Returns: whether it was the last.
-    /// - Throws: the errors of the cluster.
-    func leave(_ name: String, known: KeyEpoch = KeyEpoch(number: 0)) throws(CredentialError) -> Bool {
-        for _ in 0..<Self.attempts {
-            let all = try cluster.list(path + "hosts/")
-            let others = all.filter { $0.key != hostKey(name) }
-            let gone = try cluster.listKeys(path + "keys/").filter { $0.key.hasSuffix("/\(name)") }
-            var transaction = ClusterTransaction()
-            for record in all { transaction.expect(record, at: record.key) }
-            transaction.changes = [.remove(hostKey(name))] + gone.map { .remove($0.key) }
-            var isLast = true
-            for other in others {
-                let host = try GroupHost(other)
-                if host.isAdmitted, !known.has(host.whenExpelled) { isLast = false }
-            }
-            guard try cluster.commit(transaction) else { continue }
-            if isLast { try clear() }
-            return isLast
-        }
-        throw busy
-    }
-
-    /// Whether no other host has the group's key, but for those of whom this one knows that they were expelled.
-    func isLast(_ name: String, known: KeyEpoch) throws(CredentialError) -> Bool {
-        try hosts().allSatisfy { !$0.isAdmitted || $0.name == name || known.has($0.whenExpelled) }
-    }
-
     /// Whether the group has expelled the host that had this key.
     func hasExpelled(_ publicKey: [UInt8]) throws(CredentialError) -> Bool {
         guard let record = try cluster.read([epochKey])[0] else { return false }
         return try KeyEpoch(record).has(ExpelledHost(name: "", publicKey: publicKey))
-    }
-
-    /// Removes every record of the group, its id last.
-    private func clear() throws(CredentialError) {
-        let keys = try cluster.listKeys(path).map(\.key)
-        let first = keys.filter { $0 != groupKey && $0 != epochKey }
-        for start in stride(from: 0, to: first.count, by: 100) {
-            var transaction = ClusterTransaction()
-            transaction.changes = first[start..<min(start + 100, first.count)].map { .remove($0) }
-            _ = try cluster.commit(transaction)
-        }
-        var transaction = ClusterTransaction()
-        transaction.changes = [.remove(groupKey), .remove(epochKey)]
-        _ = try cluster.commit(transaction)
     }
 
     /// The hosts of the group, by name.
@@ -194,7 +157,7 @@ package struct GroupMembership: Sendable {
         known: KeyEpoch = KeyEpoch(number: 0)
     ) throws(CredentialError) {
         for _ in 0..<Self.attempts {
-            let found = try cluster.read([hostKey(name), epochKey])
+            let found = try cluster.read([hostKey(name), epochKey, hostKey(own.name)])
             guard let record = found[0], let epochRecord = found[1] else {
                 throw CredentialError(
                     .noSuchAccount, "no host called \(name) has asked to join")
@@ -211,6 +174,9 @@ package struct GroupMembership: Sendable {
                 throw CredentialError(
                     .denied, "the host that asks as \(name) was expelled from the group")
             }
+            if let standing = found[2], try GroupHost(standing).leaves != nil {
+                throw CredentialError(.storeLocked, "this host, \(own.name), is leaving the group")
+            }
             let id = try groupID()
             let epoch = newest.number
             let key = try open(epoch, id, own)
@@ -221,6 +187,8 @@ package struct GroupMembership: Sendable {
             transaction.changes = [
                 .put(hostKey(name), host.encoded),
                 .put(dataKey(epoch, name), try wrap(id).wrap(key, for: host, epoch: epoch)),
+                // Who is about to leave as the last one notices.
+                .put(epochKey, epochRecord.value),
             ]
             if try cluster.commit(transaction) { return }
         }
@@ -329,7 +297,7 @@ package struct GroupMembership: Sendable {
 
     static func epoch(_ record: ClusterRecord) throws(CredentialError) -> Int64 { try KeyEpoch(record).number }
 
-    private var busy: CredentialError {
+    var busy: CredentialError {
         CredentialError(.temporary, "the group is being changed by other hosts", hint: "try again")
     }
 }

@@ -84,14 +84,15 @@ package struct GroupMove: Sendable {
             }
             wasLast = isLast
         } take: { (sets, isLast) throws(CredentialError) in
+            // What an earlier run has kept already may have been refreshed since.
             for id in try accounts.records.index(of: group, .ids).ids {
                 accounts.cache.drop(id, in: group)
-                while let copy = try accounts.records.read(id, in: group) {
+                while let copy = try accounts.records.read(id, in: group), copy.account.store == .etcd {
                     if case .done = try accounts.records.remove(id, in: group, expecting: copy.generation) { break }
                 }
             }
             guard let store else { return }
-            for set in sets {
+            for set in sets where try accounts.records.read(set.account.id, in: group) == nil {
                 var set = isLast ? set : withoutGrants(set)
                 set.generation = 0
                 set.account.store = store

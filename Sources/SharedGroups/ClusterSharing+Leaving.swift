@@ -1,0 +1,235 @@
+package import CredentialCore
+
+// How a host leaves a group. First the group is told, which decides who is the last; then the group becomes one of this machine
+// alone; at the end the cluster forgets the host, or all of the group. Whoever is stopped in between begins again, and goes on.
+extension ClusterSharing {
+    /// How the group was shared, while it is one of this machine alone already and has not been left to the end.
+    private static let leavingFile = "leaving"
+
+    package func leave(
+        _ group: KeychainGroup, _ agree: ([TokenSet], Bool) throws(CredentialError) -> Void,
+        take: ([TokenSet], Bool) throws(CredentialError) -> Void
+    ) throws(CredentialError) {
+        let before = try leaving(group)
+        let link =
+            if let before { GroupLink(group, before, try parts.connect(before), parts) } else {
+                try sharedLink(group)
+            }
+        var sets: [TokenSet] = []
+        var isLast = false
+        var belongs = try isAdmitted(link)
+        if belongs { (sets, isLast) = try tellLeaving(link, agree) } else { try agree([], false) }
+        // From here on the group is one of this machine alone.
+        if before == nil {
+            try parts.files.write(link.backend.fileContent, to: Self.leavingFile, of: group)
+            try parts.files.remove(GroupBackend.fileName, of: group)
+        }
+        try take(sets, isLast)
+        // A request to join that nobody has answered is withdrawn, too.
+        if !belongs { belongs = try isListed(link) }
+        if belongs { try link.membership.leave(link.backend.host, isLast: isLast) }
+        for name in try parts.files.names(of: group) where name != Self.leavingFile {
+            try parts.files.remove(name, of: group)
+        }
+        try GroupLink.forgetKey(group, link.backend.keyStore, parts)
+        try parts.files.remove(Self.leavingFile, of: group)
+    }
+
+    /// Nobody shares or joins a group that was not left to the end.
+    ///
+    /// - Throws: ``ErrorCode/usage``.
+    func checkLeft(_ group: KeychainGroup) throws(CredentialError) {
+        guard try leaving(group) != nil else { return }
+        throw CredentialError(
+            .usage, "this host has not quite left the shared group \(group)", hint: "credmgr groups leave \(group) --keep")
+    }
+
+    private func leaving(_ group: KeychainGroup) throws(CredentialError) -> GroupBackend? {
+        guard let content = try parts.files.read(Self.leavingFile, of: group) else { return nil }
+        return try GroupBackend(fileContent: content, of: group)
+    }
+
+    /// Whether this host has the group's key, or is about to give it back. Who was expelled, never admitted, or finds another
+    /// cluster has nothing to take along, and nothing to undo.
+    private func isAdmitted(_ link: GroupLink) throws(CredentialError) -> Bool {
+        do throws(CredentialError) { _ = try link.standing([], mayBeOlder: true, mayLeave: true) } catch {
+            guard error.code == .storeLocked || error.code == .storeUnavailable else { throw error }
+            return false
+        }
+        return true
+    }
+
+    private func isListed(_ link: GroupLink) throws(CredentialError) -> Bool {
+        do throws(CredentialError) {
+            let hosts = try link.membership.hosts()
+            return hosts.contains { $0.name == link.backend.host && $0.publicKey == link.backend.publicKey }
+        } catch {
+            // A cluster that lets this host read nothing has nothing of it to take away.
+            guard error.code == .storeUnavailable || error.code == .storeDamaged else { throw error }
+            return false
+        }
+    }
+
+    /// Tells the group that this host leaves, once all agree.
+    ///
+    /// - Returns: the token sets as they stand then, and whether this is the last host. Of the last one nobody changes them any
+    ///   more.
+    private func tellLeaving(
+        _ link: GroupLink, _ agree: ([TokenSet], Bool) throws(CredentialError) -> Void
+    ) throws(CredentialError) -> (sets: [TokenSet], isLast: Bool) {
+        let membership = link.membership, own = link.backend.host, known = try link.remembered()
+        let expected = try membership.isLast(own, known: known)
+        try checkSettled(link, isLast: expected)
+        let sets = try newest(link, putsBack: !expected)
+        try agree(sets, expected)
+        let isLast = try membership.tellLeaving(own, known: known)
+        do throws(CredentialError) {
+            // What has begun since is not overlooked, nor that others have left in the meantime.
+            try checkSettled(link, isLast: isLast)
+            guard isLast else { return (sets, false) }
+            let sets = try newest(link, putsBack: false).map { (set) throws(CredentialError) in
+                try answered(set, link)
+            }
+            try agree(sets, true)
+            return (sets, true)
+        } catch {
+            try membership.stay(own)
+            throw error
+        }
+    }
+
+    /// Nobody leaves with what belongs to the group, or while they use it.
+    private func checkSettled(_ link: GroupLink, isLast: Bool) throws(CredentialError) {
+        guard try unsettledAnswers(in: link.group).isEmpty else {
+            throw CredentialError(
+                .temporary,
+                "this host has new tokens that are not in the cluster yet, and would take them along",
+                hint: "try again, once the cluster takes them: credmgr accounts --group \(link.group)")
+        }
+        let prefix = link.path + "a/"
+        for record in try link.cluster.list(prefix) where record.key.hasSuffix("/intent") {
+            let intent = try Intent(decoding: try link.seal.open(record))
+            // What comes of any would find no group any more, or be taken along by one that goes on using it.
+            guard isLast || intent.publicKey == link.backend.publicKey else { continue }
+            let id = record.key.dropFirst(prefix.count).dropLast("/intent".count)
+            throw CredentialError(
+                .temporary, "the account \(id) of the group \(link.group) is being refreshed",
+                hint: "try again; what is under way: credmgr doctor")
+        }
+    }
+
+    /// The token sets of the cluster, each with what this host knows better where that was put back; for those who stay this is
+    /// put back, since nobody else may have it.
+    private func newest(_ link: GroupLink, putsBack: Bool) throws(CredentialError) -> [TokenSet] {
+        let prefix = link.path + "a/"
+        var sets: [TokenSet] = []
+        for record in try link.cluster.list(prefix) where record.key.hasSuffix("/set") {
+            var set = try TokenSet(decoding: try link.seal.open(record))
+            let id = String(record.key.dropFirst(prefix.count).dropLast("/set".count))
+            if let copied = try parts.local.read(id, in: link.group)?.sealed, let known = opened(copied, id, link),
+                set.takeNewer(of: known), putsBack
+            {
+                try takeOne(id, link, tells: false)
+            }
+            sets.append(set)
+        }
+        return sets
+    }
+
+    /// A token set with the answers that came too late to stand in it and are worth more than what does: those to a token that
+    /// stands there, and the newest where that was refused.
+    private func answered(_ set: TokenSet, _ link: GroupLink) throws(CredentialError) -> TokenSet {
+        let key = link.keys(set.account.id).aside
+        guard let record = try link.cluster.read([key])[0] else { return set }
+        var aside = try AsideAnswers(decoding: try link.seal.open(record))
+        var set = set
+        for policy in set.grants.keys {
+            while let grant = set.grants[policy] {
+                let token = try TokenDigest(of: grant, parts.cryptography)
+                let other = grant.lostReason == nil ? nil : aside.newest(of: policy, in: set.lines[policy])
+                guard let answer = aside.answer(to: token, of: policy) ?? other else { break }
+                set.take(policy, of: answer.tokenSet)
+                aside.forget(answer.nonce)
+            }
+        }
+        return set
+    }
+}
+
+extension GroupMembership {
+    /// Whether no other host has the group's key, but for those that are leaving, and those of whom this one knows that they were
+    /// expelled.
+    func isLast(_ name: String, known: KeyEpoch) throws(CredentialError) -> Bool {
+        let hosts = try hosts()
+        if let told = hosts.first(where: { $0.name == name })?.leaves { return told == .asTheLast }
+        return hosts.allSatisfy { $0.name == name || !$0.keepsGroup(known) }
+    }
+
+    /// Says in the cluster that this host leaves: from then on nobody counts on it, and it refreshes nothing any more. Of two that
+    /// leave at once one is the last. After the last one has said it nobody is let in, and what it reads is what it takes along.
+    ///
+    /// - Returns: whether it is the last; as it was told, where it was told before.
+    /// - Throws: the errors of the cluster.
+    func tellLeaving(_ name: String, known: KeyEpoch) throws(CredentialError) -> Bool {
+        for _ in 0..<Self.attempts {
+            // First, as everybody who is let in writes it again: nobody is overlooked.
+            let epoch = try cluster.read([epochKey])[0]
+            let all = try cluster.list(path + "hosts/")
+            guard let epoch, let record = all.first(where: { $0.key == hostKey(name) }) else { throw CredentialError(.storeLocked, "this host, \(name), does not belong to the group any more") }
+            var own = try GroupHost(record)
+            if let told = own.leaves { return told == .asTheLast }
+            var isLast = true
+            for other in all where other.key != record.key {
+                if try GroupHost(other).keepsGroup(known) { isLast = false }
+            }
+            own.leaves = isLast ? .asTheLast : .asOneOfMany
+            var transaction = ClusterTransaction()
+            for record in all { transaction.expect(record, at: record.key) }
+            transaction.expect(epoch, at: epochKey)
+            transaction.changes = [.put(hostKey(name), own.encoded)]
+            // Written again, so that what others, or other processes of this host, are about to write under it is overtaken.
+            if isLast { transaction.changes.append(.put(epochKey, epoch.value)) }
+            if try cluster.commit(transaction) { return isLast }
+        }
+        throw busy
+    }
+
+    /// Takes back that this host leaves.
+    func stay(_ name: String) throws(CredentialError) {
+        for _ in 0..<Self.attempts {
+            guard let record = try cluster.read([hostKey(name)])[0] else { return }
+            var own = try GroupHost(record)
+            own.leaves = nil
+            var transaction = ClusterTransaction()
+            transaction.expect(record, at: record.key)
+            transaction.changes = [.put(record.key, own.encoded)]
+            if try cluster.commit(transaction) { return }
+        }
+        throw busy
+    }
+
+    /// Takes this host out; nobody else's key changes. The last host takes all of the group away.
+    ///
+    /// - Throws: the errors of the cluster.
+    func leave(_ name: String, isLast: Bool) throws(CredentialError) {
+        if isLast { return try clear(by: name) }
+        let gone = try cluster.listKeys(path + "keys/").filter { $0.key.hasSuffix("/\(name)") }
+        var transaction = ClusterTransaction()
+        transaction.changes = [.remove(hostKey(name))] + gone.map { .remove($0.key) }
+        _ = try cluster.commit(transaction)
+    }
+
+    /// Removes every record of the group, what says that it is one, and who is at it, last.
+    private func clear(by name: String) throws(CredentialError) {
+        let last = [groupKey, epochKey, hostKey(name)]
+        let first = try cluster.listKeys(path).map(\.key).filter { !last.contains($0) }
+        for start in stride(from: 0, to: first.count, by: 100) {
+            var transaction = ClusterTransaction()
+            transaction.changes = first[start..<min(start + 100, first.count)].map { .remove($0) }
+            _ = try cluster.commit(transaction)
+        }
+        var transaction = ClusterTransaction()
+        transaction.changes = last.map { .remove($0) }
+        _ = try cluster.commit(transaction)
+    }
+}
