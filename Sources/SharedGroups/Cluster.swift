@@ -161,6 +161,8 @@ package struct ClusterTransaction: Sendable {
 
     /// The revision that each key must have; 0 for one that must be absent.
     package var conditions: [String: Int64] = [:]
+    /// What keys must hold as well: revisions come again where a cluster was put back.
+    package private(set) var values: [String: [UInt8]] = [:]
     /// What is then done.
     package var changes: [Change] = []
 
@@ -169,5 +171,6 @@ package struct ClusterTransaction: Sendable {
     /// Demands that a key is as it was read.
     package mutating func expect(_ record: ClusterRecord?, at key: String) {
         conditions[key] = record?.revision ?? 0
+        values[key] = record?.value
     }
 }

@@ -23,6 +23,12 @@ package protocol GroupFiles: Sendable {
     /// - Throws: ``ErrorCode/inputOutput``.
     func names(of group: KeychainGroup) throws(CredentialError) -> [String]
 
+    /// What tells the folder of a group, on a machine that runs, from every copy of it, on the same machine or another, and from
+    /// itself after that was started anew.
+    ///
+    /// - Throws: ``ErrorCode/inputOutput``.
+    func place(of group: KeychainGroup) throws(CredentialError) -> String
+
     /// The groups that have a folder of any kind.
     ///
     /// - Throws: ``ErrorCode/inputOutput``.
@@ -43,8 +49,13 @@ struct NotesInFiles: HostNotes {
             let nonce = object["nonce"]?.string.flatMap(Base64URL.decode).flatMap(IntentNonce.init(bytes:)),
             let maySend = object["may_send"]?.bool
         else { throw CredentialError(.storeDamaged, "the note of a refresh of \(account) is damaged") }
+        // In a copy of the folder nobody knows what the process does that wrote it.
+        let isElsewhere = try object["place"]?.string.map { (place) throws(CredentialError) in
+            place != (try files.place(of: group))
+        }
         var note = IntentNote(
-            nonce: nonce, maySend: maySend, time: object["time"]?.integer.map(Instant.init(epochSeconds:)))
+            nonce: nonce, maySend: maySend || isElsewhere == true,
+            time: object["time"]?.integer.map(Instant.init(epochSeconds:)))
         note.earlier = (object["earlier"]?.array ?? []).compactMap { value in
             value.string.flatMap(Base64URL.decode).flatMap(IntentNonce.init(bytes:))
         }
@@ -77,6 +88,7 @@ struct NotesInFiles: HostNotes {
         var object = JSONObject()
         object["nonce"] = .string(Base64URL.encode(note.nonce.bytes))
         object["may_send"] = .bool(note.maySend)
+        if note.isUnderWay { object["place"] = .string(try files.place(of: group)) }
         object["time"] = note.time.map { .integer($0.epochSeconds) }
         if !note.earlier.isEmpty { object["earlier"] = JSONValue(note.earlier.map { Base64URL.encode($0.bytes) }) }
         try files.write(JSONValue.object(object).bytes(), to: Self.intentPrefix + account, of: group)

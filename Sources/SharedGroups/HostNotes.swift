@@ -2,7 +2,8 @@ package import CredentialCore
 
 /// What this host has written down of its own refreshes, synced: it outlives a crash, not the loss of the data folder.
 ///
-/// "The same host" is the folder that holds the note; a cloned machine with the same key is another.
+/// "The same host" is the folder that holds the note; a cloned machine with the same key is another, also where the folder was
+/// cloned with it.
 package protocol HostNotes: Sendable {
     /// What this host wrote down last of an account's intent.
     func intent(of account: String) throws(CredentialError) -> IntentNote?
@@ -31,6 +32,8 @@ package struct IntentNote: Sendable, Hashable {
     package var nonce: IntentNonce
     /// Whether the refresh token may have left this host under it.
     package var maySend: Bool
+    /// Whether a process is about to send it, unless that has ended: who finds this in a copy of the folder knows nothing of it.
+    package var isUnderWay = false
     /// Earlier intents, none of which was sent.
     package var earlier: [IntentNonce] = []
     /// When the last one was recorded; `nil` for the time that was noted before.
@@ -40,6 +43,13 @@ package struct IntentNote: Sendable, Hashable {
         self.nonce = nonce
         self.maySend = maySend
         self.time = time
+    }
+
+    /// That of a process that is about to record an intent, and to send.
+    static func underWay(_ nonce: IntentNonce, _ time: Instant) -> IntentNote {
+        var note = IntentNote(nonce: nonce, maySend: false, time: time)
+        note.isUnderWay = true
+        return note
     }
 
     /// Whether all leases that belong to it have ended long ago.

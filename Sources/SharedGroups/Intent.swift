@@ -57,4 +57,11 @@ package struct TokenDigest: Sendable, Hashable {
     package let bytes: [UInt8]
 
     package init(bytes: [UInt8]) { self.bytes = bytes }
+
+    /// That of a grant's refresh token.
+    ///
+    /// - Throws: ``ErrorCode/internalFault``.
+    init(of grant: Grant, _ cryptography: any Cryptography) throws(CredentialError) {
+        bytes = try cryptography.sha256(Array((grant.refreshToken?.reveal() ?? "").utf8))
+    }
 }

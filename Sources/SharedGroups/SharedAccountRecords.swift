@@ -100,7 +100,7 @@ package struct SharedAccountRecords: AccountRecords {
             set.beginLines(after: try before(standing[0], link), sharing.parts.random)
             let value = try link.seal.seal(set.encoded(), at: key, epoch: try GroupMembership.epoch(epoch))
             var transaction = ClusterTransaction()
-            transaction.conditions[key] = expected ?? 0
+            transaction.expect(standing[0], at: key)
             transaction.expect(epoch, at: link.keys(id).epoch)
             transaction.changes = [.put(key, value)]
             sharing.noteOwn(value, of: id, record.group)
@@ -109,8 +109,12 @@ package struct SharedAccountRecords: AccountRecords {
                 return outcome
             }
         }
-        throw CredentialError(
-            .temporary, "others have been changing the group \(record.group) all the time", hint: "try again")
+        throw Self.busy(record.group)
+    }
+
+    private static func busy(_ group: KeychainGroup) -> CredentialError {
+        CredentialError(
+            .temporary, "others have been changing the group \(group) all the time", hint: "try again")
     }
 
     /// The token set that is replaced; none where it is damaged.
@@ -148,42 +152,49 @@ package struct SharedAccountRecords: AccountRecords {
         guard let link = try sharing.link(group) else {
             return try local.remove(id, in: group, expecting: expected)
         }
-        _ = try link.standing([])
+        for _ in 0..<Self.attempts {
+            guard let outcome = try removeThere(id, link, expected) else { continue }
+            if case .done = outcome { try sharing.forgetCopy(id, group, tells: false) }
+            return outcome
+        }
+        throw Self.busy(group)
+    }
+
+    /// - Returns: `nil` where something else of the group has changed.
+    private func removeThere(
+        _ id: String, _ link: GroupLink, _ expected: Int64
+    ) throws(CredentialError) -> RecordWriting? {
         let keys = link.keys(id)
+        let (standing, epoch) = try link.standing([id])
+        guard let record = standing[0] else { return .done }
+        guard record.revision == expected else { return .overtaken }
         var transaction = ClusterTransaction()
-        transaction.conditions[keys.set] = expected
-        transaction.changes = [
-            .remove(keys.set), .remove(keys.intent), .remove(keys.live), .remove(keys.aside),
-        ]
-        var failure: CredentialError?
-        do throws(CredentialError) {
-            if try link.cluster.commit(transaction) {
-                try sharing.forgetCopy(id, group, tells: false)
-                return .done
-            }
-        } catch {
-            guard error.code == .temporary else { throw error }
-            failure = error
+        transaction.expect(record, at: keys.set)
+        // Who is expelled meanwhile signs nobody out any more.
+        transaction.expect(epoch, at: keys.epoch)
+        transaction.changes = Self.removal(of: keys)
+        do throws(CredentialError) { return try link.cluster.commit(transaction) ? .done : nil } catch {
+            // An error does not say that it is still there.
+            guard error.code == .temporary, try link.cluster.read([keys.set])[0] == nil else { throw error }
+            return .done
         }
-        guard try link.cluster.read([keys.set])[0] == nil else {
-            if let failure { throw failure }
-            return .overtaken
-        }
-        try sharing.forgetCopy(id, group, tells: false)
-        return .done
+    }
+
+    /// Takes all of an account away.
+    private static func removal(of keys: AccountKeys) -> [ClusterTransaction.Change] {
+        [keys.set, keys.intent, keys.live, keys.aside].map { .remove($0) }
     }
 
     package func setAside(_ id: String, in group: KeychainGroup) throws(CredentialError) -> String {
         guard let link = try sharing.link(group) else { return try local.setAside(id, in: group) }
         let keys = link.keys(id)
-        guard let record = try link.standing([id]).sets[0] else { return keys.set }
+        let (standing, epoch) = try link.standing([id])
+        guard let record = standing[0] else { return keys.set }
         let name = "\(link.path)damaged/\(id)-\(sharing.parts.clock.now.epochSeconds)"
         var transaction = ClusterTransaction()
         transaction.expect(record, at: keys.set)
-        transaction.changes = [
-            .put(name, record.value), .remove(keys.set), .remove(keys.intent), .remove(keys.live),
-            .remove(keys.aside),
-        ]
+        transaction.expect(epoch, at: keys.epoch)
+        transaction.changes = [.put(name, record.value)] + Self.removal(of: keys)
         guard try link.cluster.commit(transaction) else {
             throw CredentialError(.temporary, "another host has changed \(id) meanwhile", hint: "try again")
         }

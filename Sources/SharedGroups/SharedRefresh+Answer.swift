@@ -76,7 +76,7 @@ extension SharedRefresh {
             transaction.expect(state.records.epoch, at: job.keys.epoch)
             transaction.expect(state.records.intent, at: job.keys.intent)
             var aside = state.aside
-            if isWorthMore(answer, than: set, standing, new), isOurs || state.intent == nil {
+            if isWorthMore(answer, than: set, standing, new, state), isOurs || state.intent == nil {
                 set.take(answer.policy, of: answer.tokenSet)
                 transaction.expect(state.records.set, at: job.keys.set)
                 transaction.changes.append(try put(set, at: job.keys.set, state))
@@ -104,14 +104,18 @@ extension SharedRefresh {
     }
 
     /// Whether an answer may take the place of what stands: the token that it replaced; one that was refused meanwhile, and is
-    /// worth nothing; an earlier step of its line, in a cluster that was put back.
+    /// worth nothing, unless the answer was in the set before that; an earlier step of its line, in a cluster that was put back.
     private func isWorthMore(
-        _ answer: LateAnswer, than set: TokenSet, _ standing: TokenDigest?, _ new: TokenDigest?
+        _ answer: LateAnswer, than set: TokenSet, _ standing: TokenDigest?, _ new: TokenDigest?, _ state: State
     ) -> Bool {
-        if standing == answer.replaced || set.grants[answer.policy]?.lostReason != nil { return true }
-        guard standing != new, let line = set.lines[answer.policy], let newer = answer.tokenSet.lines[answer.policy]
-        else { return false }
-        return line.isOlder(than: newer)
+        if standing == answer.replaced { return true }
+        let line = set.lines[answer.policy], own = answer.tokenSet.lines[answer.policy]
+        if set.grants[answer.policy]?.lostReason != nil {
+            guard let line, own?.isOlder(than: line) == true else { return true }
+            return mayBeTheOnlyOne(answer, beside: set, state)
+        }
+        guard standing != new, let line, let own else { return false }
+        return line.isOlder(than: own)
     }
 
     /// Whether an answer that may not be the set was never in it: its intent was taken over, and what came of that may be refused.

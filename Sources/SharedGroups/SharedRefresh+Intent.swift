@@ -8,12 +8,14 @@ extension SharedRefresh {
     func record(
         _ intent: Intent, _ lease: ClusterLease, _ state: State, _ job: Job
     ) throws(CredentialError) -> Bool {
-        try notes.note(IntentNote(nonce: intent.nonce, maySend: false, time: intent.time), of: job.keys.id)
+        try notes.note(.underWay(intent.nonce, intent.time), of: job.keys.id)
         var transaction = ClusterTransaction()
         transaction.expect(state.records.set, at: job.keys.set)
         transaction.expect(state.records.intent, at: job.keys.intent)
         transaction.expect(nil, at: job.keys.live)
         transaction.expect(state.records.epoch, at: job.keys.epoch)
+        // Another process of this host may have told that it leaves.
+        transaction.expect(state.records.host, at: job.keys.host(host))
         transaction.changes = [
             .put(
                 job.keys.intent,

@@ -7,7 +7,7 @@ extension SharedRefresh {
         var records:
             (
                 set: ClusterRecord?, intent: ClusterRecord?, live: ClusterRecord?, epoch: ClusterRecord?,
-                aside: ClusterRecord?
+                aside: ClusterRecord?, host: ClusterRecord?
             )
         var tokenSet: TokenSet?
         /// Late answers of hosts whose intents were taken over.
@@ -18,12 +18,20 @@ extension SharedRefresh {
 
     func read(_ job: Job) throws(CredentialError) -> State {
         let keys = job.keys
-        let found = try cluster.read([keys.set, keys.intent, keys.live, keys.epoch, keys.aside])
+        let found = try cluster.read([
+            keys.set, keys.intent, keys.live, keys.epoch, keys.aside, keys.host(host),
+        ])
         guard let epoch = found[3].flatMap({ KeyEpoch(content: $0.value) }) else {
             throw CredentialError(
                 .storeDamaged, "\(keys.group) of the cluster is no group of credmgr", hint: "credmgr doctor")
         }
-        var state = State(records: (found[0], found[1], found[2], found[3], found[4]), epoch: epoch.number)
+        guard let own = try found[5].map({ (record) throws(CredentialError) in try GroupHost(record) }),
+            own.publicKey == publicKey, own.isAdmitted, own.leaves == nil
+        else {
+            throw CredentialError(.storeLocked, "this host, \(host), does not belong to the group any more")
+        }
+        var state = State(
+            records: (found[0], found[1], found[2], found[3], found[4], found[5]), epoch: epoch.number)
         // It may have been put back since this process has looked first.
         try seal.keys.check(epoch)
         if let record = found[0] { state.tokenSet = try TokenSet(decoding: try seal.open(record)) }
@@ -55,9 +63,7 @@ extension SharedRefresh {
         return try digest(of: grant)
     }
 
-    func digest(of grant: Grant) throws(CredentialError) -> TokenDigest {
-        TokenDigest(bytes: try cryptography.sha256(Array((grant.refreshToken?.reveal() ?? "").utf8)))
-    }
+    func digest(of grant: Grant) throws(CredentialError) -> TokenDigest { try TokenDigest(of: grant, cryptography) }
 
     func busy(_ intent: Intent?) -> CredentialError {
         guard let intent else {

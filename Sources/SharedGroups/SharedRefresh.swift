@@ -151,6 +151,7 @@ package struct SharedRefresh: Sendable {
         let intent = Intent(nonce: nonce, host: host, publicKey: publicKey, token: token, time: clock.now)
         do throws(CredentialError) {
             guard try record(intent, lease, state, job), try isToBeSent(intent, began, state, job) else {
+                try notes.note(IntentNote(nonce: nonce, maySend: false), of: job.keys.id)
                 withdrawUnsent(nonce, lease, job)
                 return nil
             }

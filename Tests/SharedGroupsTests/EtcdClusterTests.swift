@@ -124,6 +124,21 @@ struct EtcdClusterTests {
         return transaction
     }
 
+    @Test func `a condition names what was read, not its revision alone`() throws {
+        let cluster = try cluster(), key = "/credmgr/t0/a"
+        #expect(try cluster.commit(put(key, "one", when: 0)))
+        let standing = try #require(try cluster.read([key])[0])
+        // As a cluster has it that was put back: another value under the same revision.
+        var change = put(key, "two")
+        change.expect(ClusterRecord(key: key, value: Array("eno".utf8), revision: standing.revision), at: key)
+        #expect(try cluster.commit(change) == false)
+        change.expect(standing, at: key)
+        #expect(try cluster.commit(change))
+        // What is empty is something.
+        change.expect(ClusterRecord(key: key, value: [], revision: try #require(try cluster.read([key])[0]).revision), at: key)
+        #expect(try cluster.commit(change) == false)
+    }
+
     @Test func `a transaction is applied whole, or not at all`() throws {
         let cluster = try cluster()
         let key = "/credmgr/t1/a", other = "/credmgr/t1/b"

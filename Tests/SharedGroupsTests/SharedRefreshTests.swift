@@ -215,4 +215,78 @@ struct GrantLineTests {
         let set = set("1", GrantLine(random).next(by: "one"), generation: 3)
         #expect(try TokenSet(decoding: set.encoded()).lines == set.lines)
     }
+
+    // MARK: Copies of a machine
+
+    @Test func `a machine that was cloned between the note and the request does not take the intent away`() throws {
+        let scene = try SharedScene(), one = scene.run.hosts[0]
+        let cluster = LosingCluster(scene.process), clone = Mutex<SimulatedHost?>(nil)
+        cluster.onRecorded = { clone.withLock { $0 = one.clone(withNotes: true) } }
+        // The original sends, and nobody knows how that ends.
+        #expect(throws: CredentialError.self) {
+            try scene.refresh(over: cluster) { _ in .unknown(CredentialError(.temporary, "no answer")) }
+        }
+        scene.endLeases()
+        let copy = try #require(clone.withLock { $0 })
+        #expect(copy.files.keys.contains { $0.hasPrefix(NotesInFiles.intentPrefix) })
+        let refused = #expect(throws: CredentialError.self) { try scene.run.token(copy.process(), force: true) }
+        #expect(refused?.code == .temporary && scene.intents.count == 1)
+        #expect(scene.world.provider.sent.isEmpty)
+    }
+
+    @Test func `an older answer of its line does not take the place of a newer one that was refused`() throws {
+        let scene = try SharedScene(), one = scene.run.hosts[0]
+        let cluster = LosingCluster(scene.process)
+        cluster.onRecorded = { cluster.isLast = true }
+        // It is in the set, and its host does not know.
+        try scene.refresh(over: cluster) { SharedScene.issued("r-0-2", over: $0) }
+        try scene.refresh(over: scene.run.hosts[1].process(), at: 1) { SharedScene.issued("r-0-3", over: $0) }
+        #expect(throws: CredentialError.self) {
+            try scene.refresh(over: scene.run.hosts[2].process(), at: 2) { _ in
+                .refused(CredentialError(.signInRequired, "invalid_grant"))
+            }
+        }
+        one.process().services.takeUpAnswers(in: World.group)
+        #expect(!one.hasJournal && scene.standing == "r-0-3")
+    }
+
+    @Test func `a host that is expelled in the middle of a sign-out signs nobody out`() throws {
+        let scene = try SharedScene(), three = scene.run.hosts[2].process(), first = scene.run.hosts[0]
+        let account = try #require(try three.ports.records.account(scene.account, in: World.group))
+        let calls = three.trace.calls.count
+        // At its last look, before the transaction.
+        for number in calls + 1...calls + 60 {
+            three.trace.act(at: number, .before) {
+                guard three.trace.calls.last == "cluster.commit" else { return }
+                _ = try? first.process().ports.sharing.membership.expel("three", from: World.group)
+            }
+        }
+        let error = #expect(throws: CredentialError.self) {
+            try three.services.signOut.forget(account, policy: nil, in: World.group) { (_) throws(CredentialError) in }
+        }
+        #expect(error?.code == .storeLocked && scene.standing == "r-0-1")
+    }
+
+    @Test func `a sign-in that had to wait is taken up once, whatever the clocks say`() throws {
+        let scene = try SharedScene(), one = scene.run.hosts[0], process = scene.process
+        let account = try #require(try process.ports.records.account(scene.account, in: World.group))
+        let lock = try process.services.machine.locks.lock(scene.account, in: World.group, seconds: 1)
+        let waiting = one.process()
+        let refresh = scene.world.provider.begin()
+        let kept = try waiting.keep(refresh, of: scene.world.type, account.registration)
+        #expect(kept.warnings.count == 1)
+        let journal = one.machine.journaled()
+        #expect(journal.contains("login-\(scene.account)"))
+        let entry = try process.ports.journal.read("login-\(scene.account)", in: World.group)
+        lock.release()
+        #expect(try scene.run.token(one.process(), force: true).refreshed)
+        #expect(scene.standing == "r-1-2")
+        // Another host's clock is behind, and the entry is there again, as in a copy of the machine.
+        scene.run.hosts[1].skew = -7_200
+        #expect(try scene.run.token(scene.run.hosts[1].process(), force: true).refreshed)
+        try process.ports.journal.write(try #require(entry), for: "login-\(scene.account)", in: World.group)
+        #expect(try scene.run.token(one.process(), force: true).refreshed)
+        #expect(scene.standing == "r-1-4")
+        #expect(!one.machine.journaled().contains("login-\(scene.account)"))
+    }
 }

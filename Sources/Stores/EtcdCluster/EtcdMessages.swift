@@ -57,6 +57,14 @@ enum EtcdMessages {
                 compare.chosenNumber(6, revision)
             }
         }
+        for (key, value) in transaction.values.sorted(by: { $0.key < $1.key }) {
+            writer.message(1) { compare in
+                // VALUE is 3.
+                compare.number(2, 3)
+                compare.data(3, Array(key.utf8))
+                compare.chosenData(7, value)
+            }
+        }
         for change in transaction.changes {
             writer.message(2) { operation in
                 switch change {

@@ -39,7 +39,7 @@ struct MessageWriter {
         chosenData(field, inner.bytes)
     }
 
-    private mutating func chosenData(_ field: UInt64, _ value: [UInt8]) {
+    mutating func chosenData(_ field: UInt64, _ value: [UInt8]) {
         varint(field << 3 | 2)
         varint(UInt64(value.count))
         bytes.append(contentsOf: value)

@@ -32,5 +32,9 @@ package struct SharedGroupFiles: GroupFiles {
         return try folder.names().filter { !$0.hasPrefix(".") }
     }
 
+    package func place(of group: KeychainGroup) throws(CredentialError) -> String {
+        try folders.create(.shared, of: group).place
+    }
+
     package func groups() throws(CredentialError) -> [KeychainGroup] { try folders.groups() }
 }

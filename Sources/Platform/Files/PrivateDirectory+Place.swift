@@ -1,0 +1,17 @@
+import Glibc
+
+extension PrivateDirectory {
+    /// What tells this folder, on a machine that runs, from every copy of it: the number of its file, which a copy on this machine
+    /// has not, and the machine's run, which a machine with a copy of the disk has not, nor this one after it was started anew.
+    package var place: String {
+        var status = stat()
+        let number = unsafe fstat(descriptor.number, &status) == 0 ? status.st_ino : 0
+        return "\(number) \(Self.run)"
+    }
+
+    /// The kernel's random name of its run; empty where that is not shown.
+    private static var run: String {
+        let name = try? PlainFile.read("/proc/sys/kernel/random/boot_id", limit: 64)?.content
+        return String(decoding: (name ?? []).prefix { $0 != 0x0A }, as: UTF8.self)
+    }
+}
