@@ -5,6 +5,7 @@ import CredentialCore
 // What must hold when all has healed.
 extension Run {
     func heal() {
+        world.tell("all heals")
         world.faults = .none
         world.plannedCrash = nil
         for lease in world.cluster.content.leases.keys { world.cluster.end(lease) }
@@ -141,11 +142,13 @@ extension Run {
             }
             return
         }
-        // A sign-out that was acknowledged, and after whose beginning nobody has signed in, stays.
-        if let last = signOuts.filter(\.isDone).map(\.began).max(),
-            !signIns.values.contains(where: { $0.ended ?? .max > last })
-        {
-            world.problems.append("an account that was signed out is there: \(errors)")
+        // An account whose sign-out was acknowledged, and to which nobody has signed in after that began, does not come back. (Where
+        // two sign in for the first time on two hosts at once, there are two accounts.)
+        for set in found {
+            let last = signOuts.filter { $0.isDone && $0.account == set.account.id }.map(\.began).max()
+            guard let last else { continue }
+            let isBack = signIns.values.contains { $0.ended ?? .max > last && $0.account ?? set.account.id == set.account.id }
+            if !isBack { world.problems.append("an account that was signed out is there: \(errors)") }
         }
         if isLabelled, signOuts.isEmpty, found.contains(where: { $0.account.label == nil }) {
             world.problems.append("a label is gone: \(errors)")
@@ -159,9 +162,11 @@ extension Run {
         }
         if isOnly, let standing = signIns[token.signIn], let end = standing.ended,
             let newer = signIns.first(where: { number, span in
+                // One that another has replaced says nothing of what has come in the place of that one.
+                let isReplaced = signIns.values.contains { $0.isDone && $0.began > span.ended ?? .max }
                 // One that has ended gives way to an answer that was put aside. Of one that its host had to keep for later only
                 // the hosts' clocks tell whether it was before another.
-                span.isDone && span.began > end && (standing.isDone || span.time > standing.time)
+                return !isReplaced && span.isDone && span.began > end && (standing.isDone || span.time > standing.time)
                     && !world.provider.hasEnded(number) && !world.excused.contains(number)
             })
         {

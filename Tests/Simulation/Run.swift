@@ -58,6 +58,8 @@ package final class Run: @unchecked Sendable {
         var isDone = false
         /// When it was, by the clock of its host.
         var time: Int64 = 0
+        /// Of which account, where that is known.
+        var account: String?
     }
 
     let world: World
@@ -80,9 +82,7 @@ package final class Run: @unchecked Sendable {
     package init(_ scenario: Scenario, seed: UInt64, faults: Faults = Faults()) {
         var faults = scenario == .eachCall ? .none : faults
         if scenario == .restored { faults.restore = 150 }
-        // A copy of a folder is told from the folder by the lease alone, so nothing stands still for longer.
         clonesNotes = scenario == .cloned && seed % 2 == 1
-        if clonesNotes { (faults.pause, faults.leaseEnd) = (0, 0) }
         self.scenario = scenario
         self.seed = seed
         isShared = scenario == .eachCall ? seed % 2 == 0 : scenario != .alone
@@ -106,6 +106,9 @@ package final class Run: @unchecked Sendable {
             world.plannedCrash = (Int(seed / 24) + 1, seed / 12 % 2 == 0 ? .before : .after)
         }
     }
+
+    /// Has what happens told, line by line.
+    package func follow(_ teller: @escaping (String) -> Void) { world.teller = teller }
 
     /// Runs it.
     package func report(processes: Int = 3, calls: Int = 2) -> Report {
@@ -158,8 +161,12 @@ package final class Run: @unchecked Sendable {
     func attempt(_ operation: Operation, on host: SimulatedHost) {
         let process = host.process()
         moment += 1
+        world.tell("\(process.name) begins to \(operation)")
         // What fails is its own business; what must hold is looked at elsewhere.
-        _ = try? { () throws(CredentialError) in try perform(operation, by: process) }()
+        do throws(CredentialError) {
+            try perform(operation, by: process)
+            world.tell("\(process.name) has done it")
+        } catch { world.tell("\(process.name) fails: \(error.message)") }
     }
 
     private func perform(_ operation: Operation, by process: SimulatedProcess) throws(CredentialError) {
@@ -235,13 +242,14 @@ package final class Run: @unchecked Sendable {
         }
         let kept = try process.keep(refresh, of: world.type, registration)
         signIns[refresh.signIn]?.isDone = kept.warnings.isEmpty
+        signIns[refresh.signIn]?.account = kept.account.id
     }
 
     private func signOut(_ process: SimulatedProcess) throws(CredentialError) {
         guard let account = try account(process) else { return }
         moment += 1
         let place = signOuts.count
-        signOuts.append(Span(began: moment))
+        signOuts.append(Span(began: moment, account: account.id))
         defer {
             moment += 1
             signOuts[place].ended = moment

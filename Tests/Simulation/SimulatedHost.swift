@@ -12,6 +12,8 @@ final class SimulatedHost: @unchecked Sendable {
     let isShared: Bool
     /// The small files of the shared group.
     var files: [String: [UInt8]] = [:]
+    /// What tells its folder from a copy.
+    var place = "here"
     /// By how many seconds its clock is off.
     var skew: Int64 = 0
     /// Whether the others have expelled it.
@@ -86,6 +88,7 @@ final class SimulatedHost: @unchecked Sendable {
     func clone(withNotes: Bool) -> SimulatedHost {
         let clone = SimulatedHost(name, world, isShared: isShared, machine: machine.clone())
         clone.files = files.filter { withNotes || !($0.key.hasPrefix("intent-") || $0.key.hasPrefix("answer-")) }
+        clone.place = "\(place), copied"
         clone.usedUp = usedUp
         clone.knowsExpelled = knowsExpelled
         return clone
@@ -98,6 +101,7 @@ private struct StillFiles: GroupFiles {
     func read(_ name: String, of group: KeychainGroup) throws(CredentialError) -> [UInt8]? { host.files[name] }
     func write(_ content: [UInt8], to name: String, of group: KeychainGroup) throws(CredentialError) {}
     func remove(_ name: String, of group: KeychainGroup) throws(CredentialError) {}
+    func place(of group: KeychainGroup) throws(CredentialError) -> String { host.place }
     func names(of group: KeychainGroup) throws(CredentialError) -> [String] { [] }
     func groups() throws(CredentialError) -> [KeychainGroup] { [] }
 }

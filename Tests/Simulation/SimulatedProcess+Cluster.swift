@@ -54,7 +54,11 @@ extension SimulatedProcess: Cluster {
     }
 
     private func apply(_ transaction: ClusterTransaction) throws(CredentialError) -> Bool {
-        guard try world.cluster.allows(transaction) else { return false }
+        guard try world.cluster.allows(transaction) else {
+            world.tell("\(name) is overtaken")
+            return false
+        }
+        world.tell("\(name) does \(transaction.changes.map(\.shown))")
         if let rules = Rules(transaction, by: self) {
             world.problems += rules.broken
             world.mayComeAgain.formUnion(rules.retried)
@@ -67,7 +71,9 @@ extension SimulatedProcess: Cluster {
         world.cluster.apply(transaction)
         for change in transaction.changes {
             switch change {
-            case .put(let key, let value, _) where key.hasSuffix("/set"): lastPut = (key, value)
+            case .put(let key, let value, _) where key.hasSuffix("/set"):
+                lastPut = (key, value)
+                read[key] = world.cluster.content.revision
             case .remove(let key) where key.hasPrefix(World.path + "hosts/"):
                 world.wasExpelled(String(key.dropFirst(World.path.count + "hosts/".count)))
             default: break
@@ -140,6 +146,27 @@ extension SimulatedProcess: GroupFiles {
         try trace.call("files.remove") { () throws(CredentialError) in host.files[name] = nil }
     }
 
+    func place(of group: KeychainGroup) throws(CredentialError) -> String { host.place }
     func names(of group: KeychainGroup) throws(CredentialError) -> [String] { host.files.keys.sorted() }
     func groups() throws(CredentialError) -> [KeychainGroup] { host.files.isEmpty ? [] : [World.group] }
+}
+
+extension ClusterTransaction.Change {
+    /// What it changes, for who follows a run.
+    fileprivate var shown: String {
+        switch self {
+        case .remove(let key): return "-\(key.dropFirst(World.path.count))"
+        case .put(let key, let value, _):
+            let set = SimulatedCluster.tokenSet(value)
+            return "+\(key.dropFirst(World.path.count))" + (set.map { " \($0.shown)" } ?? "")
+        }
+    }
+}
+
+extension TokenSet {
+    /// Its refresh token, whether that was refused, and its step in its line.
+    fileprivate var shown: String {
+        let line = lines[""].map { "step \($0.step)" } ?? "no line"
+        return "\(refreshToken.map { "\($0)" } ?? "nothing")\(isLost ? " lost" : "") \(line)"
+    }
 }

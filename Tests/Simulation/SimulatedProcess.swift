@@ -7,6 +7,8 @@ import TestPorts
 /// One process of a host: its ports, at each of whose calls others may go on, or it may end.
 final class SimulatedProcess: @unchecked Sendable {
     let host: SimulatedHost
+    /// The host's name, and the number of the process.
+    let name: String
     let trace: PortTrace
     /// The intent under which it has noted that it sends, while it does not know how that ended.
     var noted: IntentNonce?
@@ -32,15 +34,21 @@ final class SimulatedProcess: @unchecked Sendable {
         self.host = host
         let world = host.world
         let end = Mutex<(@Sendable () -> Void)?>(nil)
+        let tells = Mutex<(@Sendable () -> Void)?>(nil)
+        world.processes += 1
+        name = "\(host.name)/\(world.processes)"
         trace = PortTrace(patience: world.patience) { moment in
             if moment == .before { world.schedule.step() }
+            if moment == .before { tells.withLock { $0 }?() }
             if world.draw(world.faults.crash) || world.isPlannedCrash(moment) { end.withLock { $0 }?() }
         }
         end.withLock { $0 = { [weak self] in self?.crash() } }
+        tells.withLock { $0 = { [weak self] in if let self { world.tell("\(name) \(trace.calls.last ?? "")") } } }
     }
 
     private func crash() {
         guard !trace.isEnded else { return }
+        world.tell("\(name) ends before its time")
         host.hasCrashed = true
         if let noted { world.unknownEnds.insert(noted) }
         loseAnswer()
@@ -63,12 +71,16 @@ final class SimulatedProcess: @unchecked Sendable {
                     }))
             ports.records = WatchedRecords(
                 base: SharedAccountRecords(sharing), begins: { [unowned self] in lastPut = nil },
-                written: { [unowned self] in told($0, $1) })
+                written: { [unowned self] in told($0, $1) },
+                seen: { [unowned self] in read["\(World.path)a/\($0.account.id)/set"] = $0.generation })
             ports.sharing = sharing
         } else {
             ports.records = WatchedRecords(
                 base: ports.records, begins: {},
-                written: { [unowned self] in isWritten($1) })
+                written: { [unowned self] record, outcome in
+                    world.tell("\(name) writes \(record.account.id): \(outcome.map { "\($0)" } ?? "an error")")
+                    isWritten(outcome)
+                })
             ports.journal = SafeJournal(base: ports.journal, process: self)
         }
         return ports
@@ -190,6 +202,7 @@ extension SimulatedProcess: HTTPTransport {
             throw CredentialError(.temporary, "no answer within the time allowed")
         }
         let next = world.provider.receive(token)
+        world.tell("\(name) sends \(token), which gives \(next.map { "\($0)" } ?? "nothing")")
         try trace.call("provider.answer") { () throws(CredentialError) in }
         if world.draw(world.faults.answerLost) {
             isUnknown()
@@ -212,6 +225,8 @@ extension SimulatedProcess: HTTPTransport {
         if host.usedUp.contains(token) {
             world.problems.append("\(host.name) sends \(token), and knows that it is used up")
         }
+        // What a host asks for that was expelled meanwhile is that host's alone.
+        if host.isExpelled { world.excused.insert(token.signIn) }
         guard times > 1, !world.mayComeAgain.contains(token) else { return }
         if world.wasRestored {
             // Who has never seen what came of it cannot know.

@@ -113,5 +113,5 @@ struct ToyCryptography: Cryptography, KeyAgreement {
     ) throws(CredentialError) -> (privateKey: Secret, publicJWK: JSONObject) { throw Self.unused }
     func scrypt(
         _ password: [UInt8], salt: [UInt8], cost: UInt64, blockSize: UInt64, parallelism: UInt64, length: Int
-    ) throws(CredentialError) -> [UInt8] { throw Self.unused }
+    ) throws(CredentialError) -> [UInt8] { Array(Self.digest(password + salt).prefix(length)) }
 }

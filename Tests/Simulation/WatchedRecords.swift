@@ -5,6 +5,8 @@ struct WatchedRecords: AccountRecords {
     let base: any AccountRecords
     let begins: @Sendable () -> Void
     let written: @Sendable (AccountRecord, RecordWriting?) -> Void
+    /// Is given what was read of this machine's copies.
+    var seen: @Sendable (AccountRecord) -> Void = { _ in }
 
     func write(_ record: AccountRecord, expecting expected: Int64?) throws(CredentialError) -> RecordWriting {
         begins()
@@ -24,10 +26,14 @@ struct WatchedRecords: AccountRecords {
         try base.read(id, in: group)
     }
     func lastSeen(_ id: String, in group: KeychainGroup) throws(CredentialError) -> AccountRecord? {
-        try base.lastSeen(id, in: group)
+        let record = try base.lastSeen(id, in: group)
+        if let record { seen(record) }
+        return record
     }
     func seenJustNow(_ id: String, in group: KeychainGroup) throws(CredentialError) -> AccountRecord? {
-        try base.seenJustNow(id, in: group)
+        let record = try base.seenJustNow(id, in: group)
+        if let record { seen(record) }
+        return record
     }
     func registry(
         of group: KeychainGroup, damaged: (String, CredentialError) -> Void

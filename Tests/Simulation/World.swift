@@ -83,6 +83,12 @@ final class World: @unchecked Sendable {
     /// Whether the cluster was put back: what a host cannot know it may send again.
     var wasRestored = false
     private var snapshot: SimulatedCluster.Content?
+    /// How many processes there have been.
+    var processes = 0
+    /// Is told what happens, line by line, where somebody wants to follow a run; `nil` else.
+    var teller: ((String) -> Void)?
+
+    func tell(_ line: @autoclosure () -> String) { teller?("\(milliseconds) \(line())") }
 
     init(
         _ schedule: Schedule, faults: Faults, cluster: SimulatedCluster = SimulatedCluster(),
@@ -118,13 +124,20 @@ final class World: @unchecked Sendable {
         if !late.isEmpty, draw(8) { comeLate() }
         if !lateCommits.isEmpty, draw(8) { lateCommits.removeFirst()() }
         if draw(faults.clock) {
-            hosts[schedule.random.below(hosts.count)].skew = Int64(schedule.random.below(7_200)) - 3_600
+            let host = hosts[schedule.random.below(hosts.count)]
+            host.skew = Int64(schedule.random.below(7_200)) - 3_600
+            tell("the clock of \(host.name) is \(host.skew) s off")
         }
-        if draw(faults.revoke) { provider.revoke(schedule.random.below(provider.current.count)) }
+        if draw(faults.revoke) {
+            let signIn = schedule.random.below(provider.current.count)
+            provider.revoke(signIn)
+            tell("somebody ends sign-in \(signIn)")
+        }
         if draw(faults.restore) {
             if let snapshot {
                 cluster.restore(snapshot)
                 wasRestored = true
+                tell("the cluster is put back")
             } else {
                 snapshot = cluster.content
             }
@@ -132,7 +145,10 @@ final class World: @unchecked Sendable {
     }
 
     /// A request arrives though its sender has given up; its answer finds nobody.
-    func comeLate() { _ = provider.receive(late.removeFirst()) }
+    func comeLate() {
+        let token = late.removeFirst(), next = provider.receive(token)
+        tell("\(token) comes late and gives \(next.map { "\($0)" } ?? "nothing")")
+    }
 
     func answerIsLost(_ token: RefreshToken, isShared: Bool) {
         excused.insert(token.signIn)
@@ -243,6 +259,7 @@ final class SimulatedCluster: @unchecked Sendable {
         for (key, revision) in transaction.conditions where (content.records[key]?.revision ?? 0) != revision {
             return false
         }
+        for (key, value) in transaction.values where content.records[key]?.value != value { return false }
         for case .put(_, _, let lease?) in transaction.changes where content.leases[lease.number] == nil {
             throw CredentialError(.temporary, "the lease has ended")
         }

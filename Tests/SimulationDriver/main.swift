@@ -3,8 +3,15 @@ import Simulation
 
 // credmgr-simulation SCENARIO FIRST COUNT [FAILURES]: runs so many seeds, and stops when so many have failed (20); prints a
 // line for each problem, and one of figures.
+// credmgr-simulation SCENARIO SEED follow: runs one, and prints what happens in it.
 
 let words = CommandLine.arguments
+if words.count == 4, words[3] == "follow", let seed = UInt64(words[2]), let scenario = Scenario(rawValue: words[1]) {
+    let run = Run(scenario, seed: seed)
+    run.follow { print($0) }
+    for problem in run.report().problems { print("problem: \(problem)") }
+    exit(0)
+}
 guard (4...5).contains(words.count), let first = UInt64(words[2]), let count = UInt64(words[3]),
     let scenario = Scenario(rawValue: words[1])
 else {
