@@ -28,6 +28,7 @@ import Glibc
             message = readMessage()
             return message
         }
+        if let call = PlainCall(words), let program = call.program { return FastExec.run(call, program, words) }
         if let token = FastToken.answer(words, message: read, in: FastPlace.ofThisMachine) { print(token) }
         if let message { putBack(message) }
     }
@@ -110,20 +111,28 @@ import Glibc
         _ = unsafe signal(SIGPIPE, before)
     }
 
-    private static func tell(_ message: StaticString) {
+    static func tell(_ message: StaticString) {
         _ = unsafe write(STDERR_FILENO, message.utf8Start, message.utf8CodeUnitCount)
     }
 
-    private static func fail(_ message: StaticString) -> Never {
+    static func fail(_ message: StaticString) -> Never {
         tell(message)
         _exit(1)
     }
 
     // MARK: The full program
 
-    /// Becomes the full program: `../libexec/credmgr/credmgr` of the folder that this program really lies in, never one
-    /// that `PATH` or its name leads to.
+    /// Becomes the full program, with the words that this one was given.
     private static func giveWay() -> Never {
+        if let arguments = unsafe fast_arguments() { become(arguments) }
+        fail("credmgr: hint: install credmgr again, such as: apt-get install --reinstall credmgr\n")
+    }
+
+    /// Becomes the full program: `../libexec/credmgr/credmgr` of the folder that this program really lies in, never one
+    /// that `PATH` or its name leads to. Comes back where that cannot be, and has told why.
+    ///
+    /// - Parameter arguments: as for execve(2).
+    static func become(_ arguments: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>) {
         let size = 4096
         let path = unsafe UnsafeMutablePointer<CChar>.allocate(capacity: size + 32)
         var length = unsafe readlink("/proc/self/exe", path, size)
@@ -131,15 +140,15 @@ import Glibc
             while length > 0, unsafe path[length - 1] != 0x2f { length -= 1 }
             length -= 1
         }
-        guard length >= 0 else { fail("credmgr: error: the program's own folder cannot be found\n") }
+        guard length >= 0 else { return tell("credmgr: error: the program's own folder cannot be found\n") }
         unsafe strcpy(path + length, "/libexec/credmgr/credmgr")
-        unsafe execv(path, fast_arguments())
+        unsafe execv(path, arguments)
         if errno == ENOENT {
             tell("credmgr: error: the full program is missing: ")
         } else {
             tell("credmgr: error: the full program cannot be run: ")
         }
         _ = unsafe write(STDERR_FILENO, path, strlen(path))
-        fail("\ncredmgr: hint: install credmgr again, such as: apt-get install --reinstall credmgr\n")
+        tell("\n")
     }
 }

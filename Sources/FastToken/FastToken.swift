@@ -1,7 +1,7 @@
 package import CredentialCore
 
 /// `credmgr token`, `kubernetes` and `git-credential get`, answered from the cache before anything else of the program is
-/// made: without D-Bus, libsecret, libcurl or libcrypto.
+/// made: without D-Bus, libsecret, libcurl or libcrypto. For `exec` the small program has its token from here, too.
 ///
 /// There are no dictionaries and no sets on this way: the first one makes the Swift runtime search every conformance of
 /// the program, which costs as much as all the rest.
@@ -12,7 +12,7 @@ package enum FastToken {
     /// Whether a call is one that this may answer; opens nothing.
     package static func isPlain(_ words: [String]) -> Bool { PlainCall(words) != nil }
 
-    /// What to print, if the call is a plain one and the cache has the token.
+    /// What to print, if the call is a plain one that prints and the cache has the token.
     ///
     /// - Parameters:
     ///   - words: the words behind the program's name.
@@ -21,27 +21,46 @@ package enum FastToken {
     package static func answer(
         _ words: [String], message: () -> [UInt8]?, in place: () -> FastPlace?
     ) -> [UInt8]? {
-        guard var call = PlainCall(words) else { return nil }
+        guard var call = PlainCall(words), call.program == nil else { return nil }
         if case .git = call.words.asker {
             guard let message = message() else { return nil }
             call.words.asker = .git(message: message)
         }
-        guard let place = place(), let memo = TokenMemo.read(call.words, place),
+        guard let place = place(), let cached = cached(call, in: place) else { return nil }
+        let presentation = cached.presentation
+        return switch call.words.asker {
+        case .caller: try? presentation.bytes(as: call.format)
+        case .kubectl:
+            try? presentation.bytes(as: .execCredential, execInfo: place.variable(ExecCredential.variable))
+        case .git: try? presentation.gitCredential(username: cached.memo.gitUsername)
+        }
+    }
+
+    /// The token of a plain call, if the cache has it and it is fresh enough.
+    package static func cached(_ call: PlainCall, in place: FastPlace) -> CachedToken? {
+        guard let memo = TokenMemo.read(call.words, place),
             let token = TokenCache(place.tokenCache, files: place.fileStates, dataFolder: place.dataHome).token(
                 TokenRequestKey(policy: memo.policy, scope: []), named: memo.key, of: memo.account.id,
                 in: memo.group),
             call.freshness.allows(token, now: place.clock.now)
         else { return nil }
-        let presentation = TokenPresentation(
+        return CachedToken(token: token, memo: memo)
+    }
+}
+
+/// A token that the cache has for a call.
+package struct CachedToken: Sendable {
+    /// The token.
+    package let token: AccessToken
+    /// Which one it is.
+    package let memo: TokenMemo
+
+    /// What is told of it.
+    package var presentation: TokenPresentation {
+        TokenPresentation(
             accessToken: token.token, tokenType: token.tokenType, expiresAt: token.expiresAt, scope: token.scope,
             policy: memo.policy.isEmpty ? nil : memo.policy, accountID: memo.account.id,
             accountType: memo.account.type, username: memo.account.username, refreshed: false)
-        return switch call.words.asker {
-        case .caller: try? presentation.bytes(as: call.format)
-        case .kubectl:
-            try? presentation.bytes(as: .execCredential, execInfo: place.variable(ExecCredential.variable))
-        case .git: try? presentation.gitCredential(username: memo.gitUsername)
-        }
     }
 }
 

@@ -1,6 +1,6 @@
 package import CredentialCore
 
-/// The words of a plain call of `token`, `kubernetes` or `git-credential get`.
+/// The words of a plain call of `token`, `kubernetes`, `git-credential get` or `exec`.
 ///
 /// Whatever is unusual, and every fault, is left to the parser of the command line; what is read here means the same there.
 package struct PlainCall: Sendable {
@@ -10,7 +10,17 @@ package struct PlainCall: Sendable {
     package private(set) var freshness = Freshness()
     /// How to print it.
     package private(set) var format = TokenFormat.token
+    /// What `exec` runs with it, where nothing is printed.
+    package private(set) var program: Program?
     private var given: [Option] = []
+
+    /// What `exec` runs.
+    package struct Program: Sendable, Hashable {
+        /// The program as it was named, and its arguments.
+        package var words: [String]
+        /// How it gets the token.
+        package var environment: TokenEnvironment
+    }
 
     /// The options with a value that a plain call may have.
     package enum Option: String, CaseIterable {
@@ -23,12 +33,17 @@ package struct PlainCall: Sendable {
         case audience = "--audience"
         case minValid = "--min-valid"
         case format = "--format"
+        case variable = "--env"
+        case fileVariable = "--file-env"
     }
 
-    /// Those of them that a command has.
+    /// Those that `exec` has.
+    package static let optionsOfExec = Option.allCases
+
+    /// Those that a command has which prints.
     package static func options(for asker: TokenWords.Asker) -> [Option] {
         switch asker {
-        case .caller: Option.allCases
+        case .caller: [.group, .type, .account, .policy, .scope, .resource, .audience, .minValid, .format]
         case .kubectl: [.group, .type, .account, .policy, .scope, .resource, .audience]
         case .git: [.group, .type, .account]
         }
@@ -37,6 +52,8 @@ package struct PlainCall: Sendable {
     /// Reads the words behind the program's name; `nil` for a call that is not plain.
     package init?(_ words: [String]) {
         var command: [String] = []
+        var program: [String]?
+        var environment = TokenEnvironment()
         var index = 0
         while index < words.count {
             let word = words[index]
@@ -47,6 +64,10 @@ package struct PlainCall: Sendable {
             }
             switch word {
             case "--no-input", "--quiet", "-q": continue
+            case "--":
+                program = Array(words[index...])
+                index = words.count
+                continue
             default: break
             }
             let (name, attached) = Self.parts(of: word)
@@ -56,7 +77,15 @@ package struct PlainCall: Sendable {
                 index += 1
                 if value?.utf8.first == UInt8(ascii: "-") { return nil }
             }
-            guard let option = Option(rawValue: name), let value, take(value, for: option) else { return nil }
+            // Before the command stand only options of every command.
+            guard let option = Option(rawValue: name), !command.isEmpty || option == .group, let value,
+                take(value, for: option, &environment)
+            else { return nil }
+        }
+        if let program {
+            guard command.count == 1, command[0] == "exec", !program.isEmpty else { return nil }
+            self.program = Program(words: program, environment: environment)
+            return
         }
         guard let asker = Self.asker(command) else { return nil }
         self.words.asker = asker
@@ -80,7 +109,9 @@ package struct PlainCall: Sendable {
     }
 
     /// Takes an option's value; `false` for second values and bad ones.
-    private mutating func take(_ value: String, for option: Option) -> Bool {
+    private mutating func take(
+        _ value: String, for option: Option, _ environment: inout TokenEnvironment
+    ) -> Bool {
         // An empty value is a mistake.
         if value.isEmpty { return false }
         defer { given.append(option) }
@@ -106,6 +137,13 @@ package struct PlainCall: Sendable {
             }
             format = named
             return true
+        case .variable:
+            guard !given.contains(.variable), ShellQuote.isVariable(value) else { return false }
+            environment.variable = value
+            return true
+        case .fileVariable:
+            guard ShellQuote.isVariable(value) else { return false }
+            return Self.put(value, &environment.furtherFileVariable)
         }
     }
 

@@ -8,9 +8,9 @@ package struct TokenMemo: Sendable {
     /// The text of the token's key, which its entry is named by.
     let key: String
     /// The group.
-    let group: String
+    package let group: String
     /// The facts that the formats show.
-    let account: (id: String, type: String, username: String?)
+    package let account: (id: String, type: String, username: String?)
     /// The policy, empty where there is none.
     let policy: String
     /// The user name beside the token in an answer to git; `nil` where git sends the token as a bearer, and for all others.

@@ -61,7 +61,15 @@ package struct LinuxPrograms: ProgramRunner, BrowserPrograms {
         // It is the user's own command: it gets all that the user's shell would give it.
         launch.environment = environment.merging(variables) { $1 }
         launch.callerSettings = caller
-        return try ProgramCompanion(launch).run(meanwhile: meanwhile)
+        return try ProgramCompanion(starting: launch).end(meanwhile: meanwhile)
+    }
+
+    package func isChild(_ process: Int32) -> Bool { ProgramCompanion.isChild(process) }
+
+    package func accompany(
+        _ process: Int32, meanwhile: @escaping @Sendable () -> Void
+    ) throws(CredentialError) -> ProgramEnding {
+        try ProgramCompanion(of: process).end(meanwhile: meanwhile)
     }
 
     /// Ends this process as a program that it ran has ended.
@@ -70,6 +78,11 @@ package struct LinuxPrograms: ProgramRunner, BrowserPrograms {
     package func runtimeFile(_ prefix: String, suffix: String) throws(CredentialError) -> any PrivateFile {
         try RuntimeFile(
             prefix: prefix, suffix: suffix, runtime: environment["XDG_RUNTIME_DIR"], otherwise: runtimeFallback)
+    }
+
+    package func runtimeFile(takenOver name: String, lock: Int32) throws(CredentialError) -> any PrivateFile {
+        try RuntimeFile(
+            takenOver: name, lock: lock, runtime: environment["XDG_RUNTIME_DIR"], otherwise: runtimeFallback)
     }
 
     package func pause(seconds: Int) { SystemTime.pause(milliseconds: Int64(seconds) * 1_000) }

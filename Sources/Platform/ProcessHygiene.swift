@@ -48,38 +48,6 @@ package enum AbortNotice {
     }
 }
 
-/// What this process changed of its caller's settings for itself, and what programs that run for the caller get back.
-package struct CallerSettings: Sendable {
-    private let fileMode: mode_t
-    private let core: rlimit
-
-    /// Sets what is right for a process that holds tokens, and remembers what was set before: new files belong to
-    /// the user alone, and there is no core file.
-    package static func replace() -> CallerSettings {
-        var core = rlimit()
-        _ = unsafe getrlimit(coreLimit, &core)
-        var none = rlimit(rlim_cur: 0, rlim_max: core.rlim_max)
-        _ = unsafe setrlimit(coreLimit, &none)
-        return CallerSettings(fileMode: umask(ownersOnly), core: core)
-    }
-
-    /// Runs `body` with the caller's settings.
-    func restored<Result>(_ body: () -> Result) -> Result {
-        var before = core
-        var none = rlimit(rlim_cur: 0, rlim_max: core.rlim_max)
-        _ = unsafe setrlimit(Self.coreLimit, &before)
-        umask(fileMode)
-        defer {
-            umask(Self.ownersOnly)
-            _ = unsafe setrlimit(Self.coreLimit, &none)
-        }
-        return body()
-    }
-
-    private static let ownersOnly: mode_t = 0o077
-    private static var coreLimit: __rlimit_resource_t { __rlimit_resource_t(RLIMIT_CORE.rawValue) }
-}
-
 /// Variables by which the libraries of this process would write down, show or send elsewhere what is secret, and which
 /// no user of a finished program wants. What users do set stays: proxies, certificate files, `LD_PRELOAD`,
 /// `OPENSSL_CONF`.

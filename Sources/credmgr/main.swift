@@ -27,6 +27,9 @@ do throws(CredentialError) {
     if words == [RefreshWire.command] {
         WorkerProcess.detach()
         status = RefreshWorker.run(machine.context, lock: try FileLock(inherited: DetachedWorker.lockDescriptor))
+    } else if words.first == BegunExec.command {
+        try ExecCommand.carryOn(words, in: machine.context)
+        status = 0
     } else {
         status = Program(context: machine.context).run(words)
     }

@@ -84,6 +84,18 @@ package final class MemoryPrograms: Programs {
         .exited(try start(words, variables).exitStatus)
     }
 
+    package func isChild(_ process: Int32) -> Bool { false }
+
+    package func accompany(
+        _ process: Int32, meanwhile: @escaping @Sendable () -> Void
+    ) throws(CredentialError) -> ProgramEnding {
+        throw unexpected("the process \(process)")
+    }
+
+    package func runtimeFile(takenOver name: String, lock: Int32) throws(CredentialError) -> any PrivateFile {
+        throw unexpected("the file \(name)")
+    }
+
     package func end(like ending: ProgramEnding) throws(CredentialError) -> Never {
         state.withLock { $0.ending = ending }
         throw CredentialError(.interrupted, "this process has ended")

@@ -20,6 +20,27 @@ package protocol Programs: ProgramRunner, BrowserPrograms {
         _ words: [String], variables: [String: String], meanwhile: @escaping @Sendable () -> Void
     ) throws(CredentialError) -> ProgramEnding
 
+    /// Whether a process is a child of this one that was not waited for.
+    func isChild(_ process: Int32) -> Bool
+
+    /// Goes on with a program that runs in the place of this process since before this process became this program.
+    ///
+    /// - Parameters:
+    ///   - process: a child.
+    ///   - meanwhile: runs beside it, on a thread that nobody waits for.
+    /// - Throws: ``ErrorCode/internalFault`` when the system gives no thread.
+    func accompany(
+        _ process: Int32, meanwhile: @escaping @Sendable () -> Void
+    ) throws(CredentialError) -> ProgramEnding
+
+    /// The private file that this process has made before it became this program.
+    ///
+    /// - Parameters:
+    ///   - name: its name in the folder of such files.
+    ///   - lock: the descriptor that holds its lock.
+    /// - Throws: ``ErrorCode/inputOutput``; ``ErrorCode/usage`` for another file.
+    func runtimeFile(takenOver name: String, lock: Int32) throws(CredentialError) -> any PrivateFile
+
     /// Ends this process as a program that it ran has ended.
     ///
     /// - Throws: in a test only, where no process ends.

@@ -1,10 +1,10 @@
 import CommandLine
-import CredentialCore
+package import CredentialCore
 import FastToken
 import Platform
 
 /// `credmgr exec`.
-struct ExecCommand: Command {
+package struct ExecCommand: Command {
     static let spec = CommandSpec(
         ["exec"], "run a command with a token",
         details: """
@@ -37,36 +37,46 @@ struct ExecCommand: Command {
 
     let arguments: Arguments
 
-    private static let standardFileVariable = "CREDMGR_TOKEN_FILE"
-
     func run(_ session: Session) throws(CredentialError) {
-        let variable = try name(Self.environmentVariable) ?? "ACCESS_TOKEN"
-        let fileVariable = try name(Self.fileVariable)
+        let environment = try tokenEnvironment()
         let words = [arguments[Self.command]] + arguments[Self.argument]
         guard session.context.programs.isProgram(words[0]) else {
             throw CredentialError(.usage, "no program '\(ForeignText.shown(words[0]))' in PATH")
         }
         let target = try TargetResolver(session).target(TargetOptions(arguments))
-        let query = TokenQuery(arguments, configuration: session.configuration)
-        let file = try session.context.programs.runtimeFile("token-", suffix: "")
-        let format = arguments[TokenCommand.format] ?? .token
-        let keeper = TokenKeeper(
-            session, query, target, file: file, format: format, endsLine: fileVariable == nil)
+        let file = try session.context.programs.runtimeFile(TokenEnvironment.filePrefix, suffix: "")
+        let keeper = try keeper(session, target, file)
         let ending: Result<ProgramEnding, CredentialError>
         do throws(CredentialError) {
-            let token = try keeper.start(isForEnvironment: true)
-            var variables = [variable: token, Self.standardFileVariable: keeper.path]
-            if let fileVariable { variables[fileVariable] = keeper.path }
+            let query = TokenQuery(arguments, configuration: session.configuration)
+            let token = try keeper.start(
+                isForEnvironment: true, for: RememberedCall(words: query.words(in: session.options.group)))
             // The terminal is the program's now, also while its token is renewed.
             session.notices.waiting.retire()
             ending = .success(
                 try session.context.programs.accompany(
-                    words, variables: variables, meanwhile: { _ = keeper.keep() }))
+                    words, variables: environment.variables(token: token, file: keeper.path),
+                    meanwhile: { _ = keeper.keep() }))
         } catch {
             ending = .failure(error)
         }
         try keeper.end()
         try session.context.programs.end(like: try ending.get())
+    }
+
+    private func keeper(
+        _ session: Session, _ target: Target, _ file: any PrivateFile
+    ) throws(CredentialError) -> TokenKeeper {
+        TokenKeeper(
+            session, TokenQuery(arguments, configuration: session.configuration), target, file: file,
+            format: arguments[TokenCommand.format] ?? .token, endsLine: try tokenEnvironment().endsLine)
+    }
+
+    private func tokenEnvironment() throws(CredentialError) -> TokenEnvironment {
+        var environment = TokenEnvironment()
+        if let variable = try name(Self.environmentVariable) { environment.variable = variable }
+        environment.furtherFileVariable = try name(Self.fileVariable)
+        return environment
     }
 
     private func name(_ option: Option<String?>) throws(CredentialError) -> String? {
@@ -76,5 +86,54 @@ struct ExecCommand: Command {
                 .usage, "\(option.spec.written) takes the name of a variable: letters, digits and '_'")
         }
         return name
+    }
+}
+
+// MARK: What the small program has begun
+
+extension ExecCommand {
+    /// Carries on an `exec` that the small program has begun, as this process, till its command has ended.
+    ///
+    /// The command has a right to its signals and its exit status, whatever has become of the account meanwhile: that its
+    /// token cannot be refreshed is a warning.
+    ///
+    /// - Parameter words: the words behind the program's name: ``BegunExec/commandLine``.
+    /// - Throws: ``ErrorCode/usage`` for other words, and for a process that is no child of this one.
+    package static func carryOn(_ words: [String], in context: CommandContext) throws(CredentialError) {
+        guard let begun = BegunExec(words), context.programs.isChild(begun.process) else {
+            throw CredentialError(.usage, "'\(BegunExec.command)' is for credmgr itself", hint: "credmgr exec --help")
+        }
+        var taken: (any PrivateFile)?
+        var started: TokenKeeper?
+        do throws(CredentialError) {
+            let file = try context.programs.runtimeFile(takenOver: begun.file, lock: begun.lock)
+            taken = file
+            started = try keeper(of: begun, file, context)
+        } catch {
+            Notices(console: context.console, environment: context.environment, isQuiet: false, isVerbose: false)
+                .warning("the token is not refreshed: \(error)")
+        }
+        let ending = try context.programs.accompany(begun.process) { [started] in _ = started?.keep() }
+        if let started { try started.end() } else { try taken?.remove() }
+        try context.programs.end(like: ending)
+    }
+
+    private static func keeper(
+        of begun: BegunExec, _ file: any PrivateFile, _ context: CommandContext
+    ) throws(CredentialError) -> TokenKeeper {
+        guard case .command(let arguments) = try ArgumentParser(.standard).parse(begun.words),
+            arguments.command.path == spec.path
+        else { throw CredentialError(.usage, "'\(BegunExec.command)' carries on an 'exec' only") }
+        var options = try GlobalOptions(arguments, environment: context.environment)
+        options.group = try KeychainGroup(begun.group)
+        let session = Session(
+            context: context, options: options,
+            notices: Notices(
+                console: context.console, environment: context.environment, isQuiet: options.isQuiet,
+                isVerbose: options.isVerbose))
+        session.notices.waiting.retire()
+        if let fault = session.configurationFault { throw fault }
+        let target = try TargetResolver(session).target(TargetOptions(type: begun.type, account: begun.account))
+        return try ExecCommand(arguments: arguments).keeper(session, target, file)
     }
 }

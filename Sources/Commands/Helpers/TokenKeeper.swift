@@ -8,8 +8,6 @@ final class TokenKeeper: Sendable {
     /// The file.
     var path: String { file.path }
 
-    /// How long to sleep at most between two looks at the clock, in seconds: a suspended machine counts no sleep.
-    private static let longestPause: Int64 = 30
     /// The exit statuses of what may be over the next time: no network; a keyring that is locked with the screen.
     private static let passing = [ErrorCode.temporary, .storeLocked].map(\.exitStatus)
 
@@ -45,37 +43,38 @@ final class TokenKeeper: Sendable {
 
     /// Gets the first token, writes the file and returns the token as it is shown, without a newline.
     ///
-    /// - Parameter isForEnvironment: whether it also goes where it cannot be refreshed: then it is to live for five minutes
-    ///   more, or half of its life where that is less.
+    /// - Parameters:
+    ///   - isForEnvironment: whether it also goes where it cannot be refreshed: ``Freshness/whereKept(_:)``.
+    ///   - call: the call, where it is of a form that the small program answers the next time.
     /// - Throws: what `token` throws; ``ErrorCode/inputOutput``.
-    func start(isForEnvironment: Bool = false) throws(CredentialError) -> String {
-        var (token, text) = try fetch(query)
-        let wanted = min(Self.environmentValidity, token.expiresAt.seconds(since: token.issuedAt) / 2)
-        if isForEnvironment, token.expiresAt.seconds(since: session.context.clock.now) < wanted,
-            query.freshness.minimumValidity ?? 0 < wanted
+    func start(isForEnvironment: Bool = false, for call: RememberedCall? = nil) throws(CredentialError) -> String {
+        var (token, text) = try fetch(query, call)
+        var longer = query
+        longer.freshness = query.freshness.whereKept(token)
+        if isForEnvironment, longer.freshness != query.freshness,
+            !longer.freshness.allows(token, now: session.context.clock.now)
         {
-            var longer = query
-            longer.freshness = Freshness(minimumValidity: wanted)
-            (token, text) = try fetch(longer)
+            (token, text) = try fetch(longer, call)
         }
         try put(token, text)
         return text
     }
 
-    private static let environmentValidity: Int64 = 300
-
-    /// Refreshes the token whenever it is about to end, till ``end()``. What goes wrong is told once; network trouble and a
+    /// Refreshes the token whenever it is about to end, till ``end()``; at once where ``start(isForEnvironment:for:)`` was
+    /// another program's. What goes wrong is told once; network trouble and a
     /// store that does not open are tried again, less and less often; a lost sign-in is not.
     ///
     /// - Returns: why there is nothing to refresh any more; `nil` after ``end()``.
     func keep() -> CredentialError? {
         var told: String?
-        var pause: Int64 = 1
-        while let token = state.withLock({ $0.hasEnded ? nil : $0.token }) {
-            let left = token.expiresAt.seconds(since: session.context.clock.now) - margin(of: token)
-            session.context.programs.pause(seconds: Int(min(max(left, pause), Self.longestPause)))
-            guard !query.freshness.allows(token, now: session.context.clock.now) else { continue }
-            pause = min(2 * pause, Self.longestPause)
+        var pause: Int64 = state.withLock { $0.token } == nil ? 0 : 1
+        while true {
+            let (token, hasEnded) = state.withLock { ($0.token, $0.hasEnded) }
+            if hasEnded { return nil }
+            let left = token.map { query.freshness.secondsLeft(of: $0, now: session.context.clock.now) } ?? 0
+            session.context.programs.pause(seconds: Int(min(max(left, pause), Freshness.longestPause)))
+            if let token, query.freshness.allows(token, now: session.context.clock.now) { continue }
+            pause = min(max(1, 2 * pause), Freshness.longestPause)
             do throws(CredentialError) {
                 let (next, text) = try fetch(query)
                 try put(next, text)
@@ -88,7 +87,6 @@ final class TokenKeeper: Sendable {
                 if !Self.passing.contains(error.code.exitStatus) { return error }
             }
         }
-        return nil
     }
 
     /// Removes the file; from here on none is written.
@@ -101,12 +99,10 @@ final class TokenKeeper: Sendable {
         }
     }
 
-    private func margin(of token: AccessToken) -> Int64 {
-        query.freshness.margin(lifetime: token.expiresAt.seconds(since: token.issuedAt))
-    }
-
-    private func fetch(_ query: TokenQuery) throws(CredentialError) -> (AccessToken, String) {
-        let answer = try TokenAccess(session).token(query, target)
+    private func fetch(
+        _ query: TokenQuery, _ call: RememberedCall? = nil
+    ) throws(CredentialError) -> (AccessToken, String) {
+        let answer = try TokenAccess(session).token(query, target, for: call)
         let shown = try TokenPresentation(answer, target, wantsIDToken: query.wantsIDToken)
         var token = answer.token
         token.expiresAt = min(token.expiresAt, shown.bearerExpiresAt)

@@ -41,6 +41,23 @@ package struct Freshness: Sendable, Hashable {
         max(1, minimumValidity ?? min(Self.standardMargin, lifetime / 5))
     }
 
+    /// How long until `token` is to be replaced, in seconds; none or less when it is time.
+    package func secondsLeft(of token: AccessToken, now: Instant) -> Int64 {
+        token.expiresAt.seconds(since: now) - margin(lifetime: token.expiresAt.seconds(since: token.issuedAt))
+    }
+
+    /// How long to sleep at most between two looks at the clock, in seconds: a suspended machine counts no sleep.
+    package static let longestPause: Int64 = 30
+
+    /// The rule for a token that goes where it cannot be replaced, such as an environment: it is to live for five minutes
+    /// more, or half of its life where that is less. This rule itself where it asks for as much.
+    package func whereKept(_ token: AccessToken) -> Freshness {
+        let wanted = min(Self.keptValidity, token.expiresAt.seconds(since: token.issuedAt) / 2)
+        return minimumValidity ?? 0 < wanted ? Freshness(minimumValidity: wanted) : self
+    }
+
+    private static let keptValidity: Int64 = 300
+
     /// Whether something was issued so far in the future that one of two clocks must be wrong.
     package static func isAhead(_ issuedAt: Instant, now: Instant) -> Bool {
         now < issuedAt.adding(-clockTolerance)

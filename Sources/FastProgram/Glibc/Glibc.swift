@@ -23,6 +23,9 @@ public func fcntl(_ descriptor: Int32, _ command: Int32, _ value: Int32 = 0) -> 
     glibc_fcntl(descriptor, command, value)
 }
 
+/// The default action of a signal.
+public var SIG_DFL: (@convention(c) (Int32) -> Void)? { nil }
+
 /// The part of a mode that tells the kind of a file.
 public var S_IFMT: mode_t { 0o170000 }
 /// A folder.

@@ -8,8 +8,10 @@ package final class RuntimeFile: Sendable {
     /// Where it is.
     package var path: String { folder.path(of: name) }
 
+    /// Its name in the folder.
+    package let name: String
+
     private let folder: PrivateDirectory
-    private let name: String
     private let lock: FileLock
     private static let lockSuffix = ".lock"
     private static let sweepName = "sweep"
@@ -21,10 +23,10 @@ package final class RuntimeFile: Sendable {
     ///   - prefix: how its name begins.
     ///   - suffix: how its name ends.
     ///   - runtime: `$XDG_RUNTIME_DIR`; without one that is the user's own, as ``RuntimeFolder`` says.
-    ///   - otherwise: an absolute path, for machines that have neither.
+    ///   - otherwise: an absolute path, for machines that have neither; without one there is no file then.
     /// - Throws: ``ErrorCode/inputOutput``; ``ErrorCode/storeUnavailable`` where locks do not work.
     package init(
-        prefix: String, suffix: String = "", runtime: String?, otherwise: String
+        prefix: String, suffix: String = "", runtime: String?, otherwise: String? = nil
     ) throws(CredentialError) {
         folder = try Self.folder(runtime, otherwise)
         name = prefix + SystemRandom().accountID() + suffix
@@ -45,6 +47,36 @@ package final class RuntimeFile: Sendable {
         self.lock = lock
     }
 
+    /// Takes over a file of the program that this process was before it became this one (execve(2)).
+    ///
+    /// - Parameters:
+    ///   - name: ``name``.
+    ///   - lock: what ``handDown()`` gave.
+    ///   - runtime: as for a new file.
+    ///   - otherwise: as for a new file.
+    /// - Throws: ``ErrorCode/inputOutput`` for what is no private file of the user's in that folder, ``ErrorCode/usage`` where
+    ///   its lock is not held.
+    package init(
+        takenOver name: String, lock: Int32, runtime: String?, otherwise: String
+    ) throws(CredentialError) {
+        self.name = name
+        folder = try Self.folder(runtime, otherwise)
+        // Looked at by its name first: what is open there may be any file of the caller's.
+        let held = FileDescriptor(owning: fcntl(lock, F_DUPFD_CLOEXEC, STDERR_FILENO + 1))
+        guard try folder.openExisting(name) != nil, folder.isCurrent(held, name + Self.lockSuffix) else {
+            throw CredentialError(.usage, "the file \(CredentialError.shownPath(folder.path(of: name))) is not this process's")
+        }
+        self.lock = try FileLock(inherited: lock)
+    }
+
+    /// Leaves the file to the program that this process becomes (execve(2)), which takes it over.
+    ///
+    /// - Returns: the descriptor that holds its lock.
+    package func handDown() -> Int32 {
+        _ = fcntl(lock.descriptor, F_SETFD, 0)
+        return lock.descriptor
+    }
+
     /// Replaces the content as a whole: a reader sees the old one or the new one. It goes with its process, so nobody waits
     /// until a disk has it.
     ///
@@ -63,9 +95,10 @@ package final class RuntimeFile: Sendable {
     }
 
     private static func folder(
-        _ runtime: String?, _ otherwise: String
+        _ runtime: String?, _ otherwise: String?
     ) throws(CredentialError) -> PrivateDirectory {
         if let place = RuntimeFolder.make(runtime: runtime) { return place.folder }
+        guard let otherwise else { throw CredentialError(.inputOutput, "there is no folder for files in memory") }
         return try PrivateDirectory.create(["credmgr", "run"], below: otherwise)
     }
 }

@@ -1,4 +1,3 @@
-import CredentialCore
 import Glibc
 
 /// How a program ended.
@@ -39,8 +38,8 @@ package struct RunningProgram: ~Copyable, Sendable {
     package var errors: FileDescriptor?
 
     init(
-        process: Int32, leadsGroup: Bool, endsGroup: Bool, input: consuming FileDescriptor?,
-        output: consuming FileDescriptor?, errors: consuming FileDescriptor?
+        process: Int32, leadsGroup: Bool = false, endsGroup: Bool = false, input: consuming FileDescriptor? = nil,
+        output: consuming FileDescriptor? = nil, errors: consuming FileDescriptor? = nil
     ) {
         self.process = process
         self.leadsGroup = leadsGroup
@@ -57,17 +56,7 @@ package struct RunningProgram: ~Copyable, Sendable {
     /// Waits for its end. Call it once.
     package borrowing func wait() -> ProgramEnding { Self.wait(for: process) }
 
-    /// Has its end waited for on a thread of its own, so that it does not stay in the kernel's table of processes.
-    package consuming func waitAside() {
-        let process = process
-        do throws(CredentialError) {
-            try DeadlineThread.start { _ = Self.wait(for: process) }
-        } catch {
-            _ = Self.wait(for: process)
-        }
-    }
-
-    private static func wait(for process: Int32) -> ProgramEnding {
+    static func wait(for process: Int32) -> ProgramEnding {
         var status: Int32 = 0
         while unsafe waitpid(process, &status, 0) == -1 {
             // ECHILD: somebody ignores SIGCHLD, and nothing is known of the end.

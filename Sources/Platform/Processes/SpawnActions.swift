@@ -79,10 +79,12 @@ import Glibc
 }
 
 /// Texts as C has them, with a null pointer at the end; wiped and freed with this object, for they may be secret.
-@safe private final class CStrings {
+@safe final class CStrings {
+    /// Their addresses.
     let pointers: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
     private let count: Int
 
+    /// Copies texts.
     init(_ texts: [String]) {
         count = texts.count
         unsafe pointers = .allocate(capacity: texts.count + 1)

@@ -1,0 +1,77 @@
+import Glibc
+
+/// `credmgr exec` with a token that is cached: starts the command, and is there until it has ended, or until its token is to
+/// be replaced, when this process becomes the full program, which carries on.
+enum FastExec {
+    /// Runs the command and ends as it did; comes back where the full program has to, having left nothing behind.
+    static func run(_ call: PlainCall, _ program: PlainCall.Program, _ words: [String]) {
+        // What takes the place of a standard stream that is closed is the full program's to say.
+        for stream in STDIN_FILENO...STDERR_FILENO where fcntl(stream, F_GETFD) == -1 { return }
+        let environment = ProcessEnvironment.variables()
+        guard let path = ExecutablePath.find(program.words[0], environment: environment),
+            let place = FastPlace.ofThisMachine(), let cached = FastToken.cached(call, in: place),
+            call.freshness.whereKept(cached.token).allows(cached.token, now: place.clock.now),
+            let content = try? cached.presentation.bytes(as: call.format)
+        else { return }
+        let caller = CallerSettings.replace()
+        guard
+            let file = try? RuntimeFile(
+                prefix: TokenEnvironment.filePrefix, runtime: environment["XDG_RUNTIME_DIR"])
+        else { return caller.restore() }
+        var launch = ProgramLaunch(path, Array(program.words.dropFirst()), environment: environment)
+        let token = String(decoding: content.dropLast(), as: UTF8.self)
+        for (name, value) in program.environment.variables(token: token, file: file.path) {
+            launch.environment[name] = value
+        }
+        launch.callerSettings = caller
+        do throws(CredentialError) {
+            try file.write(program.environment.endsLine ? content : Array(content.dropLast()))
+            let companion = try ProgramCompanion(starting: launch)
+            if let ending = ending(of: companion, while: call.freshness, allows: cached.token, place.clock) {
+                end(like: ending, file)
+            }
+            caller.restore()
+            carryOn(
+                BegunExec(
+                    process: companion.program.process, lock: file.handDown(), file: file.name,
+                    group: cached.memo.group, type: cached.memo.account.type, account: cached.memo.account.id,
+                    words: words))
+            // The command has a right to its signals and its exit status all the same.
+            FastProgram.tell("credmgr: warning: the token is not refreshed\n")
+            while true {
+                if let ending = companion.ending(within: nil) { end(like: ending, file) }
+            }
+        } catch {
+            // The full program finds the same, and tells it.
+            try? file.remove()
+            caller.restore()
+        }
+    }
+
+    /// How the command ended; `nil` where its token is to be replaced first.
+    private static func ending(
+        of companion: borrowing ProgramCompanion, while freshness: Freshness, allows token: AccessToken,
+        _ clock: SystemClock
+    ) -> ProgramEnding? {
+        while freshness.allows(token, now: clock.now) {
+            let left = freshness.secondsLeft(of: token, now: clock.now)
+            let pause = min(max(left, 1), Freshness.longestPause)
+            if let ending = companion.ending(within: pause) { return ending }
+        }
+        return nil
+    }
+
+    private static func end(like ending: ProgramEnding, _ file: RuntimeFile) -> Never {
+        guard (try? file.remove()) != nil else {
+            FastProgram.fail("credmgr: error: the file with the token cannot be removed\n")
+        }
+        ending.endThisProcess()
+    }
+
+    /// Becomes the full program; comes back where that cannot be.
+    private static func carryOn(_ begun: BegunExec) {
+        // By whatever name this one was called, words of a helper are another's.
+        let arguments = CStrings(["credmgr"] + begun.commandLine)
+        unsafe FastProgram.become(arguments.pointers)
+    }
+}

@@ -1,0 +1,51 @@
+/// An `exec` that the small program has begun, and that the full one carries on when the token is to be replaced.
+///
+/// The small program becomes the full one (execve(2)), so that the command stays its child, and says in these words what it
+/// has begun. None of them is secret.
+package struct BegunExec: Sendable, Hashable {
+    /// The first word of such a command line.
+    package static let command = "__exec"
+
+    /// The process that runs the command.
+    package var process: Int32
+    /// The descriptor that holds the lock of the file with the token.
+    package var lock: Int32
+    /// The file's name in the folder of such files.
+    package var file: String
+    /// The group of the account.
+    package var group: String
+    /// The type that the token is asked for under.
+    package var type: String
+    /// The account's id: whoever else has become the default meanwhile, the token stays that one's.
+    package var account: String
+    /// The words of the call.
+    package var words: [String]
+
+    /// Names what was begun.
+    package init(
+        process: Int32, lock: Int32, file: String, group: String, type: String, account: String, words: [String]
+    ) {
+        self.process = process
+        self.lock = lock
+        self.file = file
+        self.group = group
+        self.type = type
+        self.account = account
+        self.words = words
+    }
+
+    /// Reads ``commandLine``; `nil` for other words.
+    package init?(_ words: [String]) {
+        guard words.count > 7, words[0] == Self.command, let process = Int32(words[1]), process > 0,
+            let lock = Int32(words[2]), lock > 2
+        else { return nil }
+        self.init(
+            process: process, lock: lock, file: words[3], group: words[4], type: words[5], account: words[6],
+            words: Array(words[7...]))
+    }
+
+    /// The words behind the full program's name.
+    package var commandLine: [String] {
+        [Self.command, String(process), String(lock), file, group, type, account] + words
+    }
+}

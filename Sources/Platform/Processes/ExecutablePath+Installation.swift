@@ -1,0 +1,50 @@
+import CredentialCore
+import Glibc
+
+extension ExecutablePath {
+    /// This program itself, even when its file has been replaced meanwhile.
+    package static let itself = "/proc/self/exe"
+    /// Where the full program lies below the prefix of an installation; `bin/credmgr` is the small one there.
+    private static let installed = "/libexec/credmgr/credmgr"
+
+    /// What people and other programs start this program by: the path that it really has, or, where it is the full one of
+    /// an installation, that of the small one.
+    package static var command: String? {
+        guard let path = UserFile.linkTarget(itself), path.hasSuffix(installed) else {
+            return UserFile.linkTarget(itself)
+        }
+        return path.dropLast(installed.utf8.count) + "/bin/credmgr"
+    }
+
+    /// The folder with the message catalogues of the installation that this is the full program of; `nil` for another.
+    package static var catalogues: String? {
+        guard let path = UserFile.linkTarget(itself), path.hasSuffix(installed) else { return nil }
+        return path.dropLast(installed.utf8.count) + "/share/locale"
+    }
+
+    /// The path of the first program of that name in `PATH` that is not this one, by whatever link it is reached.
+    package static func findOther(_ word: String, environment: [String: String]) -> String? {
+        let files = SystemFileStates()
+        // Both programs of an installation are this one.
+        let own = [itself, command].compactMap { $0 }.compactMap(files.state)
+        guard !own.isEmpty else { return nil }
+        return candidates(word, environment).first { path in
+            guard isExecutable(path), let other = files.state(of: path) else { return false }
+            return own.allSatisfy { other.device != $0.device || other.inode != $0.inode }
+        }
+    }
+}
+
+/// The `credmgr` that is installed on this machine, for programs that are not it.
+package enum InstalledProgram {
+    private static let folders = ["/usr/local/bin", "/usr/bin"]
+
+    /// Its path: the first that root owns and nobody else can write. Never one that `PATH` leads to.
+    package static func find() -> String? {
+        folders.lazy.map { $0 + "/credmgr" }.first { path in
+            var status = stat()
+            return unsafe stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG && status.st_uid == 0
+                && status.st_mode & 0o022 == 0 && access(path, X_OK) == 0
+        }
+    }
+}
