@@ -37,7 +37,7 @@ package struct BegunExec: Sendable, Hashable {
     /// Reads ``commandLine``; `nil` for other words.
     package init?(_ words: [String]) {
         guard words.count > 7, words[0] == Self.command, let process = Int32(words[1]), process > 0,
-            let lock = Int32(words[2]), lock > 2
+            let lock = Int32(words[2])
         else { return nil }
         self.init(
             process: process, lock: lock, file: words[3], group: words[4], type: words[5], account: words[6],

@@ -94,6 +94,18 @@ import Testing
         #expect(content(keeper) == "access-ada-1\n")
     }
 
+    @Test func `what another program has begun is replaced at once, and tried again after a moment`() throws {
+        let keeper = try keeper()
+        scene.machine.clock.pass(3_600)
+        scene.machine.provider.fail(with: CredentialError(.temporary, "no reply came"))
+        let (failure, waits) = keep(keeper, for: 5) { turn in
+            if turn == 3 { self.scene.machine.provider.fail(with: nil) }
+        }
+        #expect(failure == nil)
+        #expect(Array(waits.prefix(3)) == [0, 1, 2] && waits[3] > 2)
+        #expect(scene.machine.provider.refreshes.count == 3)
+    }
+
     @Test func `once it has ended no token is written any more`() throws {
         let keeper = try keeper()
         _ = try keeper.start()

@@ -33,6 +33,24 @@ import Testing
         #expect(!rule.allows(token(lifetime: 3_600), now: issued.adding(3_600)))
     }
 
+    @Test(
+        arguments: [
+            (3_600, nil, 300), (400, nil, 200), (3_600, 299, 300), (3_600, 300, 300), (3_600, 900, 900),
+            (1, nil, nil),
+        ] as [(Int64, Int64?, Int64?)])
+    func `where it cannot be replaced, a token is to live longer`(lifetime: Int64, asked: Int64?, validity: Int64?)
+    {
+        let rule = Freshness(minimumValidity: asked).whereKept(token(lifetime: lifetime))
+        #expect(rule.minimumValidity == validity)
+    }
+
+    @Test(
+        arguments: [(3_600, 0, 3_540), (3_600, 3_540, 0), (3_600, 3_600, -60), (4, 1, 2)] as [(Int64, Int64, Int64)]
+    )
+    func `it is to be replaced when its margin begins`(lifetime: Int64, age: Int64, left: Int64) {
+        #expect(Freshness().secondsLeft(of: token(lifetime: lifetime), now: issued.adding(age)) == left)
+    }
+
     @Test func `a token from the future is not trusted`() {
         #expect(Freshness().allows(token(lifetime: 3_600), now: issued.adding(-300)))
         #expect(!Freshness().allows(token(lifetime: 3_600), now: issued.adding(-301)))

@@ -6,41 +6,6 @@ import Testing
 /// The small program of an installation: what it answers is what the full one would, and all else it gives to that one as
 /// it was given.
 @Suite struct SmallProgramTests {
-    private struct Failure: Error { let text: String }
-
-    /// A prefix with the small program and, as the full one, the one that was built with the tests, or a stand-in.
-    private struct Prefix {
-        let folder: TemporaryFolder
-        var small: String { folder.path + "/bin/credmgr" }
-        var full: String { folder.path + "/libexec/credmgr/credmgr" }
-
-        init(standIn: String? = nil) throws {
-            folder = try TemporaryFolder()
-            for name in ["bin", "libexec/credmgr"] {
-                try FileManager.default.createDirectory(
-                    atPath: folder.path + "/" + name, withIntermediateDirectories: true)
-            }
-            try Self.copy(SmallProgram.compiled.get(), to: small)
-            if let standIn {
-                try installProgram(standIn, at: full)
-            } else {
-                try Self.copy(Home.program, to: full)
-            }
-        }
-
-        /// By a process of its own, as ``installProgram(_:at:mode:)`` says.
-        private static func copy(_ program: String, to path: String) throws {
-            let copied = try ChildProcess("install", ["-m", "755", program, path]).run()
-            guard copied.exitStatus == 0 else { throw Failure(text: copied.standardError) }
-        }
-    }
-
-    /// Says in place of the full program how it was started.
-    private static let recorder = """
-        #!/bin/bash
-        printf 'full'; printf ' [%s]' "$@"; printf '\\n'
-        """
-
     private let home: Home
     private let tenant: DemoTenant
 
@@ -48,12 +13,12 @@ import Testing
         home = try Home(["CREDMGR_CACHE": "on"])
         tenant = try DemoTenant()
         try tenant.signIn(at: home)
-        let prefix = try Prefix(standIn: Self.recorder)
+        let prefix = try Installation(standIn: Installation.recorder)
         for words in Self.plain { try settle(words, prefix) }
     }
 
     /// Calls the full program until its answer is kept: not while a file that it depends on is as young as the call.
-    private func settle(_ words: [String], _ prefix: Prefix) throws {
+    private func settle(_ words: [String], _ prefix: Installation) throws {
         for _ in 0..<100 where try run(prefix.small, words).standardOutput.hasPrefix("full") { try home.run(words) }
     }
 
@@ -73,7 +38,7 @@ import Testing
     // MARK: What it answers
 
     @Test func `Both programs give the same bytes for every call, in every format`() throws {
-        let prefix = try Prefix()
+        let prefix = try Installation()
         var calls =
             Self.plain + [
                 ["token"], ["--version"], ["version"], ["--help"], [], ["nonsense"], ["token", "--nonsense"],
@@ -185,21 +150,21 @@ import Testing
     }
 
     /// Rules that name servers, and every call's answer in the cache.
-    private func settleHelpers() throws -> Prefix {
+    private func settleHelpers() throws -> Installation {
         try home.write(Self.rules, to: "config/credmgr/config.json")
-        let prefix = try Prefix(standIn: Self.recorder)
+        let prefix = try Installation(standIn: Installation.recorder)
         for helper in Self.cached { try settle(helper, prefix) }
         return prefix
     }
 
-    private func settle(_ helper: Helper, _ prefix: Prefix) throws {
+    private func settle(_ helper: Helper, _ prefix: Installation) throws {
         for _ in 0..<100 where try run(prefix.small, helper).standardOutput.hasPrefix("full") {
             _ = try run(Home.program, helper)
         }
     }
 
     @Test func `Both programs give the same bytes to git and kubectl`() throws {
-        let alone = try settleHelpers(), prefix = try Prefix()
+        let alone = try settleHelpers(), prefix = try Installation()
         for helper in Self.cached {
             let small = try run(alone.small, helper), full = try run(prefix.full, helper)
             #expect(!small.standardOutput.hasPrefix("full"), "\(helper.testDescription)")
@@ -228,7 +193,7 @@ import Testing
     }
 
     @Test func `What was read of standard input is there for the full program, to the byte`() throws {
-        let prefix = try Prefix(standIn: "#!/bin/bash\nexec cat")
+        let prefix = try Installation(standIn: "#!/bin/bash\nexec cat")
         for message in [
             "", "a", Self.place, "\u{0}\r\n", String(repeating: "0123456789", count: 20_000),
             String(repeating: "0123456789", count: 200_000),
@@ -246,7 +211,7 @@ import Testing
 
     @Test func `An output that is closed or full is told to git as to everybody`() throws {
         _ = try settleHelpers()
-        let prefix = try Prefix()
+        let prefix = try Installation()
         for output in [">&-", ">/dev/full"] {
             let script =
                 "printf 'protocol=https\\nhost=git.example.com\\n\\n' | \"$0\" git-credential get \(output)"
@@ -361,7 +326,7 @@ import Testing
         let alice = try home.run(["token", "--account", "alice@example.com"], environment: variables).line
         let bob = try home.run(["token", "--account", "bob@example.com"], environment: variables).line
         #expect(alice != bob)
-        let prefix = try Prefix()
+        let prefix = try Installation()
         // Often enough that all is older than the calls which keep something.
         for _ in 0..<5 {
             let given = try run(
@@ -380,7 +345,7 @@ import Testing
     }
 
     @Test func `A plain call is answered without the full program, and without a library`() throws {
-        let prefix = try Prefix(standIn: Self.recorder)
+        let prefix = try Installation(standIn: Installation.recorder)
         let token = try home.run(["token"]).line
         for words in Self.plain + [Self.named + ["--quiet", "--no-input"], Self.named + ["--min-valid=5s"]] {
             #expect(try run(prefix.small, words).standardOutput == token + "\n", "\(words)")
@@ -393,7 +358,7 @@ import Testing
     // MARK: What it gives away
 
     @Test func `What it does not answer the full program gets, word for word`() throws {
-        let prefix = try Prefix(standIn: Self.recorder)
+        let prefix = try Installation(standIn: Installation.recorder)
         for words in [
             ["accounts"], ["token"], Self.named + ["--force-refresh"], Self.named + ["--verbose"],
             Self.named + ["--format", "exec-credential"],
@@ -412,12 +377,12 @@ import Testing
         ["XDG_RUNTIME_DIR": "/nowhere"], ["XDG_CONFIG_DIRS": "/nowhere"],
     ])
     func `Another environment is the full program's to answer`(variables: [String: String?]) throws {
-        let prefix = try Prefix(standIn: Self.recorder)
+        let prefix = try Installation(standIn: Installation.recorder)
         #expect(try run(prefix.small, Self.named, variables).standardOutput == Self.given)
     }
 
     @Test func `A sign-out, a damaged entry and one of another form are no answer`() throws {
-        let prefix = try Prefix(standIn: Self.recorder)
+        let prefix = try Installation(standIn: Installation.recorder)
         let runtime = try #require(home.environment["XDG_RUNTIME_DIR"]) + "/credmgr"
         let entries = try #require(FileManager.default.subpaths(atPath: runtime)).map { runtime + "/" + $0 }
             .filter { FileManager.default.contents(atPath: $0)?.starts(with: Array("credmgr1".utf8)) == true }
@@ -439,7 +404,7 @@ import Testing
     }
 
     @Test func `Descriptors, the mask of files, limits and signals reach the full program as they were`() throws {
-        let prefix = try Prefix(
+        let prefix = try Installation(
             standIn: """
                 #!/bin/bash
                 read -r line <&3; umask; ulimit -c; trap; echo "$line"
@@ -457,7 +422,7 @@ import Testing
     }
 
     @Test func `The full program is found from the real place, whatever it is called by`() throws {
-        let prefix = try Prefix(standIn: Self.recorder), elsewhere = try TemporaryFolder()
+        let prefix = try Installation(standIn: Installation.recorder), elsewhere = try TemporaryFolder()
         for name in ["credmgr", "git-credential-credmgr"] {
             let link = elsewhere.path + "/" + name
             try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: prefix.small)
@@ -473,7 +438,7 @@ import Testing
     }
 
     @Test func `Half an installation says what is missing and what helps, and still prints what it can`() throws {
-        let prefix = try Prefix(), files = FileManager.default
+        let prefix = try Installation(), files = FileManager.default
         let token = try home.run(["token"]).line, hint = "credmgr: hint: install credmgr again, such as: apt-get "
         // The full one alone is a whole program.
         try files.removeItem(atPath: prefix.small)
@@ -493,7 +458,7 @@ import Testing
             ("cannot be run", "a part of it", { try installProgram("\u{7f}ELF", at: $0) }),
         ]
         for (problem, what, damage) in damages {
-            let prefix = try Prefix()
+            let prefix = try Installation()
             try damage(prefix.full)
             let alone = try run(prefix.small, ["types"])
             let shown = Comment(rawValue: "\(what): \(alone.exitStatus) \(alone.standardError)")
@@ -506,7 +471,7 @@ import Testing
     }
 
     @Test func `A reader that is gone, and an output that is closed, are told by the full program`() throws {
-        let prefix = try Prefix()
+        let prefix = try Installation()
         for (program, other) in [(prefix.small, prefix.full), (prefix.full, prefix.small)] {
             for script in [
                 "exec \"$0\" token --type \(DemoTenant.typeName) >&-",
@@ -521,7 +486,7 @@ import Testing
     }
 
     @Test func `Other programs are told of the small program, and its shim is nobody else's`() throws {
-        let prefix = try Prefix()
+        let prefix = try Installation()
         let planned = try run(
             prefix.small,
             [

@@ -63,6 +63,40 @@ import Testing
     }
 
     @Test(arguments: [
+        ["exec", "--", "env"],
+        ["--group=g", "exec", "--type", "T", "--account=a", "--env", "A", "--", "ls", "-l", "--"],
+        [
+            "exec", "--file-env=B", "--scope", "b a", "--min-valid", "90", "--format", "header", "-q", "--", "env",
+            "--", "x",
+        ],
+        ["exec", "--policy", "p", "--resource=r", "--audience", "x", "--no-input", "--", "-x", "--type"],
+        ["exec", "--env", "A", "--file-env", "A", "--", "", "exec"],
+    ])
+    func `calls of exec mean the same to both`(words: [String]) throws {
+        let call = try #require(PlainCall(words)), program = try #require(call.program)
+        guard case .command(let arguments) = try ArgumentParser(.standard).parse(words) else {
+            Issue.record("not a command")
+            return
+        }
+        let query = TokenQuery(arguments, configuration: nil), command = ExecCommand(arguments: arguments)
+        #expect(arguments.command.path == ["exec"])
+        #expect(call.words == query.words(in: try GlobalOptions(arguments, environment: [:]).group))
+        #expect(call.freshness == query.freshness && !query.wantsIDToken)
+        #expect(call.format == command.format)
+        #expect(program.words == command.words)
+        #expect(program.environment == (try command.tokenEnvironment()))
+        #expect(FastToken.answer(words, message: { nil }, in: { nil }) == nil)
+    }
+
+    @Test(arguments: [
+        ["exec"], ["exec", "--"], ["exec", "env"], ["exec", "env", "--", "x"], ["--", "exec", "env"],
+        ["exec", "--env", "1", "--", "env"], ["exec", "--env=A", "--env=A", "--", "env"],
+        ["exec", "--env", "--", "env"],
+        ["exec", "--file-env", "A-B", "--", "env"], ["exec", "--file-env=A", "--file-env=B", "--", "env"],
+        ["exec", "--env=", "--", "env"], ["exec", "--id-token", "--", "env"], ["exec", "--help", "--", "env"],
+        ["exec", "--format", "exec-credential", "--", "env"], ["exec", "-v", "--", "env"], ["token", "--env", "A"],
+        ["exec", "--timeout", "5", "--", "env"], ["--type", "T", "exec", "--", "env"], ["token", "--", "env"],
+        ["--type", "T", "token"], ["kubernetes", "--file-env", "A"], ["__exec", "--", "env"],
         ["kubernetes", "--min-valid", "9"], ["kubernetes", "--format", "json"], ["kubernetes", "--id-token"],
         ["kubernetes", "get"], ["kubernetes", "token"], ["git-credential"], ["git-credential", "store"],
         ["git-credential", "erase"], ["git-credential", "capability"], ["get", "git-credential"], ["get"],
@@ -91,6 +125,24 @@ import Testing
         let listed = spec.options.map(\.name) + GlobalOption.all.map(\.spec.name)
         for option in PlainCall.options(for: asker) {
             #expect(listed.contains { "--" + $0 == option.rawValue }, "\(option) of \(spec.name)")
+        }
+    }
+
+    @Test func `every option that it reads of exec is one of that`() {
+        let listed = (ExecCommand.spec.options + GlobalOption.all.map(\.spec)).map { "--" + $0.name }
+        #expect(PlainCall.optionsOfExec.allSatisfy { listed.contains($0.rawValue) })
+    }
+
+    @Test func `what the small program has begun is told without loss`() throws {
+        let begun = BegunExec(
+            process: 4711, lock: 5, file: "token-1", group: "g", type: "T", account: "a",
+            words: ["exec", "--type", "T", "--", "ls", ""])
+        #expect(BegunExec(begun.commandLine) == begun)
+        for count in 0...7 { #expect(BegunExec(Array(begun.commandLine.prefix(count))) == nil) }
+        for (place, word) in [(0, "exec"), (1, "0"), (1, "-1"), (1, "x"), (1, "99999999999"), (2, "")] {
+            var words = begun.commandLine
+            words[place] = word
+            #expect(BegunExec(words) == nil, "\(word)")
         }
     }
 }

@@ -39,7 +39,7 @@ package struct ExecCommand: Command {
 
     func run(_ session: Session) throws(CredentialError) {
         let environment = try tokenEnvironment()
-        let words = [arguments[Self.command]] + arguments[Self.argument]
+        let words = words
         guard session.context.programs.isProgram(words[0]) else {
             throw CredentialError(.usage, "no program '\(ForeignText.shown(words[0]))' in PATH")
         }
@@ -69,10 +69,19 @@ package struct ExecCommand: Command {
     ) throws(CredentialError) -> TokenKeeper {
         TokenKeeper(
             session, TokenQuery(arguments, configuration: session.configuration), target, file: file,
-            format: arguments[TokenCommand.format] ?? .token, endsLine: try tokenEnvironment().endsLine)
+            format: format, endsLine: try tokenEnvironment().endsLine)
     }
 
-    private func tokenEnvironment() throws(CredentialError) -> TokenEnvironment {
+    /// The program to run, and its arguments.
+    var words: [String] { [arguments[Self.command]] + arguments[Self.argument] }
+
+    /// How the token stands in the variable and in the file.
+    var format: TokenFormat { arguments[TokenCommand.format] ?? .token }
+
+    /// How the program gets the token.
+    ///
+    /// - Throws: ``ErrorCode/usage`` for the name of no variable.
+    func tokenEnvironment() throws(CredentialError) -> TokenEnvironment {
         var environment = TokenEnvironment()
         if let variable = try name(Self.environmentVariable) { environment.variable = variable }
         environment.furtherFileVariable = try name(Self.fileVariable)
@@ -101,7 +110,7 @@ extension ExecCommand {
     /// - Throws: ``ErrorCode/usage`` for other words, and for a process that is no child of this one.
     package static func carryOn(_ words: [String], in context: CommandContext) throws(CredentialError) {
         guard let begun = BegunExec(words), context.programs.isChild(begun.process) else {
-            throw CredentialError(.usage, "'\(BegunExec.command)' is for credmgr itself", hint: "credmgr exec --help")
+            throw misuse
         }
         var taken: (any PrivateFile)?
         var started: TokenKeeper?
@@ -118,12 +127,16 @@ extension ExecCommand {
         try context.programs.end(like: ending)
     }
 
+    private static var misuse: CredentialError {
+        CredentialError(.usage, "'\(BegunExec.command)' is for credmgr itself", hint: "credmgr exec --help")
+    }
+
     private static func keeper(
         of begun: BegunExec, _ file: any PrivateFile, _ context: CommandContext
     ) throws(CredentialError) -> TokenKeeper {
         guard case .command(let arguments) = try ArgumentParser(.standard).parse(begun.words),
             arguments.command.path == spec.path
-        else { throw CredentialError(.usage, "'\(BegunExec.command)' carries on an 'exec' only") }
+        else { throw misuse }
         var options = try GlobalOptions(arguments, environment: context.environment)
         options.group = try KeychainGroup(begun.group)
         let session = Session(

@@ -60,9 +60,9 @@ final class TokenKeeper: Sendable {
         return text
     }
 
-    /// Refreshes the token whenever it is about to end, till ``end()``; at once where ``start(isForEnvironment:for:)`` was
-    /// another program's. What goes wrong is told once; network trouble and a
-    /// store that does not open are tried again, less and less often; a lost sign-in is not.
+    /// Refreshes the token whenever it is about to end, till ``end()``; at once where another program has put the first one
+    /// into the file. What goes wrong is told once; network trouble and a store that does not open are tried again, less and
+    /// less often; a lost sign-in is not.
     ///
     /// - Returns: why there is nothing to refresh any more; `nil` after ``end()``.
     func keep() -> CredentialError? {

@@ -64,7 +64,8 @@ package final class RuntimeFile: Sendable {
         // Looked at by its name first: what is open there may be any file of the caller's.
         let held = FileDescriptor(owning: fcntl(lock, F_DUPFD_CLOEXEC, STDERR_FILENO + 1))
         guard try folder.openExisting(name) != nil, folder.isCurrent(held, name + Self.lockSuffix) else {
-            throw CredentialError(.usage, "the file \(CredentialError.shownPath(folder.path(of: name))) is not this process's")
+            let shown = CredentialError.shownPath(folder.path(of: name))
+            throw CredentialError(.usage, "the file \(shown) is not held by this process")
         }
         self.lock = try FileLock(inherited: lock)
     }

@@ -64,7 +64,8 @@ package struct ProgramCompanion: ~Copyable, Sendable {
         var awaited = Self.awaited
         var facts = unsafe siginfo_t()
         var limit = timespec(tv_sec: Int(seconds ?? 0), tv_nsec: 0)
-        let number = unsafe seconds == nil
+        let number =
+            unsafe seconds == nil
             ? sigwaitinfo(&awaited, &facts) : sigtimedwait(&awaited, &facts, &limit)
         let isOthers = unsafe facts.si_code != Self.fromKernel
         if number > 0, number != SIGCHLD, isOthers { program.send(signal: number) }
