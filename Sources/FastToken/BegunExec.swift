@@ -36,12 +36,16 @@ package struct BegunExec: Sendable, Hashable {
 
     /// Reads ``commandLine``; `nil` for other words.
     package init?(_ words: [String]) {
-        guard words.count > 7, words[0] == Self.command, let process = Int32(words[1]), process > 0,
-            let lock = Int32(words[2])
-        else { return nil }
+        guard words.count > 7, let process = Self.process(in: words), let lock = Int32(words[2]) else { return nil }
         self.init(
             process: process, lock: lock, file: words[3], group: words[4], type: words[5], account: words[6],
             words: Array(words[7...]))
+    }
+
+    /// The process of such a command line, also where the rest is of another version; `nil` for other words.
+    package static func process(in words: [String]) -> Int32? {
+        guard words.count > 1, words[0] == command, let process = Int32(words[1]), process > 0 else { return nil }
+        return process
     }
 
     /// The words behind the full program's name.

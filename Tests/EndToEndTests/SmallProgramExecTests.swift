@@ -289,7 +289,7 @@ import Testing
     }
 
     @Test(arguments: [
-        "words[3] = 'sweep'", "words[2] = '0'", "words[5] = 'Nobody'", "words[7:] = ['token']",
+        "words[3] = 'sweep'", "words[2] = '0'", "words[5] = 'Nobody'", "words[7:] = ['token']", "words[2:] = []",
     ])
     func `A file that is not its own is left alone, and the command has its end`(change: String) throws {
         let moment = try between(change)

@@ -109,12 +109,11 @@ extension ExecCommand {
     /// - Parameter words: the words behind the program's name: ``BegunExec/commandLine``.
     /// - Throws: ``ErrorCode/usage`` for other words, and for a process that is no child of this one.
     package static func carryOn(_ words: [String], in context: CommandContext) throws(CredentialError) {
-        guard let begun = BegunExec(words), context.programs.isChild(begun.process) else {
-            throw misuse
-        }
+        guard let process = BegunExec.process(in: words), context.programs.isChild(process) else { throw misuse }
         var taken: (any PrivateFile)?
         var started: TokenKeeper?
         do throws(CredentialError) {
+            guard let begun = BegunExec(words) else { throw misuse }
             let file = try context.programs.runtimeFile(takenOver: begun.file, lock: begun.lock)
             taken = file
             started = try keeper(of: begun, file, context)
@@ -122,7 +121,7 @@ extension ExecCommand {
             Notices(console: context.console, environment: context.environment, isQuiet: false, isVerbose: false)
                 .warning("the token is not refreshed: \(error)")
         }
-        let ending = try context.programs.accompany(begun.process) { [started] in _ = started?.keep() }
+        let ending = try context.programs.accompany(process) { [started] in _ = started?.keep() }
         if let started { try started.end() } else { try taken?.remove() }
         try context.programs.end(like: ending)
     }
