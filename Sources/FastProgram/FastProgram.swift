@@ -22,13 +22,13 @@ import Glibc
             return print(Array(line.utf8))
         }
         // Nothing was opened yet: a descriptor that this process was given may stand for something.
-        guard FastToken.isPlain(words), glibc_hide_memory() == 0 else { return }
+        guard let call = PlainCall(words), glibc_hide_memory() == 0 else { return }
         var message: [UInt8]?
         let read = {
             message = readMessage()
             return message
         }
-        if let call = PlainCall(words), let program = call.program { return FastExec.run(call, program, words) }
+        if let program = call.program { return FastExec.run(call, program, words) }
         if let token = FastToken.answer(words, message: read, in: FastPlace.ofThisMachine) { print(token) }
         if let message { putBack(message) }
     }

@@ -9,9 +9,6 @@ package enum FastToken {
     /// The most that git says, in bytes: it is some lines.
     package static let messageLimit = 1 << 20
 
-    /// Whether a call is one that this may answer; opens nothing.
-    package static func isPlain(_ words: [String]) -> Bool { PlainCall(words) != nil }
-
     /// What to print, if the call is a plain one that prints and the cache has the token.
     ///
     /// - Parameters:

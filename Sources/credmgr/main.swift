@@ -29,7 +29,6 @@ do throws(CredentialError) {
         status = RefreshWorker.run(machine.context, lock: try FileLock(inherited: DetachedWorker.lockDescriptor))
     } else if words.first == BegunExec.command {
         try ExecCommand.carryOn(words, in: machine.context)
-        status = 0
     } else {
         status = Program(context: machine.context).run(words)
     }

@@ -108,7 +108,7 @@ extension ExecCommand {
     ///
     /// - Parameter words: the words behind the program's name: ``BegunExec/commandLine``.
     /// - Throws: ``ErrorCode/usage`` for other words, and for a process that is no child of this one.
-    package static func carryOn(_ words: [String], in context: CommandContext) throws(CredentialError) {
+    package static func carryOn(_ words: [String], in context: CommandContext) throws(CredentialError) -> Never {
         guard let process = BegunExec.process(in: words), context.programs.isChild(process) else { throw misuse }
         var taken: (any PrivateFile)?
         var started: TokenKeeper?
