@@ -9,7 +9,7 @@ package import StrictJSON
 package struct AzureB2CAdapter: CredentialAdapter {
     package let name = "azure-b2c"
     package let sendsThroughContext = true
-    package let summary = "Azure AD B2C, by tenant and policies"
+    package var summary: String { Message("Azure AD B2C, by tenant and policies").description }
     /// B2C registers native clients as `http://localhost` and refuses the address.
     package let defaultRedirectURI = "http://localhost"
     private let source = MetadataSource()

@@ -9,7 +9,9 @@ package import StrictJSON
 package struct GenericOAuth2Adapter: CredentialAdapter {
     package let name = "oauth2"
     package let sendsThroughContext = true
-    package let summary = "any OAuth 2.0 or OpenID Connect provider, by issuer or by endpoints"
+    package var summary: String {
+        Message("any OAuth 2.0 or OpenID Connect provider, by issuer or by endpoints").description
+    }
     /// The address itself, which RFC 8252 §8.3 prefers to the name.
     package let defaultRedirectURI = "http://127.0.0.1"
     private let source = MetadataSource()

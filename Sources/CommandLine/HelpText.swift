@@ -42,6 +42,8 @@ package struct HelpText: Sendable {
         for section in table.sections {
             let entries = section.commands.filter { $0.role != .hidden && $0.path.count == 1 }
                 .map { (label(of: $0), $0.summary) }
+            // All that a section has may stand beside a command of another one.
+            guard !entries.isEmpty else { continue }
             text += heading(section.title) + list(entries, alignedWith: labels)
         }
         text += heading("Options of every command") + list(table.globalOptions.map(entry))

@@ -52,7 +52,7 @@ public final class AccountStore: Sendable {
             name.lowercased() != "content-type"
                 || !value.lowercased().hasPrefix("application/x-www-form-urlencoded")
         }
-        _ = try Name.checked(type.name, kind: "account type")
+        _ = try Name.checked(type.name, kind: .accountType)
         // What a file could not say could neither be refreshed by a worker nor finished by the command.
         _ = try AccountType(name: type.name, json: type.json, isPrivateFile: true, place: nil)
         try parts.machine.adapters.adapter(of: type).check(type)

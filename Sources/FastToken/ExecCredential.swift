@@ -11,7 +11,7 @@ package struct ExecCredential {
     let expiresAt: Instant
 
     /// The versions of the object, which are alike.
-    enum Version: String, CaseIterable {
+    enum Version: String {
         case stable = "client.authentication.k8s.io/v1"
         case beta = "client.authentication.k8s.io/v1beta1"
 
@@ -25,10 +25,11 @@ package struct ExecCredential {
                 throw CredentialError(.usage, "KUBERNETES_EXEC_INFO holds no JSON object with an apiVersion")
             }
             guard let version = Version(rawValue: written) else {
-                let supported = allCases.map { $0.rawValue }.joined(separator: " or ")
                 throw CredentialError(
                     .unsupported, "KUBERNETES_EXEC_INFO asks for '\(ForeignText.shown(written, limit: 60))'",
-                    hint: "set apiVersion to \(supported) in the kubeconfig")
+                    hint:
+                        "set apiVersion to \(Version.stable.rawValue) or \(Version.beta.rawValue) in the kubeconfig"
+                )
             }
             return version
         }

@@ -15,7 +15,7 @@ struct BinaryPropertyListReader {
     private var copied = 0
 
     private static let trailerSize = 32
-    private static let damaged = PropertyListFault("damaged binary property list")
+    private static var damaged: PropertyListFault { PropertyListFault("damaged binary property list") }
 
     /// Takes a file.
     init(_ bytes: [UInt8]) { self.bytes = bytes }

@@ -1,3 +1,5 @@
+import CredentialCore
+
 /// Reads the property lists of OpenStep, which Apple's tools still write: `{ clientID = "…"; scopes = ( a, b ); }`.
 ///
 /// All values are strings, data, arrays and dictionaries. Comments are those of C++. Text is UTF-8.
@@ -215,7 +217,7 @@ struct OldPropertyListReader {
         if placeholders.last != placeholder { placeholders.append(placeholder) }
     }
 
-    private func fault(_ reason: String) -> PropertyListFault { PropertyListFault(reason, line: line) }
+    private func fault(_ reason: Message) -> PropertyListFault { PropertyListFault(reason, line: line) }
 
     private static func isBare(_ byte: UInt8) -> Bool {
         switch byte {

@@ -44,10 +44,10 @@ package enum PropertyList {
                 placeholders = reader.placeholders
             }
         } catch {
-            throw CredentialError(.configuration, "\(place) is not a property list: \(error)")
+            throw CredentialError(.configuration, "\(place) is not a property list: \(error.text)")
         }
         if !placeholders.isEmpty {
-            let places = placeholders.map(\.description).joined(separator: "; ")
+            let places = Message.joined(placeholders.map(\.text), by: "; ")
             throw CredentialError(
                 .configuration, "placeholder not filled in at \(places) (in \(place))",
                 hint: "put your own values in place of <…>, brackets included")
@@ -58,12 +58,13 @@ package enum PropertyList {
     // MARK: Placeholders
 
     /// A place where a value was never filled in.
-    struct Placeholder: Equatable, CustomStringConvertible {
+    struct Placeholder: Equatable {
         let key: String?
         let line: Int?
 
-        var description: String {
-            let key = key.map { "key \(ForeignText.shown($0, limit: 60))" } ?? "the top"
+        /// Where it is, for messages: "key tenant, line 3".
+        var text: Message {
+            let key: Message = key.map { "key \(ForeignText.shown($0, limit: 60))" } ?? "the top"
             return line.map { "\(key), line \($0)" } ?? key
         }
     }
@@ -108,7 +109,7 @@ package enum PropertyList {
                 bytes, dialect: .commented,
                 limits: JSONLimits(bytes: maximumBytes, depth: maximumDepth, nodes: maximumNodes))
         } catch {
-            throw PropertyListFault(error.reason, line: error.line)
+            throw PropertyListFault(error.reason.text, line: error.line)
         }
     }
 
@@ -136,14 +137,15 @@ package enum PropertyList {
 }
 
 /// Why a property list cannot be read; it never quotes a value.
-struct PropertyListFault: Error, CustomStringConvertible {
-    let reason: String
+struct PropertyListFault: Error {
+    let reason: Message
     let line: Int?
 
-    init(_ reason: String, line: Int? = nil) {
+    init(_ reason: Message, line: Int? = nil) {
         self.reason = reason
         self.line = line
     }
 
-    var description: String { line.map { "\(reason) at line \($0)" } ?? reason }
+    /// The reason and the place, for messages.
+    var text: Message { line.map { "\(reason) at line \($0)" } ?? reason }
 }

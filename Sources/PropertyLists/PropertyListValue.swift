@@ -1,3 +1,5 @@
+package import CredentialCore
+
 /// A value of a property list, Apple's format for settings.
 package enum PropertyListValue: Sendable, Hashable {
     /// A string.
@@ -38,7 +40,7 @@ package enum PropertyListValue: Sendable, Hashable {
     }
 
     /// What kind of value this is, in words for messages: "a string", "an array".
-    package var kindDescription: String {
+    package var kindDescription: Message {
         switch self {
         case .string: "a string"
         case .integer, .real: "a number"

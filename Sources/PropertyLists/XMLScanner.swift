@@ -1,3 +1,5 @@
+import CredentialCore
+
 /// Takes an XML document apart into tags and text: the part of XML 1.0 that property lists use.
 ///
 /// Comments, processing instructions and a DOCTYPE without an internal subset are skipped where XML allows them.
@@ -49,7 +51,7 @@ struct XMLScanner {
     }
 
     /// The error for what stands at the position.
-    mutating func fault(_ reason: String) -> PropertyListFault { PropertyListFault(reason, line: line()) }
+    mutating func fault(_ reason: Message) -> PropertyListFault { PropertyListFault(reason, line: line()) }
 
     // MARK: Between elements
 
@@ -57,7 +59,7 @@ struct XMLScanner {
     mutating func skipDeclaration() throws(PropertyListFault) {
         guard isNext("<?xml ") || isNext("<?xml\t") || isNext("<?xml\n") || isNext("<?xml\r") else { return }
         let start = position
-        try skip(past: "?>", what: "XML declaration")
+        try skip(past: "?>", else: "XML declaration without an end")
         let declaration = String(decoding: text[start..<position], as: UTF8.self)
         guard let range = declaration.firstRange(of: "encoding") else { return }
         let encoding = declaration[range.upperBound...].split { "\"'= \t\r\n".contains($0) }.first ?? ""
@@ -74,7 +76,7 @@ struct XMLScanner {
             } else if isNext("<!--") {
                 try skipComment()
             } else if isNext("<?") {
-                try skip(past: "?>", what: "processing instruction")
+                try skip(past: "?>", else: "processing instruction without an end")
             } else if allowingDoctype, isNext("<!DOCTYPE") {
                 try skipDoctype()
             } else {
@@ -84,20 +86,24 @@ struct XMLScanner {
     }
 
     /// Goes over a comment.
-    mutating func skipComment() throws(PropertyListFault) { try skip(past: "-->", what: "comment") }
+    mutating func skipComment() throws(PropertyListFault) {
+        // Past the opening, so that `<!-->` is not taken for a whole comment.
+        try skip(past: "-->", opening: "<!--", else: "comment without an end")
+    }
 
     /// The text of a CDATA section at the position.
     mutating func characterData() throws(PropertyListFault) -> ArraySlice<UInt8> {
         let start = position + "<![CDATA[".utf8.count
-        try skip(past: "]]>", what: "CDATA section")
+        try skip(past: "]]>", else: "CDATA section without an end")
         return text[start..<position - 3]
     }
 
-    private mutating func skip(past end: String, what: String) throws(PropertyListFault) {
+    private mutating func skip(
+        past end: String, opening: String = "<!", else reason: Message
+    ) throws(PropertyListFault) {
         let start = position
         let end = Array(end.utf8)
-        // Past the opening, so that `<!-->` is not taken for a whole comment.
-        position = min(position + (what == "comment" ? 4 : 2), text.count)
+        position = min(position + opening.utf8.count, text.count)
         while position < text.count {
             if text[position] == end[0], text[position...].starts(with: end) {
                 position += end.count
@@ -106,7 +112,7 @@ struct XMLScanner {
             position += 1
         }
         position = start
-        throw fault("\(what) without an end")
+        throw fault(reason)
     }
 
     private mutating func skipDoctype() throws(PropertyListFault) {

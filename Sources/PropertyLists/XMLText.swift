@@ -1,3 +1,5 @@
+import CredentialCore
+
 /// The characters of an XML document (XML 1.0 §2.2, §4.1, §4.3.3).
 enum XMLText {
     /// The document as UTF-8 without byte order mark: UTF-8 as it is, UTF-16 when a mark says so.

@@ -46,11 +46,11 @@ private struct JSONParser {
     }
 
     mutating func document() throws(JSONError) -> JSONValue {
-        if text.count > limits.bytes { throw fault("text is larger than \(limits.bytes) bytes") }
+        if text.count > limits.bytes { throw fault(.tooLarge(bytes: limits.bytes)) }
         try skipSpace()
         let value = try value(depth: 0)
         try skipSpace()
-        if position < text.count { throw fault("text after the value") }
+        if position < text.count { throw fault(.textAfterValue) }
         return value
     }
 
@@ -58,8 +58,8 @@ private struct JSONParser {
 
     private mutating func value(depth: Int) throws(JSONError) -> JSONValue {
         nodes += 1
-        if nodes > limits.nodes { throw fault("more than \(limits.nodes) values") }
-        guard let byte = peek else { throw fault("unexpected end") }
+        if nodes > limits.nodes { throw fault(.tooMany(values: limits.nodes)) }
+        guard let byte = peek else { throw fault(.unexpectedEnd) }
         switch byte {
         case UInt8(ascii: "{"): return try object(depth: depth + 1)
         case UInt8(ascii: "["): return try array(depth: depth + 1)
@@ -68,35 +68,35 @@ private struct JSONParser {
         case UInt8(ascii: "t"): return try literal("true", .bool(true))
         case UInt8(ascii: "f"): return try literal("false", .bool(false))
         case UInt8(ascii: "n"): return try literal("null", .null)
-        default: throw fault("unexpected character")
+        default: throw fault(.unexpectedCharacter)
         }
     }
 
     private mutating func object(depth: Int) throws(JSONError) -> JSONValue {
-        if depth > limits.depth { throw fault("nested deeper than \(limits.depth) levels") }
+        if depth > limits.depth { throw fault(.tooDeep(levels: limits.depth)) }
         position += 1
         var object = JSONObject()
         try skipSpace()
         if take(UInt8(ascii: "}")) { return .object(object) }
         while true {
-            if peek != UInt8(ascii: "\"") { throw fault("expected a member name") }
+            if peek != UInt8(ascii: "\"") { throw fault(.noMemberName) }
             let start = position
             let name = try string()
             try skipSpace()
-            if !take(UInt8(ascii: ":")) { throw fault("expected ':'") }
+            if !take(UInt8(ascii: ":")) { throw fault(.noColon) }
             try skipSpace()
             let member = try value(depth: depth)
-            if !object.insert(member, for: name) { throw fault("member name given twice", at: start) }
+            if !object.insert(member, for: name) { throw fault(.repeatedMemberName, at: start) }
             try skipSpace()
             if take(UInt8(ascii: "}")) { return .object(object) }
-            if !take(UInt8(ascii: ",")) { throw fault("expected ',' or '}'") }
+            if !take(UInt8(ascii: ",")) { throw fault(.noCommaOrBrace) }
             try skipSpace()
             if dialect == .commented, take(UInt8(ascii: "}")) { return .object(object) }
         }
     }
 
     private mutating func array(depth: Int) throws(JSONError) -> JSONValue {
-        if depth > limits.depth { throw fault("nested deeper than \(limits.depth) levels") }
+        if depth > limits.depth { throw fault(.tooDeep(levels: limits.depth)) }
         position += 1
         var elements: [JSONValue] = []
         try skipSpace()
@@ -105,14 +105,14 @@ private struct JSONParser {
             elements.append(try value(depth: depth))
             try skipSpace()
             if take(UInt8(ascii: "]")) { return .array(elements) }
-            if !take(UInt8(ascii: ",")) { throw fault("expected ',' or ']'") }
+            if !take(UInt8(ascii: ",")) { throw fault(.noCommaOrBracket) }
             try skipSpace()
             if dialect == .commented, take(UInt8(ascii: "]")) { return .array(elements) }
         }
     }
 
     private mutating func literal(_ word: String, _ value: JSONValue) throws(JSONError) -> JSONValue {
-        guard text[position...].starts(with: word.utf8) else { throw fault("unexpected character") }
+        guard text[position...].starts(with: word.utf8) else { throw fault(.unexpectedCharacter) }
         position += word.utf8.count
         return value
     }
@@ -123,7 +123,7 @@ private struct JSONParser {
         let integerStart = position
         try digits()
         if text[integerStart] == UInt8(ascii: "0"), position > integerStart + 1 {
-            throw fault("number with a leading zero", at: integerStart)
+            throw fault(.leadingZero, at: integerStart)
         }
         var isInteger = true
         if take(UInt8(ascii: ".")) {
@@ -136,7 +136,7 @@ private struct JSONParser {
             if !take(UInt8(ascii: "+")) { _ = take(UInt8(ascii: "-")) }
             try digits()
         }
-        if position - start > 128 { throw fault("number longer than 128 characters", at: start) }
+        if position - start > 128 { throw fault(.longNumber, at: start) }
         let written = String(decoding: text[start..<position], as: UTF8.self)
         if isInteger, let integer = Int64(written) { return .integer(integer) }
         return .decimal(written)
@@ -145,7 +145,7 @@ private struct JSONParser {
     private mutating func digits() throws(JSONError) {
         let start = position
         while let byte = peek, byte >= UInt8(ascii: "0"), byte <= UInt8(ascii: "9") { position += 1 }
-        if position == start { throw fault("expected a digit") }
+        if position == start { throw fault(.noDigit) }
     }
 
     // MARK: Strings
@@ -162,12 +162,12 @@ private struct JSONParser {
             case UInt8(ascii: "\\"):
                 return try escapedString(from: start)
             case 0..<0x20:
-                throw fault("control character in a string")
+                throw fault(.controlCharacter)
             default:
                 position += 1
             }
         }
-        throw fault("string without an end", at: start)
+        throw fault(.openString, at: start)
     }
 
     /// Goes on with a string that has an escape at `position`.
@@ -181,16 +181,16 @@ private struct JSONParser {
             case UInt8(ascii: "\\"):
                 try escape(into: &bytes)
             case 0..<0x20:
-                throw fault("control character in a string", at: position - 1)
+                throw fault(.controlCharacter, at: position - 1)
             default:
                 bytes.append(byte)
             }
         }
-        throw fault("string without an end", at: start)
+        throw fault(.openString, at: start)
     }
 
     private mutating func escape(into bytes: inout [UInt8]) throws(JSONError) {
-        guard let letter = peek else { throw fault("string without an end") }
+        guard let letter = peek else { throw fault(.openString) }
         position += 1
         switch letter {
         case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): bytes.append(letter)
@@ -200,7 +200,7 @@ private struct JSONParser {
         case UInt8(ascii: "r"): bytes.append(0x0D)
         case UInt8(ascii: "t"): bytes.append(0x09)
         case UInt8(ascii: "u"): bytes.append(contentsOf: try unicodeEscape().utf8)
-        default: throw fault("unknown escape", at: position - 1)
+        default: throw fault(.unknownEscape, at: position - 1)
         }
     }
 
@@ -209,23 +209,23 @@ private struct JSONParser {
         var code = UInt32(try hexadecimal())
         if (0xD800...0xDBFF).contains(code), take(UInt8(ascii: "\\")), take(UInt8(ascii: "u")) {
             let low = UInt32(try hexadecimal())
-            guard (0xDC00...0xDFFF).contains(low) else { throw fault("lone surrogate", at: start) }
+            guard (0xDC00...0xDFFF).contains(low) else { throw fault(.loneSurrogate, at: start) }
             code = 0x10000 + (code - 0xD800) << 10 + (low - 0xDC00)
         }
-        guard let scalar = Unicode.Scalar(code) else { throw fault("lone surrogate", at: start) }
+        guard let scalar = Unicode.Scalar(code) else { throw fault(.loneSurrogate, at: start) }
         return scalar
     }
 
     private mutating func hexadecimal() throws(JSONError) -> UInt16 {
         var value: UInt16 = 0
         for _ in 0..<4 {
-            guard let byte = peek else { throw fault("expected four hexadecimal digits") }
+            guard let byte = peek else { throw fault(.noHexadecimalDigits) }
             let digit =
                 switch byte {
                 case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
                 case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
                 case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
-                default: throw fault("expected four hexadecimal digits")
+                default: throw fault(.noHexadecimalDigits)
                 }
             value = value << 4 | UInt16(digit)
             position += 1
@@ -237,7 +237,7 @@ private struct JSONParser {
         // Nearly all strings are ASCII, and for those this is the faster way.
         if bytes.allSatisfy({ $0 < 0x80 }) { return String(decoding: bytes, as: UTF8.self) }
         guard let decoded = String(validating: bytes, as: UTF8.self) else {
-            throw fault("string is not UTF-8", at: start)
+            throw fault(.notUTF8, at: start)
         }
         return decoded
     }
@@ -272,13 +272,13 @@ private struct JSONParser {
                 position += 1
                 if byte == UInt8(ascii: "*"), take(UInt8(ascii: "/")) { return }
             }
-            throw fault("comment without an end", at: start)
+            throw fault(.openComment, at: start)
         } else {
-            throw fault("unexpected character", at: start)
+            throw fault(.unexpectedCharacter, at: start)
         }
     }
 
-    private func fault(_ reason: String, at place: Int? = nil) -> JSONError {
+    private func fault(_ reason: JSONError.Reason, at place: Int? = nil) -> JSONError {
         let offset = min(place ?? position, text.count)
         let line = text[..<offset].reduce(1) { $1 == 0x0A ? $0 + 1 : $0 }
         return JSONError(reason: reason, line: line, offset: offset)
@@ -288,16 +288,30 @@ private struct JSONParser {
 /// Why a text is not acceptable JSON, and where.
 ///
 /// It never quotes the text: what was being read may be a secret.
-public struct JSONError: Error, Sendable, Equatable, CustomStringConvertible {
-    /// What is wrong, in lower case and without a full stop.
-    public let reason: String
+public struct JSONError: Error, Sendable, Equatable {
+    /// What is wrong.
+    public enum Reason: Sendable, Equatable {
+        /// Larger than ``JSONLimits/bytes``, which were these.
+        case tooLarge(bytes: Int)
+        /// Nested deeper than ``JSONLimits/depth``, which was this.
+        case tooDeep(levels: Int)
+        /// More than ``JSONLimits/nodes``, which were these.
+        case tooMany(values: Int)
+        case unexpectedEnd, unexpectedCharacter, textAfterValue
+        case noMemberName, repeatedMemberName, noColon, noCommaOrBrace, noCommaOrBracket
+        case noDigit, leadingZero
+        /// A number of more than 128 characters.
+        case longNumber
+        case openString, notUTF8, controlCharacter, unknownEscape, noHexadecimalDigits, loneSurrogate
+        case openComment
+    }
+
+    /// What is wrong.
+    public let reason: Reason
     /// The line of the fault, counted from 1.
     public let line: Int
     /// The byte of the fault, counted from 0.
     public let offset: Int
-
-    /// The reason and the place: "unexpected character at line 3".
-    public var description: String { "\(reason) at line \(line)" }
 }
 
 /// What a text may hold at most, so that a hostile one costs little.

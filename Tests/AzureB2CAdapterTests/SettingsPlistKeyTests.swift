@@ -156,7 +156,7 @@ import Testing
         let bytes = try SettingsPlistTests.fixture(row.form, replacing: row.change)
         let (_, report) = try SettingsPlistTests.read(bytes, name: "Tool")
         let lines = report.filter { $0.key == key }
-        #expect(lines.contains { $0.fate == fate && $0.text.contains(row.words) }, "\(lines)")
+        #expect(lines.contains { $0.fate == fate && $0.text.description.contains(row.words) }, "\(lines)")
         #expect(report.allSatisfy { !$0.description.contains("s3cret") })
     }
 

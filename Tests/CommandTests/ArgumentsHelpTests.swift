@@ -40,6 +40,14 @@ import Testing
         }
     }
 
+    @Test func `each heading of the overview has something below it`() throws {
+        let lines = try page("").split(separator: "\n", omittingEmptySubsequences: false)
+        for (heading, next) in zip(lines, lines.dropFirst()) where heading.hasSuffix(":") && !heading.hasPrefix(" ")
+        {
+            #expect(next.hasPrefix("  "), "\(heading)")
+        }
+    }
+
     @Test func `help about what does not exist says what does`() {
         let error = #expect(throws: CredentialError.self) { try page("types shwo") }
         #expect(error?.code == .usage)

@@ -291,7 +291,7 @@ import Testing
     @Test func `the words on protection name what opens the store`() throws {
         let keyFile = StoreProtection(slots: [.keyFile])
         #expect(keyFile.summary == "encrypted with the key file credmgr/file-store.key")
-        #expect(keyFile.doesNotProtectAgainst.contains("both files"))
+        #expect(keyFile.doesNotProtectAgainst.description.contains("both files"))
         let passphrase = StoreProtection(slots: [.passphrase(.standard)])
         #expect(passphrase.summary == "encrypted with a passphrase")
         #expect(

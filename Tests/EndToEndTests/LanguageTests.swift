@@ -41,6 +41,10 @@ import Testing
         /// Of the help.
         let usage: String
         let options: String
+        /// What is wrong in the second line of a file.
+        let fault: String
+        /// What became of a key of an app's settings.
+        let imported: String
         var testDescription: String { code }
 
         static let all = [
@@ -48,23 +52,28 @@ import Testing
                 code: "de", page: "de", title: "credmgr: alice@example.com ist bei Tasks angemeldet",
                 error: "credmgr: error: kein Kontotyp 'Taskss'", hint: "credmgr: hint: ist 'Tasks' gemeint?",
                 found: [1: "1 Problem gefunden", 2: "2 Probleme gefunden"], heading: "SPEICHER", usage: "Aufruf:",
-                options: "Optionen:"),
+                options: "Optionen:", fault: "unerwartetes Zeichen in Zeile 2",
+                imported: "clientID (Zeile 7) verwendet als client_id"),
             Language(
                 code: "it", page: "it", title: "credmgr: alice@example.com ha fatto l&#39;accesso a Tasks",
                 error: "credmgr: error: nessun tipo di account 'Taskss'",
                 hint: "credmgr: hint: forse si intendeva 'Tasks'?",
                 found: [1: "da risolvere: 1 problema", 2: "da risolvere: 2 problemi"], heading: "ARCHIVIO",
-                usage: "Uso:", options: "Opzioni:"),
+                usage: "Uso:", options: "Opzioni:", fault: "carattere inatteso alla riga 2",
+                imported: "clientID (riga 7) usato come client_id"),
             Language(
                 code: "ru", page: "ru", title: "credmgr: alice@example.com: вход в Tasks выполнен",
                 error: "credmgr: error: нет типа учётной записи 'Taskss'",
                 hint: "credmgr: hint: возможно, имелось в виду 'Tasks'?",
                 found: [1: "найдено: 1 проблема", 2: "найдено: 2 проблемы", 5: "найдено: 5 проблем"],
-                heading: "ХРАНИЛИЩЕ", usage: "Использование:", options: "Параметры:"),
+                heading: "ХРАНИЛИЩЕ", usage: "Использование:", options: "Параметры:",
+                fault: "неожиданный символ в строке 2",
+                imported: "clientID (строка 7) использован как client_id"),
             Language(
                 code: "zh_TW", page: "zh-Hant-TW", title: "credmgr：alice@example.com 已登入 Tasks",
                 error: "credmgr: error: 沒有帳號類型 'Taskss'", hint: "credmgr: hint: 是否指 'Tasks'？",
-                found: [1: "發現 1 個問題", 2: "發現 2 個問題"], heading: "儲存區", usage: "用法：", options: "選項："),
+                found: [1: "發現 1 個問題", 2: "發現 2 個問題"], heading: "儲存區", usage: "用法：", options: "選項：",
+                fault: "第 2 行：非預期的字元", imported: "clientID (第 7 行) 已採用，作為 client_id"),
         ]
     }
 
@@ -121,11 +130,7 @@ import Testing
     func `a table on a terminal`(_ language: Language) throws {
         let tenant = try DemoTenant()
         try tenant.signIn(at: home)
-        let shown = try ChildProcess(
-            "python3",
-            ["-c", "import pty, sys; sys.exit(pty.spawn(sys.argv[1:]) >> 8)", prefix.program, "accounts"],
-            environment: home.environment.merging(["LANGUAGE": language.code, "COLUMNS": "200"]) { $1 }
-        ).run().standardOutput
+        let shown = try onTerminal(["accounts"], in: language)
         let lines = shown.split(whereSeparator: \.isNewline).map(String.init)
         try #require(lines.count == 2, "\(shown)")
         let columns = lines.map { line in
@@ -137,6 +142,53 @@ import Testing
         let heading = Array(language.heading.unicodeScalars).flatMap { $0.value >= 0x2E80 ? [$0, $0] : [$0] }
         let place = try #require(columns[0].indices.first { columns[0][$0...].starts(with: heading) }, "\(shown)")
         #expect(columns[1][place...].starts(with: "file".unicodeScalars), "\(shown)")
+    }
+
+    /// What the program shows on a terminal.
+    private func onTerminal(_ words: [String], in language: Language) throws -> String {
+        try ChildProcess(
+            "python3",
+            ["-c", "import pty, sys; sys.exit(pty.spawn(sys.argv[1:]) >> 8)", prefix.program] + words,
+            environment: home.environment.merging(["LANGUAGE": language.code, "COLUMNS": "200"]) { $1 }
+        ).run().standardOutput
+    }
+
+    @Test(arguments: Language.all)
+    func `what is wrong in a file, and what became of its keys`(_ language: Language) throws {
+        let own = ["LANGUAGE": language.code]
+        try home.write("{\n\"adapter\": oauth2}", to: "broken.json", mode: 0o600)
+        let broken = try run(["types", "import", home.path + "/broken.json"], in: own)
+        #expect(broken.exitStatus == 2)
+        #expect(broken.standardError.contains("broken.json") && broken.standardError.contains(language.fault))
+        try home.write("<plist>\n<dict><key>a</dict></plist>", to: "broken.plist", mode: 0o600)
+        let unreadable = try run(["types", "import", home.path + "/broken.plist"], in: own)
+        #expect(unreadable.standardError.contains("</key>") && !unreadable.standardError.contains("expected"))
+
+        let settings = String(#filePath.split(separator: "/EndToEndTests/")[0]) + "/Fixtures/settings/form-a.plist"
+        let words = ["types", "import", settings, "--force"]
+        #expect(try onTerminal(words, in: language).contains(language.imported))
+        // A script reads the same in each language.
+        let (english, translated) = (try run(words), try run(words, in: own))
+        #expect(english.standardOutput.contains("clientID (line 7) used as client_id\n"))
+        #expect(translated.standardOutput == english.standardOutput)
+    }
+
+    @Test(arguments: Language.all)
+    func `what people read of stores, presets and accounts`(_ language: Language) throws {
+        try DemoTenant().signIn(at: home)
+        for (words, english) in [
+            (["store", "status"], ["usable", "does not protect against", "encrypted with"]),
+            (["presets"], ["a realm of a Keycloak server", "built in"]),
+            (["accounts", "show", "alice@example.com"], ["created", "signed in"]),
+        ] {
+            let (plain, shown) = (try run(words).standardOutput, try onTerminal(words, in: language))
+            for text in english {
+                #expect(plain.contains(text), "\(plain)")
+                #expect(!shown.contains(text), "\(shown)")
+            }
+            // A script reads the same in each language.
+            #expect(try run(words, in: ["LANGUAGE": language.code]).standardOutput == plain)
+        }
     }
 
     /// Help is for people wherever it goes, a pipe to a pager too; commands, options and values stay what is typed.

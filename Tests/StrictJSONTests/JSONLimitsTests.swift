@@ -2,13 +2,13 @@ import StrictJSON
 import Testing
 
 @Suite struct JSONLimitsTests {
-    private func reason(_ text: String, _ limits: JSONLimits) -> String? {
+    private func reason(_ text: String, _ limits: JSONLimits) -> JSONError.Reason? {
         #expect(throws: JSONError.self) { try JSONValue.parse(text, limits: limits) }?.reason
     }
 
     @Test func `the size is limited`() throws {
         #expect(try JSONValue.parse("[1]", limits: JSONLimits(bytes: 3)) == [1])
-        #expect(reason("[1] ", JSONLimits(bytes: 3)) == "text is larger than 3 bytes")
+        #expect(reason("[1] ", JSONLimits(bytes: 3)) == .tooLarge(bytes: 3))
     }
 
     @Test func `the depth is limited`() throws {
@@ -16,22 +16,22 @@ import Testing
             String(repeating: "[", count: depth) + String(repeating: "]", count: depth)
         }
         #expect(throws: Never.self) { try JSONValue.parse(nested(32)) }
-        #expect(reason(nested(33), .reply) == "nested deeper than 32 levels")
+        #expect(reason(nested(33), .reply) == .tooDeep(levels: 32))
         #expect(throws: Never.self) { try JSONValue.parse("[{\"a\":[]}]", limits: JSONLimits(depth: 3)) }
-        #expect(reason("[{\"a\":{}}]", JSONLimits(depth: 2)) == "nested deeper than 2 levels")
+        #expect(reason("[{\"a\":{}}]", JSONLimits(depth: 2)) == .tooDeep(levels: 2))
     }
 
     @Test(arguments: ["[", "{\"a\":", "[{\"a\":"])
     func `a hundred thousand openings do not exhaust the stack`(_ opening: String) {
         let text = String(repeating: opening, count: 100_000)
-        #expect(reason(text, .reply) == "nested deeper than 32 levels")
+        #expect(reason(text, .reply) == .tooDeep(levels: 32))
     }
 
     @Test func `the number of values is limited`() throws {
         #expect(throws: Never.self) { try JSONValue.parse("[1,[2],{\"a\":3}]", limits: JSONLimits(nodes: 6)) }
-        #expect(reason("[1,[2],{\"a\":3}]", JSONLimits(nodes: 5)) == "more than 5 values")
+        #expect(reason("[1,[2],{\"a\":3}]", JSONLimits(nodes: 5)) == .tooMany(values: 5))
         let many = "[" + Array(repeating: "0", count: 1 << 16).joined(separator: ",") + "]"
-        #expect(reason(many, .reply) == "more than 65536 values")
+        #expect(reason(many, .reply) == .tooMany(values: 65536))
         #expect(throws: Never.self) { try JSONValue.parse(many, limits: .ownFile) }
     }
 }

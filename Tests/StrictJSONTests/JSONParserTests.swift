@@ -198,12 +198,12 @@ import Testing
         let error = #expect(throws: JSONError.self) { try JSONValue.parse("{\n\"a\": 1,\n\"secret\": hunter2}") }
         #expect(error?.line == 3)
         #expect(error?.offset == 20)
-        #expect(error?.description == "unexpected character at line 3")
+        #expect(error?.reason == .unexpectedCharacter)
         let end = #expect(throws: JSONError.self) { try JSONValue.parse("[1,\n") }
-        #expect(end?.reason == "unexpected end")
+        #expect(end?.reason == .unexpectedEnd)
         #expect(end?.line == 2)
         let twice = #expect(throws: JSONError.self) { try JSONValue.parse("{\"a\":1,\n\"a\":{}}") }
-        #expect(twice?.reason == "member name given twice")
+        #expect(twice?.reason == .repeatedMemberName)
         #expect(twice?.line == 2)
     }
 

@@ -14,14 +14,16 @@ struct ADALSettings {
     ]
 
     /// Keys without meaning here, with the reason.
-    static let ignored: [(key: String, reason: String)] = [
-        ("fullScreen", "the layout of the app's web view; sign-in uses the browser"),
-        ("userId", "the user to offer first is given by --login-hint"),
-        ("correlationId", "each request gets one of its own; CREDMGR_CORRELATION_ID gives another"),
-        ("policyName", "the sample's plist never had it; policies have keys of their own"),
-        ("policyID", "the sample's plist never had it; policies have keys of their own"),
-        ("resourceString", "legacy: B2C takes scopes, not resources"),
-    ]
+    static var ignored: [(key: String, reason: Message)] {
+        [
+            ("fullScreen", "the layout of the app's web view; sign-in uses the browser"),
+            ("userId", "the user to offer first is given by --login-hint"),
+            ("correlationId", "each request gets one of its own; CREDMGR_CORRELATION_ID gives another"),
+            ("policyName", "the sample's plist never had it; policies have keys of their own"),
+            ("policyID", "the sample's plist never had it; policies have keys of their own"),
+            ("resourceString", "legacy: B2C takes scopes, not resources"),
+        ]
+    }
 
     /// The keys of the forms.
     static let keys =
@@ -102,7 +104,7 @@ struct ADALSettings {
         let additional = draft.texts("additionalScopes")
         for (key, list) in [("scopes", scopes), ("additionalScopes", additional)] {
             if let problem = list.lazy.compactMap(DefinitionRule.scopeToken).first {
-                draft.refuse(key, problem.description)
+                draft.refuse(key, problem)
             }
         }
         if draft.settings["additionalScopes"] != nil, draft.fate(of: "additionalScopes") == nil {
@@ -119,7 +121,7 @@ struct ADALSettings {
     }
 
     /// The URL meant by `http://HOST/PATH:PORT`, as the seed has it: `http://HOST:PORT/PATH`.
-    static func portAfterPath(_ text: String) -> (fixed: String, problem: String)? {
+    static func portAfterPath(_ text: String) -> (fixed: String, problem: Message)? {
         guard let address = WebAddress(text), address.port == nil, address.query == nil, address.fragment == nil,
             let colon = address.path.lastIndex(of: ":"), colon != address.path.startIndex
         else { return nil }

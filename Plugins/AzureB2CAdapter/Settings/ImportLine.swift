@@ -1,3 +1,5 @@
+package import CredentialCore
+
 /// What became of one key of an iOS app's settings.
 package struct ImportLine: Sendable, Hashable, CustomStringConvertible {
     /// The fate of a key.
@@ -19,16 +21,19 @@ package struct ImportLine: Sendable, Hashable, CustomStringConvertible {
     /// What became of it.
     package let fate: Fate
     /// As or into what, or why; never the value of a secret.
-    package let text: String
+    package let text: Message
 
     /// One line for people: "bhh (line 16) used as redirect_uri", "fullScreen (line 23) ignored: the layout …".
-    package var description: String {
-        let place = line.map { " (line \($0))" } ?? ""
-        let joint =
-            switch fate {
-            case .used, .changed: " "
-            case .ignored, .refused: ": "
-            }
-        return "\(key)\(place) \(fate.rawValue)\(joint)\(text)"
+    package var told: Message {
+        let place: Message = line.map { "\(key) (line \($0))" } ?? Message(verbatim: key)
+        return switch fate {
+        case .used: "\(place) used \(text)"
+        case .changed: "\(place) changed \(text)"
+        case .ignored: "\(place) ignored: \(text)"
+        case .refused: "\(place) refused: \(text)"
+        }
     }
+
+    /// ``told`` in English.
+    package var description: String { told.description }
 }

@@ -96,9 +96,11 @@ struct NXOAuth2Settings {
             draft.refuse(
                 "tokenURL", "names policy \(tokenPolicy) where authURL names \(policy): B2C would refuse each code")
         } else {
-            let remarks = token.policy == nil ? "; the policy of authURL is added" : ""
             draft.use(
-                "tokenURL", "to check authURL: they agree" + remarks)
+                "tokenURL",
+                token.policy == nil
+                    ? "to check authURL: they agree; the policy of authURL is added"
+                    : "to check authURL: they agree")
         }
     }
 

@@ -15,7 +15,7 @@ extension SettingsDraft {
                 .usage, "\(place) does not name the account type", hint: "--name gives it a name")
         }
         do throws(CredentialError) {
-            return try Name.checked(chosen, kind: "account type")
+            return try Name.checked(chosen, kind: .accountType)
         } catch {
             guard let near = Name.near(chosen) else { throw error }
             throw CredentialError(
@@ -33,7 +33,7 @@ extension SettingsDraft {
                 "has characters that a client id which is a scope too must not have"
             })
         {
-            return refuse(key, problem.description)
+            return refuse(key, problem)
         }
         type.clientID = clientID
         use(key, "as client_id")
@@ -75,7 +75,7 @@ extension SettingsDraft {
     }
 
     /// The API, at `key`; `mend` gives the URL meant by a slip in it and says what is wrong.
-    mutating func readAPI(_ key: String, mend: (String) -> (fixed: String, problem: String)?, fix: Bool) {
+    mutating func readAPI(_ key: String, mend: (String) -> (fixed: String, problem: Message)?, fix: Bool) {
         guard let text = text(key) else {
             if settings[key] != nil, fate(of: key) == nil { ignore(key, "empty: relative URLs have no base") }
             return
@@ -99,17 +99,18 @@ extension SettingsDraft {
     /// For hosts that B2C has left, with `fix`, the tenant's own one is taken.
     ///
     /// - Returns: what the report has to say of the host, to follow what it says of the key.
-    mutating func setAuthority(_ authority: B2CAuthority, defaultPolicy: B2CPolicy, fix: Bool) -> String {
+    mutating func setAuthority(_ authority: B2CAuthority, defaultPolicy: B2CPolicy, fix: Bool) -> Message {
         var authority = authority
-        var remark = ""
+        var remark: Message = ""
         if let own = authority.ownHost {
-            remark = "; B2C does not answer at \(authority.base.host) any more: "
+            let left = authority.base.host
             if let own = B2CAuthority.base(own), fix {
-                remark += "\(own.host) is taken"
+                remark = "; B2C does not answer at \(left) any more: \(own.host) is taken"
                 authority = authority.at(own)
+            } else if own.isEmpty {
+                remark = "; B2C does not answer at \(left) any more: its host is TENANT.b2clogin.com now"
             } else {
-                remark +=
-                    own.isEmpty ? "its host is TENANT.b2clogin.com now" : "its host is \(own) now, --fix takes it"
+                remark = "; B2C does not answer at \(left) any more: its host is \(own) now, --fix takes it"
             }
         }
         type.authority = authority.address(policy: defaultPolicy).description

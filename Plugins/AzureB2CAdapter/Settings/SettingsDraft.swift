@@ -63,7 +63,7 @@ struct SettingsDraft {
     mutating func text(_ key: String, _ rule: (String) -> Message?) -> String? {
         guard let text = text(key) else { return nil }
         guard let problem = rule(text) else { return text }
-        refuse(key, problem.description)
+        refuse(key, problem)
         return nil
     }
 
@@ -73,7 +73,7 @@ struct SettingsDraft {
         do throws(B2CAuthority.Problem) {
             return try B2CAuthority(text)
         } catch {
-            refuse(key, error.description)
+            refuse(key, error.message)
             return nil
         }
     }
@@ -86,15 +86,15 @@ struct SettingsDraft {
     // MARK: Reporting
 
     /// Notes that a key was taken over as it is.
-    mutating func use(_ key: String, _ text: String) { note(key, .used, text) }
+    mutating func use(_ key: String, _ text: Message) { note(key, .used, text) }
     /// Notes that a key was taken over in another form, or what was added.
-    mutating func change(_ key: String, _ text: String) { note(key, .changed, text) }
+    mutating func change(_ key: String, _ text: Message) { note(key, .changed, text) }
     /// Notes that a key was left out.
-    mutating func ignore(_ key: String, _ text: String) { note(key, .ignored, text) }
+    mutating func ignore(_ key: String, _ text: Message) { note(key, .ignored, text) }
     /// Notes that a key is not acceptable.
-    mutating func refuse(_ key: String, _ text: String) { note(key, .refused, text) }
+    mutating func refuse(_ key: String, _ text: Message) { note(key, .refused, text) }
 
-    private mutating func note(_ key: String, _ fate: ImportLine.Fate, _ text: String) {
+    private mutating func note(_ key: String, _ fate: ImportLine.Fate, _ text: Message) {
         lines.append(ImportLine(key: key, line: settings[key]?.line, fate: fate, text: text))
     }
 
@@ -106,7 +106,7 @@ struct SettingsDraft {
     /// - Parameter known: the keys of this form, for the nearest one.
     mutating func readRest(known: [String], _ options: SettingsPlist.Options) {
         for entry in settings.entries where fate(of: entry.key) == nil {
-            let nearest = NearestWord.to(entry.key, among: known).map { ", did you mean '\($0)'?" } ?? ""
+            let nearest: Message = NearestWord.to(entry.key, among: known).map { ", did you mean '\($0)'?" } ?? ""
             if options.refusesUnknownKeys {
                 refuse(entry.key, "is unknown\(nearest)")
             } else {
@@ -132,11 +132,12 @@ struct SettingsDraft {
         let report = report
         let refused = report.filter { $0.fate == .refused }
         guard refused.isEmpty else {
-            let reasons = refused.map { line in
-                "key \(ForeignText.shown(line.key, limit: 60))\(line.line.map { ", line \($0)," } ?? "") \(line.text)"
+            let reasons = refused.map { line -> Message in
+                let key = ForeignText.shown(line.key, limit: 60)
+                return line.line.map { "key \(key), line \($0), \(line.text)" } ?? "key \(key) \(line.text)"
             }
             throw CredentialError(
-                .configuration, "\(place) cannot be used: \(reasons.joined(separator: "; "))",
+                .configuration, "\(place) cannot be used: \(Message.joined(reasons, by: "; "))",
                 details: report.map { ForeignText.shown($0.description) })
         }
         return (type, report)

@@ -38,7 +38,7 @@ struct AccountsShowCommand: Command {
         json["display_name"] = JSONValue(account.displayName)
         json["grants"] = set.map { .array(Self.grants(of: $0)) } ?? .null
         if arguments.wantsJSON { return try session.print(.object(json)) }
-        try session.print(lines(presentation, account, group, set, session.context.clock.now))
+        try session.print(lines(presentation, account, group, set, session))
     }
 
     private static func grants(of set: TokenSet) -> [JSONValue] {
@@ -61,38 +61,58 @@ struct AccountsShowCommand: Command {
         }
     }
 
+    /// A fact of the account, or of one of its sign-ins, which stands farther in; not shown where it is not known.
+    private struct Fact {
+        var isOfSignIn = false
+        let name: Message
+        let value: Message?
+
+        init(_ name: Message, _ value: Message?) { (self.name, self.value) = (name, value) }
+        init(_ name: Message, _ data: String?) { self.init(name, data.map(Message.init(verbatim:))) }
+    }
+
     private func lines(
         _ presentation: AccountPresentation, _ account: Account, _ group: KeychainGroup, _ set: TokenSet?,
-        _ now: Instant
+        _ session: Session
     ) -> String {
-        var facts: [(String, String?)] = [
-            ("id", account.id), ("type", account.type), ("group", group.name), ("label", account.label),
-            ("username", account.username), ("name", account.displayName), ("subject", account.subject),
-            ("issuer", account.issuer), ("client", account.registration.clientID), ("adapter", account.adapter),
-            ("status", presentation.statusLine), ("default", presentation.isDefault ? "yes" : "no"),
-            ("store", account.store.rawValue), ("created", account.createdAt.rfc3339),
-            ("updated", account.updatedAt.rfc3339),
+        let now = session.context.clock.now
+        let yes: Message = "yes", no: Message = "no"
+        var facts = [
+            Fact("id", account.id), Fact("type", account.type), Fact("group", group.name),
+            Fact("label", account.label), Fact("username", account.username), Fact("name", account.displayName),
+            Fact("subject", account.subject), Fact("issuer", account.issuer),
+            Fact("client", account.registration.clientID), Fact("adapter", account.adapter),
+            Fact("status", presentation.statusLine), Fact("default", presentation.isDefault ? yes : no),
+            Fact("store", account.store.rawValue), Fact("created", account.createdAt.rfc3339),
+            Fact("updated", account.updatedAt.rfc3339),
         ]
         for (policy, grant) in set?.grants.sorted(by: { $0.key < $1.key }) ?? [] {
             let token = set?.accessTokens.filter { $0.key.policy == policy }.max { $0.expiresAt < $1.expiresAt }
+            func time(_ end: Instant) -> Message { "\(end.rfc3339) (\(RelativeTime.until(end, now: now)))" }
+            let status = AccountPresentation.statusLine(
+                grant.lostReason == nil ? "active" : "needs-login", grant.lostReason)
+            facts.append(policy.isEmpty ? Fact("sign-in", grant.flow.rawValue) : Fact("policy", policy))
             facts += [
-                (policy.isEmpty ? "sign-in" : "policy", policy.isEmpty ? grant.flow.rawValue : policy),
-                ("  status", grant.lostReason.map { "needs-login: \($0)" } ?? "active"),
-                ("  scope", grant.scope.isEmpty ? nil : grant.scope.joined(separator: " ")),
-                ("  signed in", grant.signedInAt.rfc3339),
-                ("  refreshed by", set?.lines[policy]?.host),
-                (
-                    "  token",
-                    token.map { "\($0.expiresAt.rfc3339) (\(RelativeTime.until($0.expiresAt, now: now)))" }
-                ),
-                (
-                    "  sign-in ends",
-                    grant.refreshExpiresAt.map { "\($0.rfc3339) (\(RelativeTime.until($0, now: now)))" }
-                ),
-            ]
+                Fact("status", status),
+                Fact("scope", grant.scope.isEmpty ? nil : grant.scope.joined(separator: " ")),
+                Fact("signed in", grant.signedInAt.rfc3339), Fact("refreshed by", set?.lines[policy]?.host),
+                Fact("token", token.map { time($0.expiresAt) }),
+                Fact("sign-in ends", grant.refreshExpiresAt.map(time)),
+            ].map { fact in
+                var fact = fact
+                fact.isOfSignIn = true
+                return fact
+            }
         }
-        return facts.compactMap { name, value in
-            value.map { TextLayout.padded(name, to: 16) + ForeignText.shown($0, limit: 1_000) + "\n" }
-        }.joined()
+        let lines = facts.compactMap { fact in
+            fact.value.map { value in
+                (
+                    name: (fact.isOfSignIn ? "  " : "") + session.shown(fact.name),
+                    value: ForeignText.shown(session.shown(value), limit: 1_000)
+                )
+            }
+        }
+        let width = max(16, (lines.map { TextLayout.columns($0.name) }.max() ?? 0) + 2)
+        return lines.map { TextLayout.padded($0.name, to: width) + $0.value + "\n" }.joined()
     }
 }

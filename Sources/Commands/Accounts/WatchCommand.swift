@@ -25,7 +25,7 @@ struct WatchCommand: Command {
     func run(_ session: Session) throws(CredentialError) {
         InterruptExit.install()
         let feed = try session.context.events.follow(session.options.group)
-        let place = session.options.group.map { "group \($0)" } ?? "all groups"
+        let place: Message = session.options.group.map { "group \($0)" } ?? "all groups"
         session.notices.note("watching \(place); Ctrl-C ends it")
         let hosts = OtherHosts(
             session.services(session.stores(mayPrompt: false)),

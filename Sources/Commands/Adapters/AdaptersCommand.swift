@@ -29,7 +29,10 @@ struct AdaptersCommand: Command {
         }
         var table = Table(["ADAPTER", "VERSION", "STATUS", "FROM", "WHAT IT IS"])
         for adapter in builtIn {
-            table.add([adapter.name, Program.version, "available", "built in", adapter.summary])
+            table.add([
+                Message(verbatim: adapter.name), Message(verbatim: Program.version), Message(verbatim: "available"),
+                "built in", Message(kept: adapter.summary),
+            ])
         }
         for entry in entries {
             switch entry.state {

@@ -43,7 +43,7 @@ extension Session {
         var damage: [(id: String, error: CredentialError)] = []
         let registry = try context.records.registry(of: group) { damage.append(($0, $1)) }
         if let failure = context.machine.sharing.recentFailure(of: group) {
-            notices.note("group \(group) is shown as this host has last seen it: \(failure.message)")
+            notices.note("group \(group) is shown as this host has last seen it: \(failure)")
         }
         if registry.accounts.isEmpty, let last = damage.last {
             throw last.error.together(with: damage.dropLast().map(\.error))

@@ -108,7 +108,7 @@ package protocol QRCodes: Sendable {
 /// Reads the settings of an iOS app (`settings.plist`) as the definition of a type.
 package protocol SettingsImporter: Sendable {
     /// What came of an import: the type, and a line per key that says what became of it.
-    typealias Outcome = (type: AccountType, report: [String])
+    typealias Outcome = (type: AccountType, report: [Message])
 
     /// Reads a file with a report of what became of each key.
     ///

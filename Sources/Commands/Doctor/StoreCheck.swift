@@ -53,7 +53,7 @@ struct StoreCheck: DoctorCheck {
                     guard let protection = try store.protection(of: group) else { continue }
                     isUnlockedByPeople = protection.isUnlockedByPeople
                     _ = try store.items(of: group, kind: .tokenSet)
-                    findings.append(Finding(check, .ok, Message(kept: protection.summary)))
+                    findings.append(Finding(check, .ok, protection.summary))
                 } catch {
                     // Without its key file nobody can open it.
                     let isLocked = error.code == .storeLocked && isUnlockedByPeople

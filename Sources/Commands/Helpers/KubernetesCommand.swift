@@ -69,7 +69,7 @@ struct KubernetesCommand: Command {
     /// over the cluster's extension `client.authentication.k8s.io/exec`.
     private func fill(_ query: inout TokenQuery, from info: String?) throws(CredentialError) {
         // Without that extension kubectl says null.
-        let place = "the cluster's config in \(ExecCredential.variable)"
+        let place: Message = "the cluster's config in \(ExecCredential.variable)"
         guard let info, !info.isEmpty,
             let settings = (try? JSONValue.parse(info))?.object?["spec"]?.object?["cluster"]?.object?["config"],
             settings != .null

@@ -84,7 +84,12 @@ package struct AccountPresentation: Sendable {
     }
 
     /// The status with its reason, on one line.
-    var statusLine: String { status.reason.map { "\(status.word): \($0)" } ?? status.word }
+    var statusLine: Message { Self.statusLine(status.word, status.reason) }
+
+    /// A status, which is a code, with its reason as it was kept.
+    static func statusLine(_ word: String, _ reason: String?) -> Message {
+        .joined([Message(verbatim: word)] + (reason.map { [Message(kept: $0)] } ?? []), by: ": ")
+    }
 
     private var status: (word: String, reason: String?) {
         switch account.status {

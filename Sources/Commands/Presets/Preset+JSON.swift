@@ -16,8 +16,8 @@ extension Preset {
         guard let members = value.object else { throw CredentialError(.configuration, "\(place) holds no object") }
         let reader = try DefinitionReader(
             members, known: ["title", "summary", "documentation", "placeholders", "notes", "definition"],
-            place: place)
-        self.name = try Name.checked(name, kind: "preset")
+            place: Message(verbatim: place))
+        self.name = try Name.checked(name, kind: .preset)
         guard let title = try reader.string("title") else { throw reader.fault("title", "is missing") }
         guard let summary = try reader.string("summary") else { throw reader.fault("summary", "is missing") }
         guard let definition = reader.value("definition")?.object else {
@@ -45,7 +45,8 @@ extension Preset {
                     .configuration, "key 'placeholders' has a member that is no placeholder in \(place)")
             }
             let reader = try DefinitionReader(
-                members, known: ["summary", "example", "default", "default_where", "form"], place: place,
+                members, known: ["summary", "example", "default", "default_where", "form"],
+                place: Message(verbatim: place),
                 at: "placeholders.\(name)."
             )
             guard let summary = try reader.string("summary") else { throw reader.fault("summary", "is missing") }

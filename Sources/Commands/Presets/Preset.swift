@@ -93,7 +93,8 @@ package struct Preset: Sendable {
                 throw CredentialError(
                     .usage,
                     "'\(ForeignText.shown(given, limit: 60))' cannot be {\(placeholder.name)} of the preset "
-                        + "\(name): \(placeholder.summary)", hint: "give \(placeholder.form.description)")
+                        + "\(name): \(Message(kept: placeholder.summary))",
+                    hint: "give \(placeholder.form.description)")
             }
             filling[placeholder.name] = value
         }
@@ -103,9 +104,10 @@ package struct Preset: Sendable {
                 return placeholder.name == "tenant"
                     ? "--tenant \(example)" : "--set \(placeholder.name)=\(example)"
             }
-            let names = missing.map { "{\($0.name)} (\($0.summary))" }.joined(separator: " and ")
+            let names: [Message] = missing.map { "{\($0.name)} (\(Message(kept: $0.summary)))" }
+            let list = names.dropFirst().reduce(names[0]) { "\($0) and \($1)" }
             throw CredentialError(
-                .usage, "the preset \(name) leaves \(names) to fill in",
+                .usage, "the preset \(name) leaves \(list) to fill in",
                 hint: Message(verbatim: options.joined(separator: " ")))
         }
         return PresetText.filled(.object(definition), with: filling).object ?? definition

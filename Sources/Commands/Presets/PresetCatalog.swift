@@ -48,7 +48,7 @@ package struct PresetCatalog: Sendable {
     ///
     /// - Throws: ``ErrorCode/usage`` when there is none; ``ErrorCode/configuration`` when its file cannot be used.
     package func preset(named name: String) throws(CredentialError) -> Preset {
-        let name = try Name.checked(name, kind: "preset")
+        let name = try Name.checked(name, kind: .preset)
         for folder in folders {
             let path = "\(folder)/\(name).json"
             if let file = try files.read(path) { return try Preset(name: name, file.bytes, place: path) }

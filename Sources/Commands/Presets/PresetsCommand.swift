@@ -21,15 +21,20 @@ struct PresetsCommand: Command {
         if arguments.wantsJSON { return try session.print(.array(entries.map(Self.json))) }
         var table = Table(["PRESET", "PROVIDER", "TO FILL IN", "FROM", "WHAT IT IS FOR"])
         for entry in entries {
-            let origin = entry.path ?? "built in"
+            let name = Message(verbatim: entry.name)
+            let origin: Message = entry.path.map(Message.init(verbatim:)) ?? "built in"
             switch entry.preset {
             case .success(let preset):
                 let options = preset.placeholders.filter { $0.standard == nil }.map { placeholder in
                     placeholder.name == "tenant" ? "--tenant" : "--set \(placeholder.name)="
                 }
-                table.add([entry.name, preset.title, options.joined(separator: " "), origin, preset.summary])
+                table.add([
+                    name, Message(verbatim: preset.title), Message(verbatim: options.joined(separator: " ")),
+                    origin,
+                    Message(kept: preset.summary),
+                ])
             case .failure(let error):
-                table.add([entry.name, "?", "?", origin])
+                table.add([name, Message(verbatim: "?"), Message(verbatim: "?"), origin])
                 session.notices.warning(error.text)
             }
         }

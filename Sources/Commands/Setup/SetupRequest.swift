@@ -73,7 +73,7 @@ struct SetupRequest: Sendable {
     /// A value that a recipe cannot do without.
     ///
     /// - Throws: ``ErrorCode/usage``.
-    func needed(_ name: String, _ what: String) throws(CredentialError) -> String {
+    func needed(_ name: String, _ what: Message) throws(CredentialError) -> String {
         guard let value = values[name], !value.isEmpty else {
             throw CredentialError(.usage, "--\(name) is missing: \(what)")
         }

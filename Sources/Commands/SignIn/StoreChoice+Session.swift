@@ -10,7 +10,7 @@ extension StoreChoice {
     }
 
     /// Says where something was kept, if that is not the place to expect.
-    func tell(_ what: String, _ session: Session) {
+    func tell(_ what: Message, _ session: Session) {
         if let reason {
             session.notices.note("\(what) is kept in the encrypted file: \(reason)")
         }

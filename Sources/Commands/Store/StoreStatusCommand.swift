@@ -11,11 +11,25 @@ struct StoreStatusCommand: Command {
 
     let arguments: Arguments
 
+    /// Whether secrets can be had from a store.
+    private enum State: String {
+        case usable, locked, damaged, unavailable
+
+        var text: Message {
+            switch self {
+            case .usable: "usable"
+            case .locked: "locked"
+            case .damaged: "damaged"
+            case .unavailable: "unavailable"
+            }
+        }
+    }
+
     /// What is known of one store.
     private struct Row {
         let kind: StoreKind
-        var state = "usable"
-        var reason: String?
+        var state = State.usable
+        var reason: Message?
         var protections: [(group: KeychainGroup, protection: StoreProtection)] = []
         var accounts: Int
     }
@@ -26,7 +40,7 @@ struct StoreStatusCommand: Command {
         var registries: [(group: KeychainGroup, registry: AccountRegistry)] = []
         for group in try session.groups() where try session.context.machine.sharing.backend(of: group) == nil {
             let registry = try session.context.records.registry(of: group) {
-                session.notices.warning("account \($0) of group \(group) is left out: \($1.message)")
+                session.notices.warning("account \($0) of group \(group) is left out: \($1)")
             }
             registries.append((group, registry))
         }
@@ -34,14 +48,17 @@ struct StoreStatusCommand: Command {
         if let row = try sharedRow(session) { rows.append(row) }
         if arguments.wantsJSON { return try session.print(.array(rows.map(json))) }
         for row in rows {
-            let reason = row.reason.map { " (\($0))" } ?? ""
-            var lines = ["\(row.kind.rawValue): \(row.state)\(reason)", "  accounts: \(row.accounts)"]
+            let kind = row.kind.rawValue
+            var lines: [Message] = [
+                row.reason.map { "\(kind): \(row.state.text) (\($0))" } ?? "\(kind): \(row.state.text)",
+                "  accounts: \(row.accounts)",
+            ]
             for (group, protection) in row.protections {
                 lines.append("  group \(group): \(protection.summary)")
                 lines.append("    protects against \(protection.protectsAgainst)")
                 lines.append("    does not protect against \(protection.doesNotProtectAgainst)")
             }
-            try session.print(lines.map { $0 + "\n" }.joined())
+            try session.print(session.shown(.lines(lines)) + "\n")
         }
     }
 
@@ -57,8 +74,8 @@ struct StoreStatusCommand: Command {
                 row.accounts += try session.context.records.registry(of: group).accounts.count
                 try session.context.machine.sharing.check(group)
             } catch {
-                row.state = error.code == .storeLocked ? "locked" : "unavailable"
-                row.reason = error.message
+                row.state = error.code == .storeLocked ? .locked : .unavailable
+                row.reason = error.text
             }
         }
         return isAnyShared ? row : nil
@@ -91,27 +108,28 @@ struct StoreStatusCommand: Command {
         } catch {
             row.state =
                 switch error.code {
-                case .storeLocked: "locked"
-                case .storeDamaged: "damaged"
-                default: "unavailable"
+                case .storeLocked: .locked
+                case .storeDamaged: .damaged
+                default: .unavailable
                 }
-            row.reason = error.message
+            row.reason = error.text
             // What protects a store that is not there is not known.
-            if row.state == "unavailable" { row.protections = [] }
+            if row.state == .unavailable { row.protections = [] }
         }
         return row
     }
 
     private func json(_ row: Row) -> JSONValue {
         [
-            "store": .string(row.kind.rawValue), "state": .string(row.state), "reason": JSONValue(row.reason),
+            "store": .string(row.kind.rawValue), "state": .string(row.state.rawValue),
+            "reason": JSONValue(row.reason?.description),
             "accounts": .integer(Int64(row.accounts)),
             "groups": .array(
                 row.protections.map { group, protection in
                     [
-                        "group": .string(group.name), "protection": .string(protection.summary),
-                        "protects_against": .string(protection.protectsAgainst),
-                        "does_not_protect_against": .string(protection.doesNotProtectAgainst),
+                        "group": .string(group.name), "protection": .string(protection.summary.description),
+                        "protects_against": .string(protection.protectsAgainst.description),
+                        "does_not_protect_against": .string(protection.doesNotProtectAgainst.description),
                     ]
                 }),
         ]

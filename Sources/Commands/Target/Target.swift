@@ -54,7 +54,7 @@ package struct TargetResolver: Sendable {
     /// The type named by option or environment; `nil` when none is.
     func namedType(_ options: TargetOptions) throws(CredentialError) -> String? {
         let name = options.type ?? GlobalOptions.set("CREDMGR_TYPE", session.context.environment)
-        return try name.map { (name) throws(CredentialError) in try Name.checked(name, kind: "account type") }
+        return try name.map { (name) throws(CredentialError) in try Name.checked(name, kind: .accountType) }
     }
 
     /// A type's definition, checked by its adapter.

@@ -99,7 +99,7 @@ struct TypesAddCommand: Command {
     let arguments: Arguments
 
     func run(_ session: Session) throws(CredentialError) {
-        let name = try Name.checked(arguments[Self.name], kind: "account type")
+        let name = try Name.checked(arguments[Self.name], kind: .accountType)
         let preset = try arguments[Self.preset].map { (name) throws(CredentialError) in
             try session.context.presets.preset(named: name)
         }
@@ -158,7 +158,7 @@ struct TypesAddCommand: Command {
                 type, at: metadata, force: arguments[Self.force])
             session.notices.note("account type \(name) is defined in \(path)")
             for note in preset?.notes ?? [] {
-                session.notices.note(Message(verbatim: ForeignText.shown(note, limit: 300)))
+                session.notices.note(Message(kept: ForeignText.shown(note, limit: 300)))
             }
             return
         }
@@ -178,7 +178,7 @@ struct TypesAddCommand: Command {
         }
         tellRedirectURI(of: type, adapter, session)
         for note in preset?.notes ?? [] {
-            session.notices.note(Message(verbatim: ForeignText.shown(note, limit: 300)))
+            session.notices.note(Message(kept: ForeignText.shown(note, limit: 300)))
         }
     }
 

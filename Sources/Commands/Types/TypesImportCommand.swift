@@ -30,14 +30,14 @@ struct TypesImportCommand: Command {
             throw CredentialError(.usage, "there is no file \(ForeignText.shown(path))")
         }
         let name = try arguments[Self.name].map { (name) throws(CredentialError) in
-            try Name.checked(name, kind: "account type")
+            try Name.checked(name, kind: .accountType)
         }
         let type: AccountType
-        let report: [String]
+        let report: [Message]
         if AccountTypeCatalog.isDefinition(file, at: path) {
             let stem = path.split(separator: "/").last.map { $0.hasSuffix(".json") ? $0.dropLast(5) : $0 } ?? ""
             type = try session.catalog.type(
-                try Name.checked(name ?? String(stem), kind: "account type"), in: file, at: path)
+                try Name.checked(name ?? String(stem), kind: .accountType), in: file, at: path)
             report = type.json.keys.map { "\($0): used" }
         } else {
             let outcome = try session.context.settings.importSettings(
@@ -47,7 +47,7 @@ struct TypesImportCommand: Command {
         }
         try session.context.adapters.adapter(of: type).check(type)
         let written = try session.catalog.add(type, force: arguments[Self.force])
-        try session.print(report.map { $0 + "\n" }.joined())
+        try session.print(report.map { session.shown($0) + "\n" }.joined())
         session.notices.note("account type \(type.name) is defined in \(written)")
         try tellGroup(of: type, session)
     }

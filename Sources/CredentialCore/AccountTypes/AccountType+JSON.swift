@@ -29,8 +29,8 @@ extension AccountType {
     public init(
         name: String, json: JSONObject, isPrivateFile: Bool, place: String?
     ) throws(CredentialError) {
-        let name = try Name.checked(name, kind: "account type")
-        let reader = try DefinitionReader(json, known: Self.keys, place: place)
+        let name = try Name.checked(name, kind: .accountType)
+        let reader = try DefinitionReader(json, known: Self.keys, place: place.map(Message.init(verbatim:)))
         guard let clientID = try reader.string("client_id", DefinitionRule.clientID) else {
             throw reader.fault("client_id", "is missing")
         }
@@ -97,7 +97,7 @@ extension AccountType {
             throw reader.fault(
                 key, "holds a secret that others may read",
                 hint: reader.place.map {
-                    #"put the secret elsewhere, as {"file":"PATH"}, or close the file: chmod 600 \#(ShellQuote.word($0))"#
+                    #"put the secret elsewhere, as {"file":"PATH"}, or close the file: chmod 600 \#(ShellQuote.word($0.description))"#
                 } ?? #"put the secret elsewhere, as {"file":"PATH"}"#)
         }
         return source

@@ -51,7 +51,7 @@ public struct AccountTypeCatalog: Sendable {
     /// - Throws: ``ErrorCode/unknownType`` when nothing defines it; ``ErrorCode/usage`` for a bad name;
     ///   ``ErrorCode/configuration`` when its file cannot be used; ``ErrorCode/inputOutput``.
     public func definition(of name: String) throws(CredentialError) -> Definition {
-        let name = try Name.checked(name, kind: "account type")
+        let name = try Name.checked(name, kind: .accountType)
         for path in paths(of: name) {
             guard let file = try files.read(path) else { continue }
             return Definition(type: try type(name, in: file, at: path), path: path)
@@ -144,7 +144,7 @@ public struct AccountTypeCatalog: Sendable {
     /// - Throws: ``ErrorCode/usage`` when the user's folder defines the name and `force` is not given;
     ///   ``ErrorCode/inputOutput``.
     public func add(_ type: AccountType, force: Bool = false) throws(CredentialError) -> String {
-        let name = try Name.checked(type.name, kind: "account type")
+        let name = try Name.checked(type.name, kind: .accountType)
         try checkFree(name, force: force)
         let path = "\(try userFolder())/\(name).json"
         try files.write(JSONValue.object(type.json).bytes(.indented) + [UInt8(ascii: "\n")], to: path)
@@ -176,7 +176,7 @@ public struct AccountTypeCatalog: Sendable {
     /// - Throws: ``ErrorCode/usage`` when it is defined elsewhere, which the message names;
     ///   ``ErrorCode/unknownType``; ``ErrorCode/inputOutput``.
     public func remove(_ name: String) throws(CredentialError) -> [String] {
-        let name = try Name.checked(name, kind: "account type")
+        let name = try Name.checked(name, kind: .accountType)
         let own = try userFiles(of: name)
         if own.isEmpty {
             for path in paths(of: name) where try files.read(path) != nil {

@@ -4,7 +4,7 @@ package import StrictJSON
 package struct DefinitionReader {
     private let members: JSONObject
     /// The file, for messages.
-    let place: String?
+    let place: Message?
     private let path: String
 
     /// Takes an object to read.
@@ -14,13 +14,13 @@ package struct DefinitionReader {
     ///   - place: the file, for messages; `nil` when it is none.
     ///   - path: the key that the object stands at, with a dot at its end; empty for the whole file.
     /// - Throws: ``ErrorCode/configuration`` for a key that is not known, naming the nearest one.
-    package init(_ members: JSONObject, known: [String], place: String?, at path: String = "")
+    package init(_ members: JSONObject, known: [String], place: Message?, at path: String = "")
         throws(CredentialError)
     {
         self.members = members
         self.place = place
         self.path = path
-        let ending = place.map { " in \($0)" } ?? ""
+        let ending: Message = place.map { " in \($0)" } ?? ""
         for key in members.keys where !known.contains(key) {
             throw CredentialError(
                 .configuration, "unknown key '\(path)\(ForeignText.shown(key, limit: 60))'\(ending)",

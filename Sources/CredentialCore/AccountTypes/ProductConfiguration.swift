@@ -42,7 +42,7 @@ public struct ProductConfiguration: Sendable, Hashable {
     ///   - place: the file, for messages.
     /// - Throws: ``ErrorCode/configuration``, naming key and file.
     public init(json: JSONObject, place: String) throws(CredentialError) {
-        let reader = try DefinitionReader(json, known: Self.keys, place: place)
+        let reader = try DefinitionReader(json, known: Self.keys, place: Message(verbatim: place))
         store =
             switch try reader.choice("store", of: StoreChoice.self) {
             case nil, .auto?: nil

@@ -63,9 +63,14 @@ public struct Message: Sendable, CustomStringConvertible, ExpressibleByStringInt
     }
 
     /// Messages one below the other.
-    package static func lines(_ messages: [Message]) -> Message {
+    package static func lines(_ messages: [Message]) -> Message { joined(messages, by: "\n") }
+
+    /// Messages one after the other.
+    ///
+    /// - Parameter separator: what stands between them, the same in each language.
+    package static func joined(_ messages: [Message], by separator: String) -> Message {
         Message(
-            template: messages.indices.map { "%\($0 + 1)$s" }.joined(separator: "\n"),
+            template: messages.indices.map { "%\($0 + 1)$s" }.joined(separator: separator),
             values: messages.map(Value.message))
     }
 

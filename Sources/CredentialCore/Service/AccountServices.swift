@@ -177,7 +177,7 @@ package struct AccountServices: Sendable {
         } catch {
             guard error.code == .storeUnavailable || error.code == .internalFault else { throw error }
             try stores.store(.file).probe()
-            return StoreChoice(kind: .file, reason: error.message)
+            return StoreChoice(kind: .file, reason: error.text)
         }
     }
 }
@@ -187,10 +187,10 @@ package struct StoreChoice: Sendable {
     /// Where it goes.
     package let kind: StoreKind
     /// Why that is not the Secret Service, where nobody asked for another; to be told once something is kept.
-    package let reason: String?
+    package let reason: Message?
 
     /// A choice that was made.
-    package init(kind: StoreKind, reason: String?) {
+    package init(kind: StoreKind, reason: Message?) {
         self.kind = kind
         self.reason = reason
     }

@@ -12,7 +12,7 @@ public struct KeychainGroup: Sendable, Hashable, CustomStringConvertible {
     ///
     /// - Throws: ``ErrorCode/usage`` for a name that breaks the rule of ``Name``.
     public init(_ name: String) throws(CredentialError) {
-        self.name = try Name.checked(name, kind: "keychain group")
+        self.name = try Name.checked(name, kind: .keychainGroup)
     }
 
     private init(uncheckedName name: String) { self.name = name }

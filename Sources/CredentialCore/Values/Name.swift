@@ -3,17 +3,28 @@
 ///
 /// It keeps a name usable as one path component and as one word of a shell.
 public enum Name {
+    /// What a name is of.
+    public enum Kind: Sendable {
+        case accountType, keychainGroup, preset
+    }
+
     /// Gives back `name` when it obeys the rule.
     ///
     /// - Parameters:
     ///   - name: the name.
-    ///   - kind: what it names, for the message: "account type", "keychain group".
+    ///   - kind: what it names, for the message.
     /// - Throws: ``ErrorCode/usage`` when it does not.
-    public static func checked(_ name: String, kind: String) throws(CredentialError) -> String {
+    public static func checked(_ name: String, kind: Kind) throws(CredentialError) -> String {
         guard isValid(name) else {
-            let article = kind.first.map("aeiou".contains) == true ? "an" : "a"
+            let shown = ForeignText.shown(name, limit: 60)
+            let message: Message =
+                switch kind {
+                case .accountType: "'\(shown)' is not a valid name of an account type"
+                case .keychainGroup: "'\(shown)' is not a valid name of a keychain group"
+                case .preset: "'\(shown)' is not a valid name of a preset"
+                }
             throw CredentialError(
-                .usage, "'\(ForeignText.shown(name, limit: 60))' is not a valid name of \(article) \(kind)",
+                .usage, message,
                 hint: "use 1 to 128 letters, digits, '.', '_' and '-', beginning with a letter or digit")
         }
         return name

@@ -47,17 +47,17 @@ extension StoreKind {
 /// What protects the secrets of a store, in plain words.
 public struct StoreProtection: Sendable, Equatable {
     /// What opens the store.
-    public let summary: String
+    public let summary: Message
     /// Against whom that protects.
-    public let protectsAgainst: String
+    public let protectsAgainst: Message
     /// Against whom it does not.
-    public let doesNotProtectAgainst: String
+    public let doesNotProtectAgainst: Message
     /// Whether a person can open it when it is locked.
     public let isUnlockedByPeople: Bool
 
     /// Says it.
     public init(
-        summary: String, protectsAgainst: String, doesNotProtectAgainst: String, isUnlockedByPeople: Bool = true
+        summary: Message, protectsAgainst: Message, doesNotProtectAgainst: Message, isUnlockedByPeople: Bool = true
     ) {
         self.isUnlockedByPeople = isUnlockedByPeople
         self.summary = summary

@@ -39,11 +39,13 @@ extension AccountStore {
                         .usage, "a JSON definition does not name its type", hint: "importType(from:name:)")
                 }
                 type = try parts.machine.catalog.type(
-                    try Name.checked(name, kind: "account type"), in: file, at: place)
+                    try Name.checked(name, kind: .accountType), in: file, at: place)
                 report = type.json.keys.map { "\($0): used" }
             } else {
-                (type, report) = try LocalMachine.importSettings(
+                let outcome = try LocalMachine.importSettings(
                     bytes, name: name, fix: fixing, exact: exactly, place: place)
+                type = outcome.type
+                report = outcome.report.map(\.description)
             }
             try configure(type, persisting: persisting)
             for other in try parts.machine.catalog.strangers(to: type, parts.machine.adapters) {

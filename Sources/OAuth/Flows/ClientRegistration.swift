@@ -69,7 +69,7 @@ package struct ClientRegistration: Sendable {
                 method: "POST", address: endpoint,
                 headers: [("accept", "application/json"), ("content-type", "application/json")],
                 body: .bytes(JSONValue.object(body).bytes())))
-        let place = "registration endpoint of \(endpoint.origin)"
+        let place: Message = "registration endpoint of \(endpoint.origin)"
         switch try EndpointReply.sort(response, from: place) {
         case .object(let members): return try Self.client(members, request, place)
         case .refused(let refusal):
@@ -100,7 +100,7 @@ package struct ClientRegistration: Sendable {
                 method: "DELETE", address: address,
                 headers: [("accept", "application/json"), ("authorization", "Bearer " + token.reveal())]))
         if (200..<300).contains(response.status) { return }
-        let place = "registration of the client at \(address.origin)"
+        let place: Message = "registration of the client at \(address.origin)"
         // Of all replies but success it only matters that the client may still be there.
         if case .refused(let refusal) = try EndpointReply.sort(response, from: place) {
             throw CredentialError(
@@ -109,7 +109,7 @@ package struct ClientRegistration: Sendable {
     }
 
     private static func client(
-        _ members: JSONObject, _ request: Request, _ place: String
+        _ members: JSONObject, _ request: Request, _ place: Message
     ) throws(CredentialError) -> Client {
         func malformed(_ what: Message) -> CredentialError {
             CredentialError(.malformedReply, "the reply of the \(place) \(what)")

@@ -16,7 +16,7 @@ package struct Introspection: Sendable {
         let endpoint = try client.metadata.required(.introspection)
         let response = try client.post(
             [("token", token.token.reveal()), ("token_type_hint", "access_token")], to: endpoint)
-        let place = "introspection endpoint of \(endpoint.origin)"
+        let place: Message = "introspection endpoint of \(endpoint.origin)"
         switch try EndpointReply.sort(response, from: place) {
         case .object(let members):
             guard members["active"]?.bool != nil else {

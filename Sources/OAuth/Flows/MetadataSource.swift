@@ -12,11 +12,11 @@ public final class MetadataSource: Sendable {
 
     /// What is fetched: its name in messages, and the most seconds it serves.
     private struct Kind {
-        let name: String
+        let name: Message
         let longest: Int64
 
-        static let metadata = Kind(name: "metadata", longest: 3_600)
-        static let keySet = Kind(name: "key set", longest: 86_400)
+        static var metadata: Kind { Kind(name: "metadata", longest: 3_600) }
+        static var keySet: Kind { Kind(name: "key set", longest: 86_400) }
     }
 
     /// Seconds between two searches for a key that a key set lacks: tokens with made-up key names must not turn
@@ -82,7 +82,7 @@ public final class MetadataSource: Sendable {
     ///   - count: called for each location that is looked at.
     /// - Throws: as ``metadata(at:in:issuerRule:)``.
     func first<Content>(
-        of locations: [WebAddress], _ name: String, isAfresh: Bool = false, in context: AdapterContext,
+        of locations: [WebAddress], _ name: Message, isAfresh: Bool = false, in context: AdapterContext,
         read: (JSONObject) throws(CredentialError) -> Content, counting count: () -> Void = {}
     ) throws(CredentialError) -> Content {
         var failure: CredentialError?
@@ -183,7 +183,7 @@ public final class MetadataSource: Sendable {
             keep(kept, at: address, in: context)
             return usable.content
         }
-        let place = "\(kind.name) of \(address.origin)"
+        let place: Message = "\(kind.name) of \(address.origin)"
         switch try EndpointReply.sort(response, from: place) {
         case .object(let document):
             let content = try read(document)

@@ -20,7 +20,7 @@ struct PushedRequest {
         else { return nil }
         let endpoint = try client.metadata.required(.pushedAuthorizationRequest)
         let response = try client.post(request.fields, to: endpoint)
-        let place = "pushed authorization request endpoint of \(endpoint.origin)"
+        let place: Message = "pushed authorization request endpoint of \(endpoint.origin)"
         switch try EndpointReply.sort(response, from: place) {
         case .object(let members):
             guard let reference = members["request_uri"]?.string, (1...2_048).contains(reference.utf8.count),

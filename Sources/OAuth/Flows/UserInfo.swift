@@ -20,7 +20,7 @@ package struct UserInfo: Sendable {
         let response = try ResourceRequest(
             token: Secret(token), type: reply.tokenType, prover: client.prover
         ).send(request, in: client.context)
-        let place = "userinfo endpoint of \(endpoint.origin)"
+        let place: Message = "userinfo endpoint of \(endpoint.origin)"
         // OpenID Connect Core §5.3.2.
         guard response.value(of: "content-type")?.lowercased().hasPrefix("application/jwt") != true else {
             throw CredentialError(

@@ -20,7 +20,7 @@ package enum EndpointReply: Sendable {
     /// - Throws: ``ErrorCode/temporary`` for 408, 425, 429, 5xx, a redirect or an HTML page: nothing is known then;
     ///   ``ErrorCode/malformedReply`` for a 2xx without a JSON object; ``ErrorCode/configuration`` for 404, 405 and
     ///   410.
-    package static func sort(_ response: HTTPResponse, from place: String) throws(CredentialError) -> EndpointReply
+    package static func sort(_ response: HTTPResponse, from place: Message) throws(CredentialError) -> EndpointReply
     {
         let retryAfter = response.value(of: "retry-after").map { ForeignText.shown($0, limit: 60) }
         let parsed: Result<JSONValue, JSONError> = Result { () throws(JSONError) in
@@ -71,7 +71,7 @@ package enum EndpointReply: Sendable {
     }
 
     private static func malformed(
-        _ parsed: Result<JSONValue, JSONError>, from place: String
+        _ parsed: Result<JSONValue, JSONError>, from place: Message
     ) -> CredentialError {
         switch parsed {
         case .success(let value):
@@ -82,7 +82,7 @@ package enum EndpointReply: Sendable {
     }
 
     private static func temporary(
-        _ response: HTTPResponse, _ object: JSONObject?, _ retryAfter: String?, from place: String
+        _ response: HTTPResponse, _ object: JSONObject?, _ retryAfter: String?, from place: Message
     ) -> CredentialError {
         var details: [String] = []
         if let error = object?["error"]?.string { details.append("error: " + ForeignText.shown(error, limit: 60)) }

@@ -140,9 +140,9 @@ public enum RefusalMapping {
 
     /// What to look at where the client itself is refused; of a secret only where the type has one.
     private static func checkClient(_ keys: [String], of type: String) -> Message {
-        let list =
-            keys.count < 2
-            ? keys.joined() : keys.dropLast().joined(separator: ", ") + " and " + keys[keys.count - 1]
+        let others = Message(verbatim: keys.dropLast().joined(separator: ", "))
+        let last = Message(verbatim: keys.last ?? "")
+        let list: Message = keys.count < 2 ? last : "\(others) and \(last)"
         return "check \(list) of account type '\(type)': credmgr types show \(ShellQuote.word(type))"
     }
 

@@ -50,7 +50,7 @@ package struct DefinitionDesk: Sendable {
     }
 
     /// Says where something was kept, if that is not the place to expect.
-    func tell(_ choice: StoreChoice, _ what: String) {
+    func tell(_ choice: StoreChoice, _ what: Message) {
         if let reason = choice.reason { note("\(what) is kept in the encrypted file: \(reason)") }
     }
 }

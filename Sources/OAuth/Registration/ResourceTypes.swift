@@ -25,7 +25,7 @@ package struct ResourceTypes: Sendable {
         guard let address = WebAddress(url), address.isWeb, address.isSecure, address.fragment == nil else {
             throw CredentialError(.usage, "--resource takes an https URL")
         }
-        let chosen = try Name.checked(name ?? Self.name(of: address), kind: "account type")
+        let chosen = try Name.checked(name ?? Self.name(of: address), kind: .accountType)
         guard try desk.catalog.isDefined(chosen) else {
             if let clientID { try Self.check(clientID) }
             let finding = try find(address, clientID: clientID)
@@ -48,7 +48,7 @@ package struct ResourceTypes: Sendable {
     /// - Throws: ``ErrorCode/usage``, ``ErrorCode/configuration``.
     package func defined(for url: String, named name: String?) throws(CredentialError) -> AccountType? {
         guard let address = WebAddress(url) else { return nil }
-        let chosen = try Name.checked(name ?? Self.name(of: address), kind: "account type")
+        let chosen = try Name.checked(name ?? Self.name(of: address), kind: .accountType)
         return try desk.catalog.isDefined(chosen) ? desk.type(named: chosen) : nil
     }
 

@@ -188,7 +188,7 @@ extension PendingSignIn {
         object["prompt"] = request.prompt.map(JSONValue.string)
         object["group"] = .string(plan.group.name)
         object["store"] = .string(plan.store.kind.rawValue)
-        object["store_reason"] = plan.store.reason.map(JSONValue.string)
+        object["store_reason"] = plan.store.reason?.json
         object["force_new"] = .bool(plan.forceNew)
         object["parameters"] = .object(parameters)
         object["person"] = (plan.person?.json).map(JSONValue.object)
@@ -221,7 +221,7 @@ extension PendingSignIn {
             plan: SignInPlan(
                 adapter: try machine.adapters.adapter(of: defined), request: request,
                 group: try KeychainGroup(group),
-                store: StoreChoice(kind: store, reason: object["store_reason"]?.string),
+                store: StoreChoice(kind: store, reason: object["store_reason"].flatMap(Message.init(json:))),
                 person: object["person"]?.object.flatMap(ExpectedPerson.init), parameters: parameters,
                 forceNew: object["force_new"] == true),
             pending: pending, createdAt: Instant(epochSeconds: createdAt))

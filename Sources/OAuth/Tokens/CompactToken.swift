@@ -21,6 +21,13 @@ public struct CompactToken: Sendable {
         case idToken = "id token"
         /// An access token (RFC 9068).
         case accessToken = "access token"
+
+        fileprivate var text: Message {
+            switch self {
+            case .idToken: "id token"
+            case .accessToken: "access token"
+            }
+        }
     }
 
     /// Takes a token apart.
@@ -44,7 +51,7 @@ public struct CompactToken: Sendable {
     }
 
     private static func object(
-        _ part: Substring, _ what: String, _ kind: Kind
+        _ part: Substring, _ what: Message, _ kind: Kind
     ) throws(CredentialError) -> JSONObject {
         guard let bytes = Base64URL.decode(String(part)) else {
             throw refused("its \(what) is not base64url", kind)
@@ -57,6 +64,6 @@ public struct CompactToken: Sendable {
 
     /// The error for a token that does not hold up.
     static func refused(_ reason: Message, _ kind: Kind = .idToken) -> CredentialError {
-        CredentialError(.validationFailed, "the \(kind.rawValue) cannot be trusted: \(reason)")
+        CredentialError(.validationFailed, "the \(kind.text) cannot be trusted: \(reason)")
     }
 }

@@ -64,7 +64,7 @@ package struct PluginManifest: Sendable, Hashable {
             throw CredentialError(.configuration, "\(place) is not JSON: \(error)")
         }
         guard let members else { throw CredentialError(.configuration, "\(place) holds no object") }
-        let reader = FieldReader(members, code: .configuration, place: place)
+        let reader = FieldReader(members, code: .configuration, place: Message(verbatim: place))
         name = try reader.requiredText("name", limit: 128, .name)
         version = try reader.requiredText("version", limit: 64, .visible)
         summary = try reader.requiredText("summary", limit: 200)

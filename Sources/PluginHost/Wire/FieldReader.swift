@@ -7,11 +7,11 @@ struct FieldReader {
     /// The error code of what does not do.
     let code: ErrorCode
     /// What the object is, for messages: "the reply of plugin x".
-    let place: String
+    let place: Message
     private let members: JSONObject
     private let path: String
 
-    init(_ members: JSONObject, code: ErrorCode, place: String, path: String = "") {
+    init(_ members: JSONObject, code: ErrorCode, place: Message, path: String = "") {
         self.members = members
         self.code = code
         self.place = place

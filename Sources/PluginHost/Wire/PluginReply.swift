@@ -77,7 +77,7 @@ package struct PluginTranscript: Sendable {
         let value: JSONValue
         switch line {
         case .success(let parsed): value = parsed
-        case .failure(let error): throw fault("printed a line that is not JSON: \(error.reason)")
+        case .failure(let error): throw fault("printed a line that is not JSON: \(error.reason.text)")
         }
         guard let members = value.object else { throw fault("printed \(value.kind), not an object") }
         let reader = FieldReader(members, code: .malformedReply, place: "the reply of the plugin \(plugin)")

@@ -5,7 +5,6 @@ extension StoreProtection {
     package init(slots: [StoreSlot]) {
         let passphrases = slots.filter { $0 != .keyFile }.count
         let hasKeyFile = slots.contains(.keyFile)
-        // As text it is translated where it is shown, by this template.
         let summary: Message =
             switch (passphrases, hasKeyFile) {
             case (0, _): "encrypted with the key file credmgr/file-store.key"
@@ -15,7 +14,7 @@ extension StoreProtection {
             }
         guard !hasKeyFile else {
             self.init(
-                summary: summary.description,
+                summary: summary,
                 protectsAgainst:
                     "whoever gets the store's file without the key file, and other users of this machine",
                 doesNotProtectAgainst: "whoever gets both files, as from a stolen disk that is not encrypted or a "
@@ -24,7 +23,7 @@ extension StoreProtection {
             return
         }
         self.init(
-            summary: summary.description,
+            summary: summary,
             protectsAgainst: "whoever gets the files, as from a stolen disk or a backup, and does not guess the "
                 + "passphrase",
             doesNotProtectAgainst:

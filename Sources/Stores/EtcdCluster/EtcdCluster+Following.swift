@@ -78,7 +78,7 @@ extension EtcdCluster {
         }
     }
 
-    private static func ended(_ reason: String) -> CredentialError {
+    private static func ended(_ reason: Message) -> CredentialError {
         CredentialError(.temporary, "the cluster cannot be followed (\(reason))", hint: "credmgr doctor")
     }
 

@@ -320,10 +320,8 @@ extension SecretItem {
 extension SecretServiceStore {
     /// What protects the default collection: the same for every group.
     package func protection(of group: KeychainGroup) throws(CredentialError) -> StoreProtection? {
-        // As text it is translated where it is shown, by this template.
-        let summary: Message = "kept by the desktop's keyring, encrypted with the password that unlocks it"
-        return StoreProtection(
-            summary: summary.description,
+        StoreProtection(
+            summary: "kept by the desktop's keyring, encrypted with the password that unlocks it",
             protectsAgainst: "whoever gets the disk or a backup, and other users of this machine",
             doesNotProtectAgainst: "programs that run as you while the keyring is unlocked, nor the administrator")
     }
