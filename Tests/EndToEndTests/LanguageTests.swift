@@ -80,6 +80,14 @@ import Testing
     private let prefix: Prefix
     private let home: Home
 
+    /// A provider whose tokens end so that what is told of their time stays the same for half an hour.
+    private static func tenant() throws -> DemoTenant {
+        try DemoTenant {
+            $0.accessTokenLifetime = 5_400
+            $0.refreshTokenLifetime = 1_252_800
+        }
+    }
+
     init() throws {
         prefix = try Prefix.shared.get()
         home = try Home(["CREDMGR_STORE": "file"])
@@ -91,7 +99,7 @@ import Testing
 
     @Test(arguments: Language.all)
     func `the main job in a language`(_ language: Language) throws {
-        let tenant = try DemoTenant()
+        let tenant = try Self.tenant()
         try tenant.definePolicies(at: home, ["redirect_uri": "http://localhost"])
         let own = ["LANGUAGE": language.code]
         let browser = try PageReader(in: home)
@@ -175,7 +183,7 @@ import Testing
 
     @Test(arguments: Language.all)
     func `what people read of stores, presets and accounts`(_ language: Language) throws {
-        try DemoTenant().signIn(at: home)
+        try Self.tenant().signIn(at: home)
         for (words, english) in [
             (["store", "status"], ["usable", "does not protect against", "encrypted with"]),
             (["presets"], ["a realm of a Keycloak server", "built in"]),

@@ -192,6 +192,19 @@ import Testing
                     + "written\n"), "\(outcome.standardError)")
     }
 
+    @Test(.needs(.namespaces)) func `Doctor says that the folder cannot be made`() throws {
+        let folder = home.path + "/data"
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        let script = "mount -t tmpfs -o ro none '\(folder)' && exec '\(Home.program)' doctor"
+        let outcome = try ChildProcess("unshare", ["-rm", "sh", "-c", script], environment: home.environment).run()
+        #expect(outcome.exitStatus == 1)
+        #expect(
+            outcome.standardOutput.contains(
+                "PROBLEM  files: cannot make the folder \(folder)/credmgr: Read-only file system\n"
+                    + "           set XDG_CONFIG_HOME, XDG_DATA_HOME and XDG_STATE_HOME to folders that can be "
+                    + "written\n"), "\(outcome.standardOutput)")
+    }
+
     @Test(
         .needs(.namespaces),
         arguments: [("size=32k", "is full"), ("ro", "is read-only")])

@@ -156,6 +156,23 @@ package struct PrivateDirectory: ~Copyable, Sendable {
         return nil
     }
 
+    /// Checks that a folder that is not there could be made: that the nearest one above it can be written.
+    ///
+    /// - Throws: ``ErrorCode/inputOutput``, naming the first folder that could not be made.
+    package static func checkCanBeMade(_ path: String) throws(CredentialError) {
+        var missing = path
+        while let slash = missing.lastIndex(of: "/"), missing != "/" {
+            let above = slash == missing.startIndex ? "/" : String(missing[..<slash])
+            if unsafe access(above, F_OK) == 0 {
+                guard unsafe access(above + "/.", W_OK | X_OK) == 0 else {
+                    throw .unmade("cannot make the folder", missing, number: errno)
+                }
+                return
+            }
+            missing = above
+        }
+    }
+
     private static func refusal(_ path: String, number: Int32) -> CredentialError {
         if number == ELOOP || number == ENOTDIR {
             return CredentialError(

@@ -16,7 +16,10 @@ struct LinuxDataFolder: DataFolder {
         if let above = PrivateDirectory.exposedFolder(above: path) {
             faults.append(FolderFault(path: path, kind: .replaceable(above: above)))
         }
-        guard let facts = FileFacts.of(path) else { return faults }
+        guard let facts = FileFacts.of(path) else {
+            try PrivateDirectory.checkCanBeMade(path)
+            return faults
+        }
         try look(at: path, facts, &faults)
         if let reason = FileSystem.refusal(at: path) {
             faults.append(FolderFault(path: path, kind: .unwritable(reason)))
