@@ -41,7 +41,8 @@ extension ClusterSharing {
     func checkLeft(_ group: KeychainGroup) throws(CredentialError) {
         guard try leaving(group) != nil else { return }
         throw CredentialError(
-            .usage, "this host has not quite left the shared group \(group)", hint: "credmgr groups leave \(group) --keep")
+            .usage, "this host has not quite left the shared group \(group)",
+            hint: "credmgr groups leave \(group) --keep")
     }
 
     private func leaving(_ group: KeychainGroup) throws(CredentialError) -> GroupBackend? {
@@ -175,7 +176,9 @@ extension GroupMembership {
             // First, as everybody who is let in writes it again: nobody is overlooked.
             let epoch = try cluster.read([epochKey])[0]
             let all = try cluster.list(path + "hosts/")
-            guard let epoch, let record = all.first(where: { $0.key == hostKey(name) }) else { throw CredentialError(.storeLocked, "this host, \(name), does not belong to the group any more") }
+            guard let epoch, let record = all.first(where: { $0.key == hostKey(name) }) else {
+                throw CredentialError(.storeLocked, "this host, \(name), does not belong to the group any more")
+            }
             var own = try GroupHost(record)
             if let told = own.leaves { return told == .asTheLast }
             var isLast = true

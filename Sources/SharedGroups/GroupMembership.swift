@@ -112,7 +112,8 @@ package struct GroupMembership: Sendable {
             // After the epoch, which the last host writes again as it begins to leave: the key would open nothing.
             guard try hosts().contains(where: { $0.keepsGroup(KeyEpoch(number: 0)) }) else {
                 throw CredentialError(
-                    .temporary, "the last host of the group is leaving it", hint: "try again, or share it anew: credmgr groups share --help")
+                    .temporary, "the last host of the group is leaving it",
+                    hint: "try again, or share it anew: credmgr groups share --help")
             }
             guard let wrapped = try cluster.read([dataKey(epoch, Self.passphraseName)])[0] else {
                 throw CredentialError(

@@ -239,7 +239,8 @@ struct ClusterSharingTests {
             }
             let owners = leavers.taken.values.filter(\.isLast)
             #expect(owners.count == 1, "\(moment) call \(number): \(leavers.taken.mapValues(\.isLast))")
-            #expect(owners.first?.sets.map { $0.refreshToken?.description } == [standing], "\(moment) call \(number)")
+            #expect(
+                owners.first?.sets.map { $0.refreshToken?.description } == [standing], "\(moment) call \(number)")
             #expect(hosts[0].files.isEmpty && hosts[1].files.isEmpty, "\(moment) call \(number)")
         }
     }
@@ -267,7 +268,9 @@ struct ClusterSharingTests {
             outcomes.insert(joined != nil)
             #expect(taken?.isLast == (joined == nil), "call \(number), \(leaver.trace.calls[number - 1])")
             #expect(scene.standing == (joined == nil ? nil : standing), "call \(number)")
-            if joined != nil, taken?.isLast == false { #expect(try scene.run.token(newcomer.process(), force: true).refreshed) }
+            if joined != nil, taken?.isLast == false {
+                #expect(try scene.run.token(newcomer.process(), force: true).refreshed)
+            }
         }
         #expect(outcomes == [true, false])
     }

@@ -135,7 +135,9 @@ struct EtcdClusterTests {
         change.expect(standing, at: key)
         #expect(try cluster.commit(change))
         // What is empty is something.
-        change.expect(ClusterRecord(key: key, value: [], revision: try #require(try cluster.read([key])[0]).revision), at: key)
+        change.expect(
+            ClusterRecord(key: key, value: [], revision: try #require(try cluster.read([key])[0]).revision), at: key
+        )
         #expect(try cluster.commit(change) == false)
     }
 

@@ -262,7 +262,9 @@ struct GrantLineTests {
             }
         }
         let error = #expect(throws: CredentialError.self) {
-            try three.services.signOut.forget(account, policy: nil, in: World.group) { (_) throws(CredentialError) in }
+            try three.services.signOut.forget(account, policy: nil, in: World.group) {
+                (_) throws(CredentialError) in
+            }
         }
         #expect(error?.code == .storeLocked && scene.standing == "r-0-1")
     }

@@ -147,7 +147,9 @@ extension Run {
         for set in found {
             let last = signOuts.filter { $0.isDone && $0.account == set.account.id }.map(\.began).max()
             guard let last else { continue }
-            let isBack = signIns.values.contains { $0.ended ?? .max > last && $0.account ?? set.account.id == set.account.id }
+            let isBack = signIns.values.contains {
+                $0.ended ?? .max > last && $0.account ?? set.account.id == set.account.id
+            }
             if !isBack { world.problems.append("an account that was signed out is there: \(errors)") }
         }
         if isLabelled, signOuts.isEmpty, found.contains(where: { $0.account.label == nil }) {
@@ -166,7 +168,8 @@ extension Run {
                 let isReplaced = signIns.values.contains { $0.isDone && $0.began > span.ended ?? .max }
                 // One that has ended gives way to an answer that was put aside. Of one that its host had to keep for later only
                 // the hosts' clocks tell whether it was before another.
-                return !isReplaced && span.isDone && span.began > end && (standing.isDone || span.time > standing.time)
+                return !isReplaced && span.isDone && span.began > end
+                    && (standing.isDone || span.time > standing.time)
                     && !world.provider.hasEnded(number) && !world.excused.contains(number)
             })
         {

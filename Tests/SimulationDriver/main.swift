@@ -6,7 +6,8 @@ import Simulation
 // credmgr-simulation SCENARIO SEED follow: runs one, and prints what happens in it.
 
 let words = CommandLine.arguments
-if words.count == 4, words[3] == "follow", let seed = UInt64(words[2]), let scenario = Scenario(rawValue: words[1]) {
+if words.count == 4, words[3] == "follow", let seed = UInt64(words[2]), let scenario = Scenario(rawValue: words[1])
+{
     let run = Run(scenario, seed: seed)
     run.follow { print($0) }
     for problem in run.report().problems { print("problem: \(problem)") }

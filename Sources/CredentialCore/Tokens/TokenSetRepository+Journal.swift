@@ -138,7 +138,8 @@ extension TokenSet {
         guard let mark = login.takenUp.first, !takenUp.contains(mark) else { return false }
         var took = false
         // A refresh of the one before, of whoever held the lock, is no later sign-in.
-        for (policy, grant) in login.grants where grant.signedInAt >= grants[policy]?.signedInAt ?? grant.signedInAt {
+        for (policy, grant) in login.grants where grant.signedInAt >= grants[policy]?.signedInAt ?? grant.signedInAt
+        {
             took = true
             grants[policy] = grant
             accessTokens.removeAll { $0.key.policy == policy }
