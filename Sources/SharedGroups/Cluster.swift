@@ -168,6 +168,9 @@ package struct ClusterTransaction: Sendable {
 
     package init() {}
 
+    /// Demands that a record has the revision that it was read with: where there are many, since etcd counts conditions (128).
+    package mutating func expectRevision(_ record: ClusterRecord) { conditions[record.key] = record.revision }
+
     /// Demands that a key is as it was read.
     package mutating func expect(_ record: ClusterRecord?, at key: String) {
         conditions[key] = record?.revision ?? 0

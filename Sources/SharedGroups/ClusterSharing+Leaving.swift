@@ -18,12 +18,14 @@ extension ClusterSharing {
         var sets: [TokenSet] = []
         var isLast = false
         var belongs = try isAdmitted(link)
-        if belongs { (sets, isLast) = try tellLeaving(link, agree) } else { try agree([], false) }
-        // From here on the group is one of this machine alone.
-        if before == nil {
-            try parts.files.write(link.backend.fileContent, to: Self.leavingFile, of: group)
-            try parts.files.remove(GroupBackend.fileName, of: group)
+        if belongs {
+            (sets, isLast) = try tellLeaving(link, mayStay: before == nil, agree)
+        } else {
+            try agree([], false)
         }
+        // From here on the group is one of this machine alone.
+        if before == nil { try parts.files.write(link.backend.fileContent, to: Self.leavingFile, of: group) }
+        try parts.files.remove(GroupBackend.fileName, of: group)
         try take(sets, isLast)
         // A request to join that nobody has answered is withdrawn, too.
         if !belongs { belongs = try isListed(link) }
@@ -73,28 +75,30 @@ extension ClusterSharing {
 
     /// Tells the group that this host leaves, once all agree.
     ///
+    /// - Parameter mayStay: whether it stays where that fails; not once the group is one of this machine alone.
     /// - Returns: the token sets as they stand then, and whether this is the last host. Of the last one nobody changes them any
     ///   more.
     private func tellLeaving(
-        _ link: GroupLink, _ agree: ([TokenSet], Bool) throws(CredentialError) -> Void
+        _ link: GroupLink, mayStay: Bool, _ agree: ([TokenSet], Bool) throws(CredentialError) -> Void
     ) throws(CredentialError) -> (sets: [TokenSet], isLast: Bool) {
         let membership = link.membership, own = link.backend.host, known = try link.remembered()
-        let expected = try membership.isLast(own, known: known)
-        try checkSettled(link, isLast: expected)
-        let sets = try newest(link, putsBack: !expected)
-        try agree(sets, expected)
-        let isLast = try membership.tellLeaving(own, known: known)
         do throws(CredentialError) {
+            let expected = try membership.isLast(own, known: known)
+            try checkSettled(link, isLast: expected)
+            let sets = try newest(link, putsBack: !expected)
+            try agree(sets, expected)
+            let isLast = try membership.tellLeaving(own, known: known)
             // What has begun since is not overlooked, nor that others have left in the meantime.
             try checkSettled(link, isLast: isLast)
             guard isLast else { return (sets, false) }
-            let sets = try newest(link, putsBack: false).map { (set) throws(CredentialError) in
+            let last = try newest(link, putsBack: false).map { (set) throws(CredentialError) in
                 try answered(set, link)
             }
-            try agree(sets, true)
-            return (sets, true)
+            try agree(last, true)
+            return (last, true)
         } catch {
-            try membership.stay(own)
+            // Also where an earlier run has told so and was stopped: what it has to settle first needs a host of the group.
+            if mayStay { try membership.stay(own) }
             throw error
         }
     }
@@ -187,7 +191,7 @@ extension GroupMembership {
             }
             own.leaves = isLast ? .asTheLast : .asOneOfMany
             var transaction = ClusterTransaction()
-            for record in all { transaction.expect(record, at: record.key) }
+            for record in all { transaction.expectRevision(record) }
             transaction.expect(epoch, at: epochKey)
             transaction.changes = [.put(hostKey(name), own.encoded)]
             // Written again, so that what others, or other processes of this host, are about to write under it is overtaken.
@@ -197,14 +201,18 @@ extension GroupMembership {
         throw busy
     }
 
-    /// Takes back that this host leaves.
+    /// Takes back that this host leaves, unless another one is leaving as the last since: that one takes the sign-ins along.
     func stay(_ name: String) throws(CredentialError) {
         for _ in 0..<Self.attempts {
-            guard let record = try cluster.read([hostKey(name)])[0] else { return }
-            var own = try GroupHost(record)
+            let all = try cluster.list(path + "hosts/")
+            guard let record = all.first(where: { $0.key == hostKey(name) }) else { return }
+            var own = try GroupHost(record), transaction = ClusterTransaction()
+            guard own.leaves != nil else { return }
+            for other in all {
+                if other.key != record.key, try GroupHost(other).leaves == .asTheLast { return }
+                transaction.expectRevision(other)
+            }
             own.leaves = nil
-            var transaction = ClusterTransaction()
-            transaction.expect(record, at: record.key)
             transaction.changes = [.put(record.key, own.encoded)]
             if try cluster.commit(transaction) { return }
         }

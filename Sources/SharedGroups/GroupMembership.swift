@@ -226,7 +226,7 @@ package struct GroupMembership: Sendable {
             transaction.expect(epochRecord, at: epochKey)
             transaction.changes = [.put(epochKey, next.encoded)]
             for (record, host) in zip(listed, hosts) {
-                transaction.expect(record, at: record.key)
+                transaction.expectRevision(record)
                 if gone.contains(host) {
                     transaction.changes.append(.remove(record.key))
                 } else if host.isAdmitted {

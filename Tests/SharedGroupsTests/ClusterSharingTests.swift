@@ -275,6 +275,42 @@ struct ClusterSharingTests {
         #expect(outcomes == [true, false])
     }
 
+    @Test func `who has told that it leaves and cannot stays, unless another one leaves as the last`() throws {
+        for isOther in [false, true] {
+            let leavers = try Leavers(), hosts = leavers.scene.run.hosts, own = leavers.scene.link.membership
+            let known = try leavers.scene.link.remembered()
+            // An earlier run was stopped once it had told so, and a refresh stands in the way.
+            #expect(try !own.tellLeaving("one", known: known))
+            if isOther { #expect(try own.tellLeaving("two", known: known)) }
+            let set = try #require(
+                leavers.scene.world.cluster.tokenSet(leavers.scene.link.keys(leavers.scene.account).set))
+            let intent = Intent(
+                nonce: IntentNonce(SimulatedRandom(world: leavers.scene.world)), host: "one",
+                publicKey: try #require(hosts[0].publicKey),
+                token: try TokenDigest(of: try #require(set.grants[""]), leavers.scene.process.ports.cryptography),
+                time: leavers.scene.process.now)
+            let key = leavers.scene.link.keys(leavers.scene.account).intent
+            let epoch = try KeyEpoch(
+                try #require(leavers.scene.world.cluster.content.records[World.path + "epoch"]))
+            var transaction = ClusterTransaction()
+            transaction.changes = [
+                .put(key, try leavers.scene.link.seal.seal(intent.encoded, at: key, epoch: epoch.number))
+            ]
+            leavers.scene.world.cluster.apply(transaction)
+            let refused = #expect(throws: CredentialError.self) { try leavers.leave(hosts[0].process()) }
+            #expect(refused?.code == .temporary)
+            let record = try #require(leavers.scene.world.cluster.content.records[World.path + "hosts/one"])
+            #expect(try GroupHost(record).leaves == (isOther ? .asOneOfMany : nil))
+        }
+    }
+
+    @Test func `a leave that was stopped between its two files is gone on with`() throws {
+        let leavers = try Leavers(), one = leavers.scene.run.hosts[0]
+        one.files["leaving"] = one.files[GroupBackend.fileName]
+        try leavers.leave(one.process())
+        #expect(one.files.isEmpty && leavers.taken["one"]?.isLast == false)
+    }
+
     @Test func `the last one takes along what stands aside`() throws {
         let leavers = try Leavers(), scene = leavers.scene
         let set = try #require(scene.world.cluster.tokenSet(scene.link.keys(scene.account).set))

@@ -5,8 +5,9 @@ extension PrivateDirectory {
     /// has not, and the machine's run, which a machine with a copy of the disk has not, nor this one after it was started anew.
     package var place: String {
         var status = stat()
-        let number = unsafe fstat(descriptor.number, &status) == 0 ? status.st_ino : 0
-        return "\(number) \(Self.run)"
+        let isKnown = unsafe fstat(descriptor.number, &status) == 0
+        // A snapshot of a file system on the same machine has the same numbers on another device.
+        return "\(isKnown ? status.st_dev : 0) \(isKnown ? status.st_ino : 0) \(Self.run)"
     }
 
     /// The kernel's random name of its run; empty where that is not shown.
