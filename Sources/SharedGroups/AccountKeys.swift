@@ -23,3 +23,24 @@ package struct AccountKeys: Sendable, Hashable {
     /// That a host belongs to the group.
     func host(_ name: String) -> String { "\(group)hosts/\(name)" }
 }
+
+/// The records of one account, with those of its group that a change hangs on, all of one moment.
+struct AccountReading {
+    /// The sealed token set; `nil` where the account is gone.
+    var set: ClusterRecord?
+    var intent: ClusterRecord?
+    var live: ClusterRecord?
+    var aside: ClusterRecord?
+    /// The number of the group's data key.
+    var epoch: ClusterRecord?
+    /// That of the host which has read.
+    var host: ClusterRecord?
+
+    /// What ``init(_:epoch:host:)`` wants to have read.
+    static func keys(_ keys: AccountKeys) -> [String] { [keys.set, keys.intent, keys.live, keys.aside] }
+
+    init(_ found: [ClusterRecord?], epoch: ClusterRecord?, host: ClusterRecord?) {
+        (set, intent, live, aside) = (found[0], found[1], found[2], found[3])
+        (self.epoch, self.host) = (epoch, host)
+    }
+}

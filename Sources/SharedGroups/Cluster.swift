@@ -3,7 +3,7 @@ package import CredentialCore
 /// A store of small records that several hosts share, with transactions: etcd, or one in memory for tests.
 ///
 /// Reads are linearizable. Each error is ``ErrorCode/temporary`` where another try may help, and after one that came from
-/// ``commit(_:)`` nobody knows whether the transaction was applied: read again and look for a nonce.
+/// ``revision(committing:)`` nobody knows whether the transaction was applied: read again and look for a nonce.
 package protocol Cluster: Sendable {
     /// What these keys hold, all of one moment; `nil` for one that is absent.
     func read(_ keys: [String]) throws(CredentialError) -> [ClusterRecord?]
@@ -19,8 +19,8 @@ package protocol Cluster: Sendable {
 
     /// Applies a transaction whole, or nothing of it where a condition does not hold.
     ///
-    /// - Returns: whether it was applied.
-    func commit(_ transaction: ClusterTransaction) throws(CredentialError) -> Bool
+    /// - Returns: the revision that the records have which it put; `nil` where it was not applied.
+    func revision(committing transaction: ClusterTransaction) throws(CredentialError) -> Int64?
 
     /// Makes a lease; records put with it go when it ends.
     func grantLease(seconds: Int64) throws(CredentialError) -> ClusterLease
@@ -69,6 +69,13 @@ package struct ClusterNode: Sendable {
 }
 
 extension Cluster {
+    /// As ``revision(committing:)``.
+    ///
+    /// - Returns: whether it was applied.
+    package func commit(_ transaction: ClusterTransaction) throws(CredentialError) -> Bool {
+        try revision(committing: transaction) != nil
+    }
+
     /// What changes is not told here.
     package func follow(
         _ prefix: String, after revision: Int64, isWanted: @escaping @Sendable () -> Bool,
@@ -170,6 +177,14 @@ package struct ClusterTransaction: Sendable {
 
     /// Demands that a record has the revision that it was read with: where there are many, since etcd counts conditions (128).
     package mutating func expectRevision(_ record: ClusterRecord) { conditions[record.key] = record.revision }
+
+    /// What is put at a key, as it is read once that is done.
+    func record(at key: String, _ revision: Int64) -> ClusterRecord? {
+        for case .put(key, let value, _) in changes {
+            return ClusterRecord(key: key, value: value, revision: revision)
+        }
+        return nil
+    }
 
     /// Demands that a key is as it was read.
     package mutating func expect(_ record: ClusterRecord?, at key: String) {

@@ -146,7 +146,9 @@ extension ClusterSharing: GroupHosting {
                 transaction.changes.append(
                     .put(other.key, try link.seal.seal(try link.seal.open(other), at: other.key, epoch: number)))
             }
-            if try link.cluster.commit(transaction) { return try takeOne(id, link, tells: false) }
+            guard try link.cluster.commit(transaction) else { continue }
+            try takeOne(id, link, tells: false)
+            return
         }
         throw CredentialError(.temporary, "other hosts have been changing \(id) all the time", hint: "try again")
     }

@@ -92,21 +92,34 @@ package final class ClusterSharing: GroupSharing {
     ) throws(CredentialError) -> SharedRefreshOutcome {
         let link = try sharedLink(group)
         // What this host knows better than a cluster that was put back counts before anything is sent.
-        try takeOne(job.account, link, tells: true)
+        var seen = link.takeSeen(job.account)
+        if seen == nil {
+            try takeOne(job.account, link, tells: true)
+            seen = link.takeSeen(job.account)
+        }
         let shared = protocolOver(link)
         var inner = SharedRefresh.Job(
             keys: link.keys(job.account), policy: job.policy, takeOver: Self.takeOver(job, link.backend),
             isFresh: job.isFresh, send: { SharedRefresh.Answer(job.send($0)) })
         inner.hint = job.hint
+        inner.seen = seen
         let end = parts.bootClock.milliseconds + Int64(job.patience) * 1_000
         inner.waits = { [parts] in
             guard parts.bootClock.milliseconds < end else { return false }
             parts.pause(Self.lookMilliseconds)
             return true
         }
-        // Whatever came of it, this machine's copy is of then.
-        defer { try? takeOne(job.account, link, tells: false) }
+        // Whatever came of it, this machine's copy is of then. Where it cannot be, the next look mends that.
+        var record: ClusterRecord?
+        defer {
+            if let record {
+                _ = try? copy(record, job.account, link, tells: false)
+            } else {
+                _ = try? takeOne(job.account, link, tells: false)
+            }
+        }
         let outcome = try shared.refresh(inner)
+        record = outcome.record
         return SharedRefreshOutcome(
             tokenSet: outcome.tokenSet, refreshed: outcome.refreshed, warnings: outcome.warnings)
     }
@@ -200,8 +213,8 @@ package final class ClusterSharing: GroupSharing {
     /// This machine's copy of an account that was seen a moment ago to be as the cluster has it, and is so still; `nil` where
     /// the cluster is to be asked.
     func seenCopy(of id: String, _ link: GroupLink) throws(CredentialError) -> AccountRecord? {
-        guard let revision = link.takeSeen(id), let copy = try parts.local.read(id, in: link.group),
-            copy.sealed?.key == String(revision)
+        guard let seen = link.takeSeen(id)?.set, let copy = try parts.local.read(id, in: link.group),
+            copy.sealed?.key == String(seen.revision)
         else { return nil }
         return copy
     }
@@ -212,11 +225,18 @@ package final class ClusterSharing: GroupSharing {
     }
 
     /// Copies one account as it is now.
-    func takeOne(_ id: String, _ link: GroupLink, tells: Bool) throws(CredentialError) {
-        guard let record = try link.standing([id]).sets[0] else {
-            return try forgetCopy(id, link.group, tells: tells)
+    ///
+    /// - Returns: the record; `nil` where the account is gone.
+    @discardableResult
+    func takeOne(_ id: String, _ link: GroupLink, tells: Bool) throws(CredentialError) -> AccountRecord? {
+        let reading = try link.account(id)
+        guard let record = reading.set else {
+            try forgetCopy(id, link.group, tells: tells)
+            return nil
         }
-        try copy(record, id, link, tells: tells)
+        let copied = try copy(record, id, link, tells: tells)
+        if copied.generation == record.revision { link.noteSeen(id, reading) }
+        return copied
     }
 
     func revision(ofCopy id: String, _ group: KeychainGroup) throws(CredentialError) -> Int64? {
@@ -236,13 +256,16 @@ package final class ClusterSharing: GroupSharing {
     func copy(
         _ record: ClusterRecord, _ id: String, _ link: GroupLink, tells: Bool
     ) throws(CredentialError) -> AccountRecord {
-        let record = try putBack(id, over: record, link) ?? record
-        let set = try TokenSet(decoding: try link.seal.open(record))
+        var record = record
+        var set = try TokenSet(decoding: try link.seal.open(record))
         guard set.account.id == id else {
             throw CredentialError(
                 .storeDamaged,
                 "the record \(record.key) of the cluster is that of \(ForeignText.shown(set.account.id))",
                 hint: "credmgr doctor")
+        }
+        if let known = try knownBetter(id, than: set, record, link) {
+            (record, set) = try putBack(known, over: (record, set), link)
         }
         var account = set.account
         account.store = .etcd
@@ -261,24 +284,32 @@ package final class ClusterSharing: GroupSharing {
         return result
     }
 
-    /// Puts back what this host knows of an account better than a cluster that was put back to an earlier state: a grant that is
-    /// a later step of the very line of grants which stands there. A sign-in of meanwhile begins another line, and a sign-out
-    /// leaves no record; both stay as they are.
-    ///
-    /// - Returns: the record as it stands then; `nil` where nothing had to be done.
-    private func putBack(
-        _ id: String, over record: ClusterRecord, _ link: GroupLink
-    ) throws(CredentialError) -> ClusterRecord? {
+    /// What this host knows of an account better than a cluster that was put back to an earlier state: a grant that is a later
+    /// step of the very line of grants which stands there; `nil` where it knows nothing better. A sign-in of meanwhile begins
+    /// another line, and a sign-out leaves no record; both stay as they are.
+    private func knownBetter(
+        _ id: String, than set: TokenSet, _ record: ClusterRecord, _ link: GroupLink
+    ) throws(CredentialError) -> TokenSet? {
         guard let copied = try parts.local.read(id, in: link.group)?.sealed,
             // Not by its revision, which comes again where the cluster was put back.
             copied.bytes != record.value, let known = opened(copied, id, link)
         else { return nil }
-        let keys = link.keys(id)
+        var newer = set
+        return newer.takeNewer(of: known) ? known : nil
+    }
+
+    /// Puts back what this host knows better.
+    ///
+    /// - Returns: the record and the set as they stand then; as they were where the account is gone.
+    private func putBack(
+        _ known: TokenSet, over before: (ClusterRecord, TokenSet), _ link: GroupLink
+    ) throws(CredentialError) -> (ClusterRecord, TokenSet) {
+        let id = known.account.id, keys = link.keys(id)
         for _ in 0..<Self.attempts {
             let (standing, epoch) = try link.standing([id])
-            guard let record = standing[0] else { return nil }
+            guard let record = standing[0] else { return before }
             var set = try TokenSet(decoding: try link.seal.open(record))
-            guard set.account.id == id, set.takeNewer(of: known) else { return record }
+            guard set.account.id == id, set.takeNewer(of: known) else { return (record, set) }
             var transaction = ClusterTransaction()
             transaction.expect(record, at: keys.set)
             transaction.expect(epoch, at: keys.epoch)

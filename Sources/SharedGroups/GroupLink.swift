@@ -1,5 +1,4 @@
 import CredentialCore
-import StrictJSON
 import Synchronization
 
 /// This process's way to the cluster of one group: the connection, this host's key, and the data keys that it opens.
@@ -17,15 +16,16 @@ final class GroupLink: Sendable {
         var failure: (error: CredentialError, at: Int64)?
         /// The data keys of this host as the cluster has them, still wrapped.
         var given: [Int64: [UInt8]] = [:]
-        /// The revisions that accounts were seen to have, and when.
-        var seen: [String: (revision: Int64, at: Int64)] = [:]
+        /// Accounts as they were read, and when.
+        var seen: [String: (reading: AccountReading, at: Int64)] = [:]
     }
 
     /// For how long a failed try counts for all who would try again, in milliseconds.
     private static let failureTime: Int64 = 10_000
     /// For how long it counts that an account was seen, in milliseconds.
     private static let seenTime: Int64 = 1_000
-    private static let keyFile = "key"
+    /// Before the number of a data key: each has a file of its own, since several processes may be given several at once.
+    private static let keyPrefix = "key-"
     private static let hostKeyOwner = "host"
 
     init(_ group: KeychainGroup, _ backend: GroupBackend, _ cluster: any Cluster, _ parts: ClusterSharing.Parts) {
@@ -70,10 +70,21 @@ final class GroupLink: Sendable {
         _ ids: [String], mayBeOlder: Bool = false, mayLeave: Bool = false
     ) throws(CredentialError) -> (sets: [ClusterRecord?], epoch: ClusterRecord) {
         let sets = ids.map { keys($0).set }
-        let (reading, epoch) = try standing(mayBeOlder, mayLeave) { (own) throws(CredentialError) in
+        let (reading, epoch, _) = try standing(mayBeOlder, mayLeave) { (own) throws(CredentialError) in
             ClusterReading(records: try cluster.read(own + sets))
         }
         return (reading.records, epoch)
+    }
+
+    /// All that stands of one account; this host is looked at, too.
+    ///
+    /// - Throws: as ``standing(_:mayBeOlder:mayLeave:)``.
+    func account(_ id: String) throws(CredentialError) -> AccountReading {
+        let keys = AccountReading.keys(keys(id))
+        let (reading, epoch, host) = try standing(false, false) { (own) throws(CredentialError) in
+            ClusterReading(records: try cluster.read(own + keys))
+        }
+        return AccountReading(reading.records, epoch: epoch, host: host)
     }
 
     /// The accounts' records without what they hold, and the moment of which they are; this host is looked at, too.
@@ -88,7 +99,7 @@ final class GroupLink: Sendable {
     /// Reads with the keys that say whether the group is this one, and this host in it; gives what else was read.
     private func standing(
         _ mayBeOlder: Bool, _ mayLeave: Bool, _ read: ([String]) throws(CredentialError) -> ClusterReading
-    ) throws(CredentialError) -> (reading: ClusterReading, epoch: ClusterRecord) {
+    ) throws(CredentialError) -> (reading: ClusterReading, epoch: ClusterRecord, host: ClusterRecord?) {
         if let failure = recentFailure { throw failure }
         let membership = membership, known = try knownEpoch
         var own = [membership.groupKey, membership.epochKey, membership.hostKey(backend.host)]
@@ -132,30 +143,30 @@ final class GroupLink: Sendable {
         }
         if mayBeOlder { _ = try forgotten(by: KeyEpoch(epoch)) } else { try check(KeyEpoch(epoch)) }
         if known > 0, let wrapped = found[3] { state.withLock { $0.given[known] = wrapped.value } }
-        return (reading, epoch)
+        return (reading, epoch, found[2])
     }
 
     /// Notes that the copy of an account is as the cluster has it.
-    func noteSeen(_ id: String, _ revision: Int64) {
+    func noteSeen(_ id: String, _ reading: AccountReading) {
         let now = parts.bootClock.milliseconds
-        state.withLock { $0.seen[id] = (revision, now) }
+        state.withLock { $0.seen[id] = (reading, now) }
     }
 
-    /// The revision that an account was seen to have a moment ago; it is told once. What a command has looked up for its
-    /// choice it need not read again for its token; who is overtaken reads again.
-    func takeSeen(_ id: String) -> Int64? {
+    /// An account as it was seen a moment ago; it is told once. What a command has looked up for its choice it need not read
+    /// again for its token, or to refresh it; who is overtaken reads again.
+    func takeSeen(_ id: String) -> AccountReading? {
         let now = parts.bootClock.milliseconds
         guard let seen = state.withLock({ $0.seen.removeValue(forKey: id) }), now - seen.at < Self.seenTime else {
             return nil
         }
-        return seen.revision
+        return seen.reading
     }
 
     /// The number of the newest data key that this host was given; 0 for none.
     var knownEpoch: Int64 {
         get throws(CredentialError) {
             if let known = state.withLock({ $0.knownEpoch }) { return known }
-            let known = try keptKeys().keys.max() ?? 0
+            let known = try newestKept()
             state.withLock { $0.knownEpoch = max(known, $0.knownEpoch ?? 0) }
             return known
         }
@@ -230,29 +241,21 @@ final class GroupLink: Sendable {
         SecretItem(group: group, owner: hostKeyOwner, kind: .hostKey)
     }
 
-    /// The data keys that this host was given, as they were wrapped for it, by their numbers: what it has copied opens with them
-    /// while the cluster cannot be reached, and where that was put back.
-    private func keptKeys() throws(CredentialError) -> [Int64: [UInt8]] {
-        guard let bytes = try parts.files.read(Self.keyFile, of: group),
-            let object = try? JSONValue.parse(bytes, limits: .ownFile).object
-        else { return [:] }
-        var keys: [Int64: [UInt8]] = [:]
-        for (number, value) in object.members {
-            guard let epoch = Int64(number) else { continue }
-            keys[epoch] = value.string.flatMap(Base64URL.decode)
-        }
-        return keys
+    /// The newest data key that this host was given; 0 for none.
+    private func newestKept() throws(CredentialError) -> Int64 {
+        try parts.files.names(of: group).filter { $0.hasPrefix(Self.keyPrefix) }
+            .compactMap { Int64($0.dropFirst(Self.keyPrefix.count)) }.max() ?? 0
+    }
+
+    /// A data key that this host was given, as it was wrapped for it: what it has copied opens with it while the cluster cannot
+    /// be reached, and where that was put back.
+    private func kept(_ epoch: Int64) throws(CredentialError) -> [UInt8]? {
+        try parts.files.read(Self.keyPrefix + String(epoch), of: group)
     }
 
     private func keep(_ wrapped: [UInt8], _ epoch: Int64) throws(CredentialError) {
-        var keys = try keptKeys()
-        guard keys[epoch] != wrapped else { return }
-        keys[epoch] = wrapped
-        var object = JSONObject()
-        for (epoch, wrapped) in keys.sorted(by: { $0.key < $1.key }) {
-            object["\(epoch)"] = .string(Base64URL.encode(wrapped))
-        }
-        try parts.files.write(JSONValue.object(object).bytes(), to: Self.keyFile, of: group)
+        guard try kept(epoch) != wrapped else { return }
+        try parts.files.write(wrapped, to: Self.keyPrefix + String(epoch), of: group)
         state.withLock { $0.knownEpoch = max(epoch, $0.knownEpoch ?? 0) }
     }
 }
@@ -266,7 +269,7 @@ extension GroupLink: GroupKeys {
             if let failure = recentFailure { throw failure }
             wrapped = try givenKey(epoch)
         } catch {
-            guard error.code == .temporary || error.code == .storeLocked, let kept = try keptKeys()[epoch] else {
+            guard error.code == .temporary || error.code == .storeLocked, let kept = try kept(epoch) else {
                 throw error
             }
             wrapped = kept

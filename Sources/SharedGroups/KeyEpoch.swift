@@ -82,23 +82,32 @@ struct ExpelledHost: Sendable, Hashable {
 
 // What this host remembers, whatever becomes of the cluster.
 extension GroupLink {
-    private static let expelledFile = "expelled"
+    /// Before the key of an expelled host: each has a file of its own, since several processes of this host may learn of several at
+    /// once.
+    private static let expelledPrefix = "expelled-"
 
     /// What this host knows of the newest key and of who was expelled. Another process of it may have learned more meanwhile, so
     /// it is read each time.
     func remembered() throws(CredentialError) -> KeyEpoch {
-        try parts.files.read(Self.expelledFile, of: group).flatMap(KeyEpoch.init(content:)) ?? KeyEpoch(number: 0)
+        var known = KeyEpoch(number: 0)
+        for name in try parts.files.names(of: group) where name.hasPrefix(Self.expelledPrefix) {
+            // One that is damaged is written again when the cluster names that host.
+            guard let one = try parts.files.read(name, of: group).flatMap(KeyEpoch.init(content:)) else { continue }
+            known = KeyEpoch(
+                number: max(known.number, one.number), expelled: known.expelled + one.missing(in: known))
+        }
+        return known
     }
 
     /// Whom this host knows to be expelled and the cluster does not name; what that names is remembered from now on.
     func forgotten(by epoch: KeyEpoch) throws(CredentialError) -> [ExpelledHost] {
         let known = try remembered()
-        let new = epoch.missing(in: known), forgotten = known.missing(in: epoch)
-        if !new.isEmpty {
-            let all = KeyEpoch(number: max(epoch.number, known.number), expelled: known.expelled + new)
-            try parts.files.write(all.encoded, to: Self.expelledFile, of: group)
+        for host in epoch.missing(in: known) {
+            let note = KeyEpoch(number: epoch.number, expelled: [host])
+            try parts.files.write(
+                note.encoded, to: Self.expelledPrefix + Base64URL.encode(host.publicKey), of: group)
         }
-        return forgotten
+        return known.missing(in: epoch)
     }
 
     func check(_ epoch: KeyEpoch) throws(CredentialError) {

@@ -47,7 +47,7 @@ package struct SharedAccountRecords: AccountRecords {
         guard let link = try sharing.link(group) else { return try local.read(id, in: group) }
         guard Name.isValid(id) else { return nil }
         do throws(CredentialError) {
-            return try take(try link.standing([id]).sets[0], id, link, tells: true)
+            return try sharing.takeOne(id, link, tells: true)
         } catch {
             guard error.code == .temporary, let copy = try local.read(id, in: group) else { throw error }
             return Self.record(ofCopy: copy)
@@ -105,7 +105,7 @@ package struct SharedAccountRecords: AccountRecords {
             transaction.changes = [.put(key, value)]
             sharing.noteOwn(value, of: id, record.group)
             if let outcome = try commit(transaction, key, value, link) {
-                if case .done = outcome { try? sharing.takeOne(id, link, tells: false) }
+                if case .done = outcome { _ = try? sharing.takeOne(id, link, tells: false) }
                 return outcome
             }
         }
@@ -207,19 +207,6 @@ package struct SharedAccountRecords: AccountRecords {
     }
 
     // MARK: Copies
-
-    /// What was read of an account, which becomes this machine's copy.
-    private func take(
-        _ record: ClusterRecord?, _ id: String, _ link: GroupLink, tells: Bool
-    ) throws(CredentialError) -> AccountRecord? {
-        guard let record else {
-            try sharing.forgetCopy(id, link.group, tells: tells)
-            return nil
-        }
-        let copied = try sharing.copy(record, id, link, tells: tells)
-        link.noteSeen(id, copied.generation)
-        return copied
-    }
 
     /// A record as the cluster had it, by this machine's copy of it.
     static func record(ofCopy copy: AccountRecord) -> AccountRecord {

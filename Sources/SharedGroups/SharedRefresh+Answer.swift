@@ -4,9 +4,10 @@ import CredentialCore
 extension SharedRefresh {
     /// Brings what the provider said into the cluster.
     ///
+    /// - Parameter state: the account as it stood when the refresh token was sent.
     /// - Returns: `nil` where the token was refused and that of a late answer stands in its place.
     func settle(
-        _ answer: Answer, _ intent: Intent, _ lease: ClusterLease, _ set: TokenSet, _ job: Job
+        _ answer: Answer, _ intent: Intent, _ lease: ClusterLease, _ state: State, _ job: Job
     ) throws(CredentialError) -> Outcome? {
         let nonce = intent.nonce, token = intent.token
         switch answer {
@@ -15,13 +16,14 @@ extension SharedRefresh {
             let late = LateAnswer(nonce: nonce, replaced: token, policy: job.policy, tokenSet: issued)
             var unkept: CredentialError?
             do throws(CredentialError) {
-                try notes.keepJournal(try late.sealed(by: set.journalKey, cryptography, random), of: job.keys.id)
+                try notes.keepJournal(try late.sealed(by: issued.journalKey, cryptography, random), of: job.keys.id)
             } catch {
                 // A full disk: the cluster may take it all the same, and nobody else has it.
                 unkept = error
             }
             do throws(CredentialError) {
-                return Outcome(tokenSet: try store(late, job), refreshed: true)
+                let (set, record) = try store(late, after: state, job)
+                return Outcome(tokenSet: set, record: record, refreshed: true)
             } catch {
                 if let unkept { throw unkept }
                 guard error.code == .temporary else { throw error }
@@ -49,18 +51,23 @@ extension SharedRefresh {
 
     /// Puts an answer where the token that it replaced still stands; puts it aside where another host has taken its intent over.
     ///
-    /// - Returns: the set as it stands then.
+    /// - Parameter seen: the account as it was last; it is read where nothing is given, and again where that is so no more.
+    /// - Returns: the set as it stands then, and its record.
     /// - Throws: ``ErrorCode/temporary`` when the cluster cannot be reached; the journal then stays.
-    private func store(_ answer: LateAnswer, _ job: Job) throws(CredentialError) -> TokenSet {
+    private func store(
+        _ answer: LateAnswer, after seen: State?, _ job: Job
+    ) throws(CredentialError) -> (TokenSet, ClusterRecord?) {
+        var seen = seen
         let new = try digest(of: answer.tokenSet, answer.policy)
         var failure: CredentialError?
         for _ in 0..<Self.attempts {
             let state: State
-            do throws(CredentialError) { state = try read(job) } catch {
+            do throws(CredentialError) { if let seen { state = seen } else { state = try read(job) } } catch {
                 guard error.code == .temporary else { throw error }
                 failure = error
                 continue
             }
+            seen = nil
             guard var set = state.tokenSet else {
                 // Signed out meanwhile: what came belongs to nobody any more.
                 try notes.dropJournal(of: job.keys.id)
@@ -70,15 +77,16 @@ extension SharedRefresh {
             let isOurs = state.intent?.nonce == answer.nonce
             if standing == new, !isOurs {
                 try notes.dropJournal(of: job.keys.id)
-                return set
+                return (set, state.records.set)
             }
             var transaction = ClusterTransaction()
             transaction.expect(state.records.epoch, at: job.keys.epoch)
             transaction.expect(state.records.intent, at: job.keys.intent)
+            // Where what stands is refused meanwhile, the answer is not to be put aside but in its place.
+            transaction.expect(state.records.set, at: job.keys.set)
             var aside = state.aside
             if isWorthMore(answer, than: set, standing, new, state), isOurs || state.intent == nil {
                 set.take(answer.policy, of: answer.tokenSet)
-                transaction.expect(state.records.set, at: job.keys.set)
                 transaction.changes.append(try put(set, at: job.keys.set, state))
                 // An earlier try may have put it aside. There it would be tried again when it is used up.
                 aside.forget(answer.nonce)
@@ -87,10 +95,12 @@ extension SharedRefresh {
             }
             if isOurs { transaction.changes += [.remove(job.keys.intent), .remove(job.keys.live)] }
             try put(aside, in: &transaction, state, job)
+            var record = state.records.set
             // Else it was there already and may be used up by now, or another sign-in has come in its place.
             if !transaction.changes.isEmpty {
                 do throws(CredentialError) {
-                    guard try cluster.commit(transaction) else { continue }
+                    guard let revision = try cluster.revision(committing: transaction) else { continue }
+                    record = transaction.record(at: job.keys.set, revision) ?? record
                 } catch {
                     guard error.code == .temporary else { throw error }
                     failure = error
@@ -98,7 +108,7 @@ extension SharedRefresh {
                 }
             }
             try notes.dropJournal(of: job.keys.id)
-            return set
+            return (set, record)
         }
         throw failure ?? busy(nil)
     }
@@ -153,10 +163,18 @@ extension SharedRefresh {
     }
 
     /// Puts what an earlier run of this host has journaled.
-    func replay(_ job: Job) throws(CredentialError) {
-        guard let entry = try notes.journal(of: job.keys.id) else { return }
-        guard let set = try read(job).tokenSet else { return try notes.dropJournal(of: job.keys.id) }
-        _ = try store(try LateAnswer(opening: entry, key: set.journalKey, cryptography), job)
+    ///
+    /// - Returns: whether there was anything.
+    func replay(_ job: Job) throws(CredentialError) -> Bool {
+        guard let entry = try notes.journal(of: job.keys.id) else { return false }
+        let state = try read(job)
+        if let set = state.tokenSet {
+            let answer = try LateAnswer(opening: entry, key: set.journalKey, cryptography)
+            _ = try store(answer, after: state, job)
+        } else {
+            try notes.dropJournal(of: job.keys.id)
+        }
+        return true
     }
 
     /// Says in the cluster that the grant is gone, if the token that was refused still is the one that stands there; takes that

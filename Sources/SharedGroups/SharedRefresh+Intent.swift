@@ -75,11 +75,11 @@ extension SharedRefresh {
 
     /// Reads the intent again: it must still be one's own.
     ///
-    /// - Returns: `false` where the group has another key by now, or the account another token, or another host's answer to this
+    /// - Returns: the account as it is then; `nil` where the group has another key by now, or the account another token, or another host's answer to this
     ///   one: whoever has changed that may have expelled this host, or knows better than the cluster did. Then all begins anew.
-    func isToBeSent(
+    func toBeSent(
         _ intent: Intent, _ began: Int64, _ before: State, _ job: Job
-    ) throws(CredentialError) -> Bool {
+    ) throws(CredentialError) -> State? {
         let state = try read(job), nonce = intent.nonce
         guard state.intent?.nonce == nonce, state.records.live != nil else { throw busy(state.intent) }
         let standing = try state.tokenSet.flatMap { (set) throws(CredentialError) in
@@ -87,9 +87,9 @@ extension SharedRefresh {
         }
         guard state.epoch == before.epoch, standing == intent.token,
             state.aside.answer(to: intent.token, of: job.policy) == nil
-        else { return false }
+        else { return nil }
         try checkTime(began, job)
-        return true
+        return state
     }
 
     /// The lease must be far from its end: whoever finds it ended may believe that nothing is sent any more.

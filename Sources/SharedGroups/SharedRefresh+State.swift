@@ -4,11 +4,7 @@ import CredentialCore
 extension SharedRefresh {
     /// The account as it was read at one moment.
     struct State {
-        var records:
-            (
-                set: ClusterRecord?, intent: ClusterRecord?, live: ClusterRecord?, epoch: ClusterRecord?,
-                aside: ClusterRecord?, host: ClusterRecord?
-            )
+        var records: AccountReading
         var tokenSet: TokenSet?
         /// Late answers of hosts whose intents were taken over.
         var aside = AsideAnswers()
@@ -18,25 +14,27 @@ extension SharedRefresh {
 
     func read(_ job: Job) throws(CredentialError) -> State {
         let keys = job.keys
-        let found = try cluster.read([
-            keys.set, keys.intent, keys.live, keys.epoch, keys.aside, keys.host(host),
-        ])
-        guard let epoch = found[3].flatMap({ KeyEpoch(content: $0.value) }) else {
+        let found = try cluster.read(AccountReading.keys(keys) + [keys.epoch, keys.host(host)])
+        return try state(AccountReading(found, epoch: found[4], host: found[5]), job)
+    }
+
+    /// What was read of an account.
+    func state(_ records: AccountReading, _ job: Job) throws(CredentialError) -> State {
+        guard let epoch = records.epoch.flatMap({ KeyEpoch(content: $0.value) }) else {
             throw CredentialError(
-                .storeDamaged, "\(keys.group) of the cluster is no group of credmgr", hint: "credmgr doctor")
+                .storeDamaged, "\(job.keys.group) of the cluster is no group of credmgr", hint: "credmgr doctor")
         }
-        guard let own = try found[5].map({ (record) throws(CredentialError) in try GroupHost(record) }),
+        guard let own = try records.host.map({ (record) throws(CredentialError) in try GroupHost(record) }),
             own.publicKey == publicKey, own.isAdmitted, own.leaves == nil
         else {
             throw CredentialError(.storeLocked, "this host, \(host), does not belong to the group any more")
         }
-        var state = State(
-            records: (found[0], found[1], found[2], found[3], found[4], found[5]), epoch: epoch.number)
+        var state = State(records: records, epoch: epoch.number)
         // It may have been put back since this process has looked first.
         try seal.keys.check(epoch)
-        if let record = found[0] { state.tokenSet = try TokenSet(decoding: try seal.open(record)) }
-        if let record = found[1] { state.intent = try Intent(decoding: try seal.open(record)) }
-        if let record = found[4] { state.aside = try AsideAnswers(decoding: try seal.open(record)) }
+        if let record = records.set { state.tokenSet = try TokenSet(decoding: try seal.open(record)) }
+        if let record = records.intent { state.intent = try Intent(decoding: try seal.open(record)) }
+        if let record = records.aside { state.aside = try AsideAnswers(decoding: try seal.open(record)) }
         return state
     }
 

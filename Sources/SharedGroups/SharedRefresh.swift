@@ -31,6 +31,8 @@ package struct SharedRefresh: Sendable {
     package struct Outcome: Sendable {
         /// The account's token set as the cluster, or this host's journal, has it now.
         package var tokenSet: TokenSet
+        /// Its record in the cluster; `nil` where that did not take it.
+        var record: ClusterRecord?
         /// Whether this call has refreshed; else somebody else had.
         package var refreshed = false
         /// What the user should know.
@@ -81,6 +83,8 @@ package struct SharedRefresh: Sendable {
         package var takeOver: TakeOver
         /// What a person can do about an intent that nobody knows the end of.
         package var hint: Message?
+        /// The account as it was read a moment ago, if it was.
+        var seen: AccountReading?
         /// Waits for another host that is at it; `false` when that has taken long enough.
         package var waits: @Sendable () -> Bool = { false }
         /// Whether what is there will do, so that nothing has to be refreshed.
@@ -107,10 +111,13 @@ package struct SharedRefresh: Sendable {
     ///   ``ErrorCode/temporary`` when another host is at it, an earlier request is not settled, or the cluster or the provider
     ///   cannot be reached; ``ErrorCode/storeLocked`` when this host is not admitted; ``ErrorCode/storeDamaged``.
     package func refresh(_ job: Job) throws(CredentialError) -> Outcome {
-        try replay(job)
+        var job = job
+        // What was read before that is older.
+        if try replay(job) { job.seen = nil }
         // Who was overtaken on the way to the intent waits for the other, as if it had come later.
         while true {
             if let outcome = try attempt(job) { return outcome }
+            job.seen = nil
             guard job.waits() else { throw busy(nil) }
         }
     }
@@ -123,7 +130,7 @@ package struct SharedRefresh: Sendable {
         let job = Job(keys: keys, policy: "", takeOver: .never, isFresh: { _ in true }) { _ in
             .unsent(CredentialError(.internalFault, "nothing is to be sent"))
         }
-        try replay(job)
+        _ = try replay(job)
         guard let note = try notes.intent(of: keys.id), !note.unsent.isEmpty else { return }
         let state = try withdrawUnsent(try read(job), job)
         // A transaction of long ago cannot be applied any more: its lease has ended.
@@ -136,7 +143,7 @@ package struct SharedRefresh: Sendable {
     private func attempt(_ job: Job) throws(CredentialError) -> Outcome? {
         let state = try adopted(try withdrawUnsent(try awaited(job), job), job)
         guard let set = state.tokenSet else { throw signedOut(job) }
-        if job.isFresh(set) { return Outcome(tokenSet: set) }
+        if job.isFresh(set) { return Outcome(tokenSet: set, record: state.records.set) }
         guard let grant = set.grants[job.policy], grant.isRefreshable else {
             throw CredentialError(
                 .signInRequired,
@@ -149,12 +156,14 @@ package struct SharedRefresh: Sendable {
         let began = bootClock.milliseconds
         let lease = try cluster.grantLease(seconds: Self.leaseSeconds)
         let intent = Intent(nonce: nonce, host: host, publicKey: publicKey, token: token, time: clock.now)
+        let standing: State
         do throws(CredentialError) {
-            guard try record(intent, lease, state, job), try isToBeSent(intent, began, state, job) else {
+            guard try record(intent, lease, state, job), let found = try toBeSent(intent, began, state, job) else {
                 try notes.note(IntentNote(nonce: nonce, maySend: false), of: job.keys.id)
                 withdrawUnsent(nonce, lease, job)
                 return nil
             }
+            standing = found
             try notes.note(IntentNote(nonce: nonce, maySend: true), of: job.keys.id)
             // To write that down may have taken long.
             try checkTime(began, job)
@@ -172,13 +181,15 @@ package struct SharedRefresh: Sendable {
             held.release()
             try? cluster.revoke(lease)
         }
-        return try settle(answer, intent, lease, set, job)
+        return try settle(answer, intent, lease, standing, job)
     }
 
     /// The account as it is once no other host is at it any more.
     private func awaited(_ job: Job) throws(CredentialError) -> State {
+        var seen = job.seen
         while true {
-            let state = try read(job)
+            let state = if let known = seen { try self.state(known, job) } else { try read(job) }
+            seen = nil
             guard state.intent != nil, state.records.live != nil, let set = state.tokenSet, !job.isFresh(set),
                 job.waits()
             else { return state }

@@ -304,6 +304,29 @@ struct ClusterSharingTests {
         }
     }
 
+    @Test func `two processes that learn of two expelled hosts at once remember both`() throws {
+        let scene = try SharedScene(), one = scene.run.hosts[0]
+        let hosts = [1, 2].map { ExpelledHost(name: "gone\($0)", publicKey: [UInt8](repeating: $0, count: 32)) }
+        // The links of two processes of one machine, one of which comes between any two calls of the other.
+        var number = 1
+        while true {
+            one.files = one.files.filter { !$0.key.hasPrefix("expelled") }
+            let process = one.process()
+            let link = try #require(process.ports.sharing as? ClusterSharing).sharedLink(World.group)
+            let other = try #require(one.process().ports.sharing as? ClusterSharing).sharedLink(World.group)
+            process.trace.act(at: process.trace.calls.count + number, .before) {
+                _ = try? other.forgotten(by: KeyEpoch(number: 2, expelled: [hosts[1]]))
+            }
+            _ = try link.forgotten(by: KeyEpoch(number: 3, expelled: [hosts[0]]))
+            let known = try link.remembered()
+            // The last one comes when all is done.
+            if known.expelled == [hosts[0]] { break }
+            #expect(Set(known.expelled) == Set(hosts) && known.number == 3, "call \(number)")
+            number += 1
+        }
+        #expect(number > 1)
+    }
+
     @Test func `a leave that was stopped between its two files is gone on with`() throws {
         let leavers = try Leavers(), one = leavers.scene.run.hosts[0]
         one.files["leaving"] = one.files[GroupBackend.fileName]

@@ -227,7 +227,9 @@ private final class ToldCluster: Cluster, @unchecked Sendable {
     }
 
     func list(_ prefix: String) throws(CredentialError) -> [ClusterRecord] { try base.list(prefix) }
-    func commit(_ transaction: ClusterTransaction) throws(CredentialError) -> Bool { try base.commit(transaction) }
+    func revision(committing transaction: ClusterTransaction) throws(CredentialError) -> Int64? {
+        try base.revision(committing: transaction)
+    }
     func grantLease(seconds: Int64) throws(CredentialError) -> ClusterLease {
         try base.grantLease(seconds: seconds)
     }

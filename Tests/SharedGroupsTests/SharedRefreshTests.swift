@@ -104,6 +104,38 @@ struct SharedRefreshTests {
         #expect(scene.world.cluster.content.records[scene.link.keys(scene.account).aside] == nil)
     }
 
+    @Test func `an answer that is about to be put aside takes the place of what is refused in that moment`() throws
+    {
+        let scene = try SharedScene(), two = scene.run.hosts[1]
+        let refused = SharedRefresh.Answer.refused(CredentialError(.signInRequired, "invalid_grant"))
+        let cluster = LosingCluster(scene.process)
+        try scene.refresh(over: cluster) { set in
+            // This host is held up; another takes its intent over, is answered, and is refused the next time.
+            scene.endLeases()
+            try? scene.refresh(over: two.process(), at: 1, takeOver: .after(0)) { set in
+                SharedScene.issued("r-0-2", over: set)
+            }
+            // The first try finds another intent than its own.
+            cluster.onCommit = {
+                cluster.onCommit = { try? scene.refresh(over: two.process(), at: 1) { _ in refused } }
+            }
+            return SharedScene.issued("r-0-3", over: set)
+        }
+        #expect(scene.standing == "r-0-3")
+        #expect(scene.world.cluster.tokenSet(scene.link.keys(scene.account).set)?.isLost == false)
+    }
+
+    @Test func `a refresh is a lease, two transactions and two reads`() throws {
+        let scene = try SharedScene(), process = scene.process
+        // What a worker does: the caller's reading is its own process's.
+        let calls = process.trace.calls.count
+        #expect(try scene.run.token(process, force: true).refreshed)
+        #expect(
+            process.trace.calls[calls...].filter { $0.hasPrefix("cluster.") }.suffix(5)
+                == ["cluster.read", "cluster.lease", "cluster.commit", "cluster.read", "cluster.commit"])
+        #expect(process.copies[scene.account]?.refreshToken?.description == scene.standing)
+    }
+
     @Test func `an answer that was in the set is not put aside when its host comes back late`() throws {
         let scene = try SharedScene(), one = scene.run.hosts[0]
         let cluster = LosingCluster(scene.process)

@@ -60,6 +60,8 @@ final class LosingCluster: Cluster, @unchecked Sendable {
     /// Whether it does the next transaction, and is silent from then on.
     var isLast = false
     private var isGone = false
+    /// Called before the next transaction.
+    var onCommit: (() -> Void)?
     /// Called once an intent is recorded.
     var onRecorded: (() -> Void)?
 
@@ -71,10 +73,13 @@ final class LosingCluster: Cluster, @unchecked Sendable {
         if let late, try base.world.cluster.allows(late) { base.world.cluster.apply(late) }
     }
 
-    func commit(_ transaction: ClusterTransaction) throws(CredentialError) -> Bool {
+    func revision(committing transaction: ClusterTransaction) throws(CredentialError) -> Int64? {
         if isGone { throw Self.silence }
+        let before = onCommit
+        onCommit = nil
+        before?()
         guard loses else {
-            let wasApplied = try base.commit(transaction)
+            let revision = try base.revision(committing: transaction)
             if isLast {
                 isGone = true
                 throw Self.silence
@@ -82,7 +87,7 @@ final class LosingCluster: Cluster, @unchecked Sendable {
             let called = onRecorded
             onRecorded = nil
             called?()
-            return wasApplied
+            return revision
         }
         late = transaction
         throw Self.silence

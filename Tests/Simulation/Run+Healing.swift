@@ -59,8 +59,12 @@ extension Run {
             }
             world.problems.append("an intent of \(intent.host) stands though it knows how it ended: \(errors)")
         }
-        do throws(CredentialError) { try token(members[0].process(), force: true, takesOver: true) } catch {
-            if error.code != .signInRequired { world.problems.append("nobody can take over: \(error.message)") }
+        // Where there are two accounts, each host may mean another.
+        let waiting = members.filter { member in errors.contains { $0.host == member.name } }
+        for host in waiting.isEmpty ? [members[0]] : waiting {
+            do throws(CredentialError) { try token(host.process(), force: true, takesOver: true) } catch {
+                if error.code != .signInRequired { world.problems.append("nobody can take over: \(error.message)") }
+            }
         }
         return true
     }

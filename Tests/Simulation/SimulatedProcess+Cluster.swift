@@ -40,7 +40,7 @@ extension SimulatedProcess: Cluster {
         }
     }
 
-    func commit(_ transaction: ClusterTransaction) throws(CredentialError) -> Bool {
+    func revision(committing transaction: ClusterTransaction) throws(CredentialError) -> Int64? {
         try trace.call("cluster.commit") { () throws(CredentialError) in
             guard world.draw(world.faults.cluster) else { return try apply(transaction) }
             // It does it, or not, or later.
@@ -53,10 +53,10 @@ extension SimulatedProcess: Cluster {
         }
     }
 
-    private func apply(_ transaction: ClusterTransaction) throws(CredentialError) -> Bool {
+    private func apply(_ transaction: ClusterTransaction) throws(CredentialError) -> Int64? {
         guard try world.cluster.allows(transaction) else {
             world.tell("\(name) is overtaken")
-            return false
+            return nil
         }
         world.tell("\(name) does \(transaction.changes.map(\.shown))")
         if let rules = Rules(transaction, by: self) {
@@ -79,7 +79,7 @@ extension SimulatedProcess: Cluster {
             default: break
             }
         }
-        return true
+        return world.cluster.content.revision
     }
 
     func grantLease(seconds: Int64) throws(CredentialError) -> ClusterLease {

@@ -39,10 +39,8 @@ struct AccountRefresh: Sendable {
     func run(_ job: RefreshPlan.Job, waits: Bool) -> Outcome? {
         let account = job.account, group = job.group
         var outcome = Outcome()
-        if account.endingIsNews(now: session.context.clock.now) {
-            do throws(CredentialError) { try services.tellEnding(of: account.id, in: group) } catch {
-                outcome.failures.append(Self.named(error, account, type: account.type))
-            }
+        do throws(CredentialError) { try services.tellEnding(of: account, in: group) } catch {
+            outcome.failures.append(Self.named(error, account, type: account.type))
         }
         guard job.isDue else { return outcome }
         do throws(CredentialError) {

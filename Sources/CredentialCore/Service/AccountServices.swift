@@ -147,8 +147,9 @@ package struct AccountServices: Sendable {
     /// Tells those who watch that a sign-in ends soon, once for each step (``SignInEnding``).
     ///
     /// - Throws: the errors of the records.
-    package func tellEnding(of id: String, in group: KeychainGroup) throws(CredentialError) {
-        let now = clock.now
+    package func tellEnding(of account: Account, in group: KeychainGroup) throws(CredentialError) {
+        let now = clock.now, id = account.id
+        guard account.endingIsNews(now: now) else { return }
         var news: Account?
         try machine.records.update(id, in: group) { account in
             news = nil

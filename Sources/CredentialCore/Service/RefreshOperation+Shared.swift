@@ -81,7 +81,7 @@ extension RefreshOperation {
         }
         accounts.repository.noteSpent(old.refreshToken, replacedBy: issued.grant, of: id, in: job.group)
         var warnings = outcome.warnings
-        do throws(CredentialError) { try accounts.tellEnding(of: id, in: job.group) } catch {
+        do throws(CredentialError) { try accounts.tellEnding(of: outcome.tokenSet.account, in: job.group) } catch {
             warnings.append("the end of the sign-in was not noted: \(error)")
         }
         accounts.cache.keep(token, of: id, in: job.group, now: accounts.clock.now)

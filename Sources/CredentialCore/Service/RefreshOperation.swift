@@ -65,7 +65,7 @@ package struct RefreshOperation: Sendable {
             accounts.repository.noteSpent(
                 old.refreshToken, replacedBy: issued.grant, of: set.account.id, in: job.group)
         }
-        do throws(CredentialError) { try accounts.tellEnding(of: set.account.id, in: job.group) } catch {
+        do throws(CredentialError) { try accounts.tellEnding(of: set.account, in: job.group) } catch {
             warnings.append("the end of the sign-in was not noted: \(error)")
         }
         accounts.cache.keep(token, of: set.account.id, in: job.group, now: now)

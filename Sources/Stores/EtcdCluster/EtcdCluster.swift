@@ -74,9 +74,10 @@ package final class EtcdCluster: Cluster {
         return EtcdMessages.records(in: try call(EtcdMessages.range, request, again: true))
     }
 
-    package func commit(_ transaction: ClusterTransaction) throws(CredentialError) -> Bool {
+    package func revision(committing transaction: ClusterTransaction) throws(CredentialError) -> Int64? {
         let request = EtcdMessages.transactionRequest(transaction)
-        return EtcdMessages.answers(in: try call(EtcdMessages.transaction, request, again: false)).succeeded
+        let answer = try call(EtcdMessages.transaction, request, again: false)
+        return EtcdMessages.answers(in: answer).succeeded ? EtcdMessages.revision(of: answer) : nil
     }
 
     package func grantLease(seconds: Int64) throws(CredentialError) -> ClusterLease {
