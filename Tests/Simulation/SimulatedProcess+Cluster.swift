@@ -73,6 +73,7 @@ extension SimulatedProcess: Cluster {
             switch change {
             case .put(let key, let value, _) where key.hasSuffix("/set"):
                 lastPut = (key, value)
+                if let token = SimulatedCluster.tokenSet(value)?.refreshToken { world.haveStood.insert(token.signIn) }
                 read[key] = world.cluster.content.revision
             case .remove(let key) where key.hasPrefix(World.path + "hosts/"):
                 world.wasExpelled(String(key.dropFirst(World.path.count + "hosts/".count)))

@@ -71,6 +71,8 @@ final class World: @unchecked Sendable {
     var excused: Set<Int> = []
     /// Tokens that may be sent again: a person has said so, or, on a machine alone, a run has ended with the answer.
     var mayComeAgain: Set<RefreshToken> = []
+    /// The sign-ins that the cluster has had.
+    var haveStood: Set<Int> = []
     /// Each intent that was ever recorded, and by whom.
     var recorded: [IntentNonce: (intent: Intent, host: SimulatedHost, process: ObjectIdentifier)] = [:]
     /// The intents of which nobody can know how they ended: the process has ended after it had noted that it sends, or no
