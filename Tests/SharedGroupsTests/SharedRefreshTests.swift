@@ -136,6 +136,26 @@ struct SharedRefreshTests {
         #expect(process.copies[scene.account]?.refreshToken?.description == scene.standing)
     }
 
+    @Test func `who has waited for a peer that waits for another host does not wait for that as long again`() throws {
+        let scene = try SharedScene(), one = scene.run.hosts[0], world = scene.world
+        try scene.refresh(over: scene.run.hosts[1].process(), at: 1) { set in
+            for peerSeconds: Int64 in [0, 5, 12, 30] {
+                let began = world.milliseconds, process = one.process()
+                let lock = try? one.process().ports.locks.tryLock(scene.account, in: World.group)
+                process.trace.act(before: "locks.lock") {
+                    world.milliseconds += peerSeconds * 1_000
+                    lock?.release()
+                }
+                let error = #expect(throws: CredentialError.self) { try scene.run.token(process, force: true) }
+                #expect(error?.code == .temporary)
+                let seconds = Double(world.milliseconds - began) / 1_000
+                #expect((Double(max(peerSeconds, 12))..<Double(max(peerSeconds, 12)) + 1).contains(seconds))
+            }
+            return SharedScene.issued("r-0-2", over: set)
+        }
+        #expect(scene.standing == "r-0-2")
+    }
+
     @Test func `an answer that was in the set is not put aside when its host comes back late`() throws {
         let scene = try SharedScene(), one = scene.run.hosts[0]
         let cluster = LosingCluster(scene.process)

@@ -18,6 +18,7 @@ package final class PortTrace: Sendable {
         var calls: [String] = []
         var isEnded = false
         var actions: [(number: Int, moment: Moment, action: @Sendable () -> Void)] = []
+        var nextActions: [String: @Sendable () -> Void] = [:]
         var failures: [(name: String, error: CredentialError)] = []
         var whenEnded: [@Sendable () -> Void] = []
     }
@@ -64,6 +65,11 @@ package final class PortTrace: Sendable {
         state.withLock { $0.actions.append((number, moment, action)) }
     }
 
+    /// Has something happen before the next call of an operation.
+    package func act(before name: String, _ action: @escaping @Sendable () -> Void) {
+        state.withLock { $0.nextActions[name] = action }
+    }
+
     /// Makes every call of an operation fail.
     package func fail(_ name: String, with error: CredentialError) {
         state.withLock { $0.failures.append((name, error)) }
@@ -82,6 +88,7 @@ package final class PortTrace: Sendable {
             state.calls.append(name)
             return state.calls.count
         }
+        state.withLock { $0.nextActions.removeValue(forKey: name) }?()
         happen(number, .before)
         try checkAlive()
         if let failure = state.withLock({ state in state.failures.first { $0.name == name }?.error }) {

@@ -98,7 +98,7 @@ package struct LocalRefresher: TokenRefresher {
     ) throws(CredentialError) -> RefreshOutcome {
         guard request.account.store == .etcd else { return try operation.refresh(job) }
         return try operation.refreshShared(
-            job, takesOver: request.takesOver, isDemanded: request.forceRefresh)
+            job, takesOver: request.takesOver, isDemanded: request.forceRefresh, waited: request.waited)
     }
 
     private func subjectToken(in set: TokenSet, _ request: TokenService.Request) -> AccessToken? {

@@ -4,11 +4,13 @@ import Synchronization
 extension RefreshOperation {
     /// Refreshes and persists, exactly once among all hosts.
     ///
-    /// - Parameter isDemanded: whether a new token is wanted whatever there is.
+    /// - Parameters:
+    ///   - isDemanded: whether a new token is wanted whatever there is.
+    ///   - waited: for how many seconds a peer on this host was waited for, which may have waited for another host itself.
     /// - Throws: as ``GroupSharing/refresh(_:in:)``; ``ErrorCode/temporary`` where the token that is there was issued in what
     ///   this host calls the future: hosts whose clocks differ would refresh each other's tokens again and again.
     func refreshShared(
-        _ job: RefreshJob, takesOver: Bool, isDemanded: Bool
+        _ job: RefreshJob, takesOver: Bool, isDemanded: Bool, waited: Int64
     ) throws(CredentialError) -> RefreshOutcome {
         let adapter = try accounts.machine.adapters.adapter(of: job.type)
         let id = job.tokenSet.account.id
@@ -20,7 +22,7 @@ extension RefreshOperation {
         ])
         let shared = SharedRefreshJob(
             account: id, policy: job.key.policy, toleratesReuse: job.type.refreshReuse == .tolerated,
-            takesOver: takesOver, patience: min(accounts.lockWait, Self.patience),
+            takesOver: takesOver, patience: max(0, min(accounts.lockWait, Self.patience) - Int(clamping: waited)),
             hint: "once no host can be at it any more: \(takingOver)",
             // What another host has had meanwhile is as new as a refresh of our own.
             isFresh: { [clock = accounts.clock] set in

@@ -23,6 +23,7 @@ package enum RefreshWire {
         object["min_valid_demanded"] = .bool(request.freshness.isDemanded)
         object["force_refresh"] = .bool(request.forceRefresh)
         object["take_over"] = .bool(request.takesOver)
+        object["waited"] = .integer(request.waited)
         return JSONValue.object(object).bytes()
     }
 
@@ -47,6 +48,7 @@ package enum RefreshWire {
             forceRefresh: forceRefresh)
         request.loginScope = strings(object["login_scope"]) ?? []
         request.takesOver = object["take_over"]?.bool ?? false
+        request.waited = object["waited"]?.integer ?? 0
         if let key = object["subject_key"]?.object.flatMap(TokenRequestKey.init(json:)),
             let scope = strings(object["subject_scope"])
         {

@@ -35,7 +35,7 @@ package struct TokenService: Sendable {
             throw CredentialError(
                 .lockTimeout, "another process is refreshing \(request.account.id)", hint: "try again")
         }
-        let lock: any HeldLock
+        let lock: any HeldLock, began = accounts.clock.now
         do throws(CredentialError) {
             lock = try accounts.lock(request.account.id, in: request.group)
         } catch {
@@ -44,6 +44,8 @@ package struct TokenService: Sendable {
             else { throw error }
             return answer
         }
+        var request = request
+        request.waited = max(0, accounts.clock.now.seconds(since: began))
         return try answer(request, holding: lock, sinceSeeing: seen)
     }
 
