@@ -53,12 +53,20 @@ extension ClusterSharing {
     }
 
     /// Whether this host has the group's key, or is about to give it back. Who was expelled, never admitted, or finds another
-    /// cluster has nothing to take along, and nothing to undo.
+    /// cluster has nothing to take along, and nothing to undo: that is so where the cluster itself shows it, not where it lets
+    /// this host read nothing.
     private func isAdmitted(_ link: GroupLink) throws(CredentialError) -> Bool {
-        do throws(CredentialError) { _ = try link.standing([], mayBeOlder: true, mayLeave: true) } catch {
-            guard error.code == .storeLocked || error.code == .storeUnavailable else { throw error }
-            return false
-        }
+        let membership = link.membership
+        let found = try link.cluster.read([
+            membership.groupKey, membership.epochKey, membership.hostKey(link.backend.host),
+        ])
+        guard let group = found[0], let epoch = found[1],
+            try membership.facts(in: group).id == link.backend.groupID,
+            let host = try found[2].map({ (record) throws(CredentialError) in try GroupHost(record) }),
+            host.publicKey == link.backend.publicKey, host.isAdmitted
+        else { return false }
+        // Whom the cluster names as expelled is remembered; that it may be older is no reason to stay.
+        _ = try link.forgotten(by: KeyEpoch(epoch))
         return true
     }
 
@@ -67,8 +75,8 @@ extension ClusterSharing {
             let hosts = try link.membership.hosts()
             return hosts.contains { $0.name == link.backend.host && $0.publicKey == link.backend.publicKey }
         } catch {
-            // A cluster that lets this host read nothing has nothing of it to take away.
-            guard error.code == .storeUnavailable || error.code == .storeDamaged else { throw error }
+            // What nobody can read is not this host's to take away.
+            guard error.code == .storeDamaged else { throw error }
             return false
         }
     }

@@ -60,7 +60,7 @@ import Testing
         let untrusted = try one.run(
             words + hosts.cluster(as: "one", authorities: nodes.wrongAuthorities), exits: 7)
         #expect(untrusted.standardError.contains("--ca of groups share"))
-        let role = try one.run(words + hosts.cluster(as: "one", user: "other"), exits: 5)
+        let role = try one.run(words + hosts.cluster(as: "one", user: "other"), exits: 7)
         #expect(role.standardError.contains("permission denied"))
         let stranger = try one.run(words + hosts.cluster(as: "one", user: "stranger"), exits: 6)
         #expect(stranger.standardError.contains("the cluster cannot be reached"))
@@ -121,6 +121,34 @@ import Testing
         // The token that the provider has replaced is sent by nobody.
         try one.run(SharedHosts.token("--force-refresh"))
         #expect(provider.counters.refreshes == 2 && provider.counters.reusesDetected == 0)
+    }
+
+    @Test func `The last host that may read nothing for now does not leave, and forgets nothing`() throws {
+        let nodes = try Self.nodes.get(), hosts = try hosts(["one"])
+        _ = try hosts.share()
+        let one = hosts["one"], name = "data/credmgr/groups/\(SharedHosts.group)/shared/backend"
+        let backend = try #require(one.files[name])
+        /// Has the host come with the certificate of a user.
+        func come(as user: String) throws {
+            var text = String(decoding: backend, as: UTF8.self)
+            let own = nodes.certificate(of: "host"), other = nodes.certificate(of: user)
+            for (file, new) in [(own.certificate, other.certificate), (own.key, other.key)] {
+                text = text.replacingOccurrences(
+                    of: JSONValue.string(file).text(), with: JSONValue.string(new).text())
+            }
+            try Data(text.utf8).write(to: URL(fileURLWithPath: one.path + "/" + name))
+        }
+        try come(as: "other")
+        let before = one.files
+        for more in [["--keep", "--store", "file"], []] {
+            let refused = try one.run(["groups", "leave", SharedHosts.group] + more, exits: 7)
+            #expect(refused.standardError.contains("permission denied"))
+            #expect(refused.standardError.contains("gives the role of the group to its user"))
+        }
+        #expect(one.files == before)
+        try come(as: "host")
+        try one.run(["groups", "leave", SharedHosts.group, "--keep", "--store", "file"])
+        try one.run(SharedHosts.token("--force-refresh"))
     }
 
     @Test func `Doctor tells of a host whose clock is ahead`() throws {

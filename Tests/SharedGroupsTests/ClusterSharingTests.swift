@@ -170,6 +170,24 @@ struct ClusterSharingTests {
         #expect(scene.standing == "r-0-2")
     }
 
+    @Test(arguments: [ErrorCode.denied, .storeUnavailable, .storeLocked, .storeDamaged, .temporary])
+    func `who is let read nothing has not left, and forgets nothing`(code: ErrorCode) throws {
+        let scene = try SharedScene(), one = scene.run.hosts[0], standing = scene.standing
+        for name in ["two", "three", "spare"] { _ = try membership(one).expel(name, from: World.group) }
+        let before = (one.files, scene.world.cluster.content.revision), process = one.process()
+        process.trace.fail("cluster.read", with: CredentialError(code, "no"))
+        let refused = #expect(throws: CredentialError.self) {
+            try process.ports.sharing.membership.leave(World.group) { (_, _) throws(CredentialError) in
+            } take: { (_, _) throws(CredentialError) in
+                Issue.record("nothing is taken along")
+            }
+        }
+        #expect(refused?.code == code)
+        #expect(one.files == before.0 && scene.world.cluster.content.revision == before.1)
+        let (sets, isLast) = try leave(one)
+        #expect(isLast && sets.map { $0.refreshToken?.description } == [standing])
+    }
+
     // MARK: Leaving at once
 
     /// What two hosts take along when one of them leaves at some call of the other's leaving.
