@@ -150,6 +150,47 @@ import Testing
         #expect(scene.machine.journaled().filter { $0.hasPrefix("login-") }.isEmpty)
     }
 
+    @Test func `sign-ins that wait are all taken up, whatever policies they are of`() throws {
+        try scene.signIn(policy: "one")
+        let id = try #require(scene.account()?.id), services = scene.services()
+        let lock = try services.machine.locks.lock(id, in: scene.group, seconds: 1)
+        scene.machine.clock.pass(60)
+        for policy in ["one", "", "two"] { #expect(try scene.signIn(policy: policy).warnings.count == 1) }
+        lock.release()
+        let account = try #require(scene.account())
+        let set = try #require(try services.repository.read(account, in: scene.group, isLocked: true))
+        #expect(set.grants.keys.sorted() == ["", "one", "two"])
+        #expect(set.grants.values.allSatisfy { $0.signedInAt == scene.machine.clock.now })
+        #expect(set.account.policies == ["one", "two"])
+        #expect(scene.machine.journaled().allSatisfy { !$0.hasPrefix("login-") })
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `a sign-in that comes while others are taken up is not dropped with them`(store: StoreKind) throws {
+        for number in 1...40 {
+            let scene = Self.scene(store)
+            try scene.signIn(policy: "one")
+            let account = try #require(scene.account()), holder = scene.services()
+            let lock = try holder.machine.locks.lock(account.id, in: scene.group, seconds: 1)
+            try scene.signIn(policy: "one")
+            let trace = PortTrace()
+            trace.act(at: number, .before) {
+                scene.machine.clock.pass(60)
+                #expect(throws: Never.self) { try scene.signIn(policy: "one") }
+            }
+            _ = try scene.services(trace).repository.read(account, in: scene.group, isLocked: true)
+            guard trace.calls.count >= number else {
+                #expect(number > 4)
+                lock.release()
+                return
+            }
+            lock.release()
+            let set = try holder.repository.read(account, in: scene.group, isLocked: true)
+            #expect(set?.grants["one"]?.signedInAt == scene.machine.clock.now, "call \(number)")
+        }
+        Issue.record("it has no end")
+    }
+
     @Test func `a sign-in that waits is not dropped for a refresh of the one before`() throws {
         try scene.signIn()
         let id = try #require(scene.account()?.id), services = scene.services()

@@ -68,9 +68,9 @@ extension TokenSetRepository {
         try keepLogin(policy, of: set, mark: random.bytes(TokenSet.markSize), group)
     }
 
-    /// Keeps the sign-in of one policy of a token set for whoever takes it up.
+    /// Keeps the sign-in of one policy of a token set for whoever takes it up, beside all others that wait.
     ///
-    /// - Parameter mark: what it is known by once it was taken up.
+    /// - Parameter mark: what it is known by once it was taken up; no other has it.
     func keepLogin(
         _ policy: String, of set: TokenSet, mark: [UInt8], _ group: KeychainGroup
     ) throws(CredentialError) {
@@ -78,33 +78,45 @@ extension TokenSetRepository {
         login.grants = set.grants.filter { $0.key == policy }
         login.accessTokens.removeAll { $0.key.policy != policy }
         login.takenUp = [mark]
-        let name = Self.loginName(set.account.id)
+        let name = Self.loginPrefix + set.account.id + "-" + Base64URL.encode(mark)
         try journal.write(try sealed(login, name, group), for: name, in: group)
     }
 
-    /// Takes up a sign-in that came when the lock, or a cluster, could not be had; none twice, whatever has become of it since.
-    func takeUpLogin(_ set: TokenSet, in group: KeychainGroup) throws(CredentialError) -> TokenSet {
-        let name = Self.loginName(set.account.id)
-        guard let sealed = try journal.read(name, in: group) else { return set }
+    /// Takes up the sign-ins that came when the lock, or a cluster, could not be had; none twice, whatever has become of it
+    /// since.
+    func takeUpLogins(_ set: TokenSet, in group: KeychainGroup) throws(CredentialError) -> TokenSet {
+        let names = try waitingLogins(of: set.account.id, in: group)
         var merged = set
-        if let login = try open(sealed, key: set.journalKey, name, group), merged.takeUp(login) {
+        var isNew = false
+        for name in names {
+            guard let sealed = try journal.read(name, in: group),
+                let login = try open(sealed, key: set.journalKey, name, group)
+            else { continue }
+            if merged.takeUp(login) { isNew = true }
+        }
+        if isNew {
             do throws(CredentialError) {
                 guard case .stored = try save(&merged, in: group) else { return merged }
             } catch {
-                // It waits on.
+                // They wait on.
                 return merged
             }
         }
-        try journal.remove(name, in: group)
+        for name in names { try journal.remove(name, in: group) }
         return merged
     }
 
-    /// What the journal calls a sign-in of an account that waits for its lock.
-    static func loginName(_ account: String) -> String { "login-" + account }
+    /// What the journal calls the sign-ins of an account that wait. Each has a name of its own: who comes meanwhile, and needs no
+    /// lock for it, takes no other's place.
+    func waitingLogins(of account: String, in group: KeychainGroup) throws(CredentialError) -> [String] {
+        try journal.accounts(in: group).filter { Self.account(ofLogin: $0) == account }.sorted()
+    }
 
-    /// The account of such a name; `nil` for another.
+    private static let loginPrefix = "login-"
+
+    /// The account of such a name; `nil` for another. Earlier versions had one name for each account, which ends with that.
     static func account(ofLogin name: String) -> String? {
-        name.hasPrefix("login-") ? String(name.dropFirst(6)) : nil
+        name.hasPrefix(loginPrefix) ? String(name.dropFirst(loginPrefix.count).prefix { $0 != "-" }) : nil
     }
 
     /// Opens a journal record; `nil` when it is not of this token set, or damaged.

@@ -72,7 +72,7 @@ package struct TokenSetRepository: Sendable {
     /// - Throws: as ``read(_:in:isLocked:)``.
     func readToGive(_ account: Account, in group: KeychainGroup) throws(CredentialError) -> TokenSet? {
         // A sign-in that waits to be taken up is taken up first.
-        if try journal.read(Self.loginName(account.id), in: group) == nil,
+        if try waitingLogins(of: account.id, in: group).isEmpty,
             let seen = try records.seenJustNow(account.id, in: group)
         {
             return try read(seen, isLocked: false)
@@ -92,7 +92,7 @@ package struct TokenSetRepository: Sendable {
     /// As ``read(_:in:isLocked:)``, by a record that was just read.
     func read(_ record: AccountRecord, isLocked: Bool) throws(CredentialError) -> TokenSet? {
         guard let set = try readJournaled(record, isLocked: isLocked) else { return nil }
-        return isLocked ? try takeUpLogin(set, in: record.group) : set
+        return isLocked ? try takeUpLogins(set, in: record.group) : set
     }
 
     private func readJournaled(_ record: AccountRecord, isLocked: Bool) throws(CredentialError) -> TokenSet? {
@@ -343,7 +343,7 @@ package struct TokenSetRepository: Sendable {
             try stores.store(.secretService).remove(item(account.id, group))
         }
         try journal.remove(account.id, in: group)
-        try journal.remove(Self.loginName(account.id), in: group)
+        for name in try waitingLogins(of: account.id, in: group) { try journal.remove(name, in: group) }
         var current = record
         while let now = current {
             switch try records.remove(account.id, in: group, expecting: now.generation) {
