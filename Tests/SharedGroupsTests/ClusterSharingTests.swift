@@ -188,6 +188,63 @@ struct ClusterSharingTests {
         #expect(isLast && sets.map { $0.refreshToken?.description } == [standing])
     }
 
+    /// A group of one host, the first one.
+    private func alone() throws -> SharedScene {
+        let scene = try SharedScene()
+        for name in ["two", "three", "spare"] {
+            _ = try membership(scene.run.hosts[0]).expel(name, from: World.group)
+        }
+        return scene
+    }
+
+    @Test func `what a keyring has refused is not kept, and the next leave goes on`() throws {
+        let scene = try alone(), one = scene.run.hosts[0], standing = scene.standing
+        one.machine.breakStore(.secretService, with: CredentialError(.cancelled, "the prompt was dismissed"))
+        for _ in 0..<2 {
+            let refused = #expect(throws: CredentialError.self) {
+                try one.process().services.groupMove.leave(World.group, keepingIn: .secretService)
+            }
+            #expect(refused?.code == .cancelled)
+            #expect(
+                refused?.message.contains("\(scene.account) (the prompt was dismissed); the cluster has it") == true
+            )
+            #expect(refused?.hint == "credmgr groups leave default --keep")
+            #expect(scene.standing == standing)
+        }
+        one.machine.breakStore(.secretService, with: nil)
+        let left = one.process(),
+            (kept, wasLast) = try left.services.groupMove.leave(
+                World.group, keepingIn: .secretService)
+        #expect(kept == 1 && wasLast && scene.standing == nil && one.files.isEmpty)
+        let account = try #require(try left.ports.records.account(scene.account, in: World.group))
+        let set = try left.services.repository.read(account, in: World.group, isLocked: true)
+        #expect(account.store == .secretService && set?.refreshToken?.description == standing)
+    }
+
+    @Test func `nobody leaves with a sign-in that the cluster has not`() throws {
+        let scene = try alone(), one = scene.run.hosts[0], process = one.process()
+        let held = try process.services.machine.locks.lock("new-account", in: World.group, seconds: 1)
+        let token = scene.world.provider.begin(), registration = Registration(provider: "https://p", clientID: "d")
+        let kept = try one.process().keep(token, of: scene.world.type, registration)
+        #expect(kept.isNew && kept.warnings.count == 1)
+        held.release()
+        // Somebody is at it just now.
+        let lock = try process.services.machine.locks.lock(kept.account.id, in: World.group, seconds: 1)
+        let before = (one.files, scene.world.cluster.content.revision)
+        let refused = #expect(throws: CredentialError.self) {
+            try one.process().services.groupMove.leave(World.group, keepingIn: .file)
+        }
+        #expect(refused?.code == .temporary)
+        #expect(one.files == before.0 && scene.world.cluster.content.revision == before.1)
+        lock.release()
+        #expect(try one.process().services.groupMove.leave(World.group, keepingIn: .file).kept == 2)
+        let left = one.process(),
+            account = try #require(
+                try left.ports.records.account(kept.account.id, in: World.group))
+        let set = try left.services.repository.read(account, in: World.group, isLocked: true)
+        #expect(set?.refreshToken?.description == "\(token)")
+    }
+
     // MARK: Leaving at once
 
     /// What two hosts take along when one of them leaves at some call of the other's leaving.

@@ -74,7 +74,8 @@ package struct GroupMove: Sendable {
         var kept = 0
         var wasLast = false
         // What this host owes the group is the group's.
-        accounts.takeUpAnswers(in: group)
+        _ = accounts.takeUpSignIns(in: group)
+        if try accounts.machine.sharing.isShared(group) { try checkSignIns(group) }
         try accounts.machine.sharing.membership.leave(group) { (sets, isLast) throws(CredentialError) in
             guard store != nil || !isLast || sets.isEmpty else {
                 throw CredentialError(
@@ -97,7 +98,14 @@ package struct GroupMove: Sendable {
                 set.generation = 0
                 set.account.store = store
                 switch try accounts.repository.save(&set, in: group) {
-                case .stored, .unlisted, .journaled, .kept: kept += 1
+                case .stored, .unlisted, .kept: kept += 1
+                case .journaled(let failure):
+                    // What nobody could open is not kept. The cluster has it still, and only here it would lead nowhere.
+                    try? accounts.repository.remove(set.account, in: group)
+                    throw CredentialError(
+                        failure.code,
+                        "the \(store.shownName) did not take \(set.account.id) (\(failure)); the cluster has it still, and this host has not left yet",
+                        hint: "credmgr groups leave \(group) --keep", details: failure.details)
                 case .overtaken:
                     throw CredentialError(
                         .temporary, "another process has changed \(set.account.id) meanwhile", hint: "try again")
@@ -105,6 +113,15 @@ package struct GroupMove: Sendable {
             }
         }
         return (kept, wasLast)
+    }
+
+    /// Nobody leaves with sign-ins that the cluster has not taken yet: with the group's key they would be lost.
+    private func checkSignIns(_ group: KeychainGroup) throws(CredentialError) {
+        guard try accounts.repository.signInsWaiting(in: group, of: .etcd).isEmpty else {
+            throw CredentialError(
+                .temporary, "this host has a sign-in that is not in the cluster yet, and would be gone",
+                hint: "try again, once the cluster takes them: credmgr accounts --group \(group)")
+        }
     }
 
     /// A token set without what the group goes on using.

@@ -21,6 +21,20 @@ extension TokenSetRepository {
         return isNewsThere
     }
 
+    /// The accounts of first sign-ins that a store has not taken yet.
+    ///
+    /// - Throws: ``ErrorCode/inputOutput``.
+    func signInsWaiting(in group: KeychainGroup, of store: StoreKind) throws(CredentialError) -> [String] {
+        var waiting: [String] = []
+        for id in try journal.accounts(in: group) {
+            guard let kept = try journal.read(id, in: group),
+                (try? AccountRecord(kept, of: id, in: group))?.account.store == store
+            else { continue }
+            waiting.append(id)
+        }
+        return waiting
+    }
+
     /// - Returns: whether the account has its record now.
     private func finishSignIn(_ id: String, in group: KeychainGroup) throws(CredentialError) -> Bool {
         // The index may have been behind.
