@@ -37,13 +37,13 @@ extension ClusterSharing {
         try parts.files.remove(Self.leavingFile, of: group)
     }
 
-    /// Nobody shares or joins a group that was not left to the end.
+    /// Nobody shares, joins, or signs in to a group that was not left to the end.
     ///
-    /// - Throws: ``ErrorCode/usage``.
+    /// - Throws: ``ErrorCode/storeLocked``.
     func checkLeft(_ group: KeychainGroup) throws(CredentialError) {
         guard try leaving(group) != nil else { return }
         throw CredentialError(
-            .usage, "this host has not quite left the shared group \(group)",
+            .storeLocked, "this host has not quite left the shared group \(group)",
             hint: "credmgr groups leave \(group) --keep")
     }
 

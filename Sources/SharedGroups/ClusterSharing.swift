@@ -73,13 +73,17 @@ package final class ClusterSharing: GroupSharing {
     /// As ``link(_:)`` where the group has to be shared.
     func sharedLink(_ group: KeychainGroup) throws(CredentialError) -> GroupLink {
         guard let link = try link(group) else {
+            try checkLeft(group)
             throw CredentialError(
                 .usage, "the group \(group) is not shared", hint: "credmgr groups share --help")
         }
         return link
     }
 
-    package func check(_ group: KeychainGroup) throws(CredentialError) { _ = try link(group)?.standing([]) }
+    package func check(_ group: KeychainGroup) throws(CredentialError) {
+        try checkLeft(group)
+        _ = try link(group)?.standing([])
+    }
 
     package func recentFailure(of group: KeychainGroup) -> CredentialError? {
         links.withLock { $0[group] }?.recentFailure

@@ -1,4 +1,5 @@
 import CredentialCore
+import Synchronization
 import TestPorts
 import Testing
 
@@ -219,6 +220,32 @@ struct ClusterSharingTests {
         let account = try #require(try left.ports.records.account(scene.account, in: World.group))
         let set = try left.services.repository.read(account, in: World.group, isLocked: true)
         #expect(account.store == .secretService && set?.refreshToken?.description == standing)
+    }
+
+    @Test func `nobody is sent to a sign-in, nor to anything of the cluster, between the two halves of a leave`()
+        throws
+    {
+        let scene = try alone(), one = scene.run.hosts[0]
+        one.machine.breakStore(.secretService, with: CredentialError(.cancelled, "the prompt was dismissed"))
+        #expect(throws: CredentialError.self) {
+            try one.process().services.groupMove.leave(World.group, keepingIn: .secretService)
+        }
+        one.machine.breakStore(.secretService, with: nil)
+        let process = one.process(), sharing = process.ports.sharing, isSent = Mutex(false)
+        func refused(_ body: () throws -> Void) {
+            let error = #expect(throws: CredentialError.self) { try body() }
+            #expect(error?.code == .storeLocked && error?.hint == "credmgr groups leave default --keep")
+            #expect(error?.message == "this host has not quite left the shared group default")
+        }
+        refused {
+            try process.services.signIn.withRoom(in: World.group, of: .file) { isSent.withLock { $0 = true } }
+        }
+        #expect(!isSent.withLock { $0 })
+        refused { _ = try sharing.membership.hosts(of: World.group) }
+        refused { _ = try one.join(process, takesOver: false) }
+        #expect(try process.services.groupMove.leave(World.group, keepingIn: .secretService).kept == 1)
+        try process.services.signIn.withRoom(in: World.group, of: .file) { isSent.withLock { $0 = true } }
+        #expect(isSent.withLock { $0 })
     }
 
     @Test func `nobody leaves with a sign-in that the cluster has not`() throws {

@@ -8,7 +8,7 @@ package protocol GroupSharing: Sendable {
     /// What seals token sets for the clusters.
     var vault: any TokenSetVault { get }
 
-    /// Asks the cluster of a group, whether this host may use it now.
+    /// Asks the cluster of a group, whether this host may use it now. A group that was not left to the end is used by nobody.
     ///
     /// - Throws: ``ErrorCode/temporary`` where it cannot be reached; ``ErrorCode/storeLocked`` where this host is not admitted,
     ///   or no more; ``ErrorCode/storeUnavailable``, ``ErrorCode/storeDamaged``, ``ErrorCode/denied``.
