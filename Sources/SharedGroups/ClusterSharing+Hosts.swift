@@ -103,7 +103,7 @@ extension ClusterSharing: GroupHosting {
         _ = try link.standing([], mayBeOlder: true)
         guard host != link.backend.host else {
             throw CredentialError(
-                .usage, "this host is \(host) itself", hint: "credmgr groups leave \(group)")
+                .usage, "this host is \(host) itself", hint: "credmgr groups leave \(group) --keep")
         }
         try link.membership.expel(
             host, by: (link.backend.host, try link.hostKey()), known: try link.remembered())

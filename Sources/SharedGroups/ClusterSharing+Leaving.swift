@@ -63,7 +63,9 @@ extension ClusterSharing {
         guard let group = found[0], let epoch = found[1],
             try membership.facts(in: group).id == link.backend.groupID,
             let host = try found[2].map({ (record) throws(CredentialError) in try GroupHost(record) }),
-            host.publicKey == link.backend.publicKey, host.isAdmitted
+            host.publicKey == link.backend.publicKey, host.isAdmitted,
+            // Without its own half it opens nothing, and never will.
+            try GroupLink.storedKey(link.group, link.backend.keyStore, parts) != nil
         else { return false }
         // Whom the cluster names as expelled is remembered; that it may be older is no reason to stay.
         _ = try link.forgotten(by: KeyEpoch(epoch))

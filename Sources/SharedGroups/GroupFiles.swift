@@ -148,7 +148,7 @@ extension GroupBackend {
             throw CredentialError(
                 .storeDamaged,
                 "the file groups/\(group)/shared/\(Self.fileName), which says how the group is shared, is damaged",
-                hint: "credmgr groups leave \(group), then join it again")
+                hint: "to join it again under the same name, which mends that: credmgr groups join --help")
         }
         let certificate: ClientCertificate? =
             if let file = object["cert"]?.string, let key = object["key"]?.string {

@@ -119,14 +119,14 @@ final class GroupLink: Sendable {
                 .storeUnavailable,
                 "the cluster at \(backend.endpoints.joined(separator: ", ")) has not the group \(group) that this host "
                     + "belongs to: another cluster answers there, or the group was made anew",
-                hint: "credmgr groups leave \(group), then join it again")
+                hint: "before this host joins it again: credmgr groups leave \(group)")
         }
         guard let host = try found[2].map({ (record) throws(CredentialError) in try GroupHost(record) }),
             host.publicKey == backend.publicKey
         else {
             throw CredentialError(
                 .storeLocked, "this host, \(backend.host), does not belong to the group \(group) any more",
-                hint: "credmgr groups leave \(group), then join it again")
+                hint: "before this host joins it again: credmgr groups leave \(group)")
         }
         guard host.isAdmitted else {
             let fingerprint = try host.fingerprint(parts.cryptography)
@@ -139,7 +139,7 @@ final class GroupLink: Sendable {
         guard mayLeave || host.leaves == nil else {
             throw CredentialError(
                 .storeLocked, "this host, \(backend.host), is leaving the group \(group)",
-                hint: "credmgr groups leave \(group)")
+                hint: "credmgr groups leave \(group) --keep")
         }
         if mayBeOlder { _ = try forgotten(by: KeyEpoch(epoch)) } else { try check(KeyEpoch(epoch)) }
         if known > 0, let wrapped = found[3] { state.withLock { $0.given[known] = wrapped.value } }
@@ -202,7 +202,7 @@ final class GroupLink: Sendable {
                 .storeLocked,
                 "the key of this host, \(backend.host), for the group \(group) is not in the "
                     + "\(backend.keyStore.shownName) any more",
-                hint: "credmgr groups leave \(group), then join it again")
+                hint: "before this host joins it again: credmgr groups leave \(group)")
         }
         state.withLock { $0.hostKey = key }
         return key

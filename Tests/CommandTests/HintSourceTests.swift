@@ -85,6 +85,7 @@ import Testing
         ("credmgr groups admit … … --fingerprint …", "SharedGroupTests: a second host"),
         ("credmgr groups expel … …", "SharedGroupFaultTests: a cluster put back to before a host was expelled"),
         ("credmgr groups hosts …", "SharedGroupFaultTests: a group is shared once"),
+        ("credmgr groups join --help", "SharedGroupFaultTests: a damaged file"),
         ("credmgr groups leave …", "SharedGroupTests: an expelled host"),
         ("credmgr groups leave … --keep", "SharedGroupTests: who leaves"),
         ("credmgr groups share --help", "SharedGroupTests: who leaves"),
@@ -129,7 +130,7 @@ import Testing
                     || [": ", "&& ", "$(", "| "].contains(where: text[..<start.lowerBound].hasSuffix)
             else { return nil }
             var rest = String(text[start.lowerBound...])
-            for end in ["; ", ", ", "' ", "')", ") ", ")\"", "'", " > "] {
+            for end in ["; ", "' ", "')", ") ", ")\"", "'", " > "] {
                 if let range = rest.range(of: end) { rest = String(rest[..<range.lowerBound]) }
             }
             while rest.hasSuffix(" ") || rest.hasSuffix("?") { rest.removeLast() }

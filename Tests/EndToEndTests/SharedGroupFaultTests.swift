@@ -151,6 +151,39 @@ import Testing
         try one.run(SharedHosts.token("--force-refresh"))
     }
 
+    @Test func `A host whose file of the group is damaged joins as the host that it was`() throws {
+        let hosts = try hosts()
+        _ = try hosts.share()
+        let two = hosts["two"], name = "data/credmgr/groups/\(SharedHosts.group)/shared/backend"
+        let path = two.path + "/" + name, backend = try #require(two.files[name])
+        // In place, as its rights are those that it needs.
+        let file = try FileHandle(forWritingTo: URL(fileURLWithPath: path))
+        try file.truncate(atOffset: 20)
+        try file.close()
+        let damaged = try two.run(SharedHosts.token(), exits: 5)
+        #expect(damaged.standardError.contains("how the group is shared, is damaged"))
+        #expect(damaged.standardError.contains(": credmgr groups join --help\n"))
+        try two.run(["groups", "join", "--help"])
+        try two.run(["groups", "join", SharedHosts.group] + hosts.cluster(as: "two"))
+        #expect(two.files[name] == backend)
+        try two.run(SharedHosts.token("--force-refresh"))
+    }
+
+    @Test func `A host that has lost its key leaves, and joins anew`() throws {
+        let hosts = try hosts()
+        _ = try hosts.share()
+        let two = hosts["two"], store = "data/credmgr/groups/\(SharedHosts.group)/store.v1"
+        try two.run(SharedHosts.token())
+        #expect(two.files[store] != nil)
+        try FileManager.default.removeItem(atPath: two.path + "/" + store)
+        let refused = try two.run(SharedHosts.token("--force-refresh"), exits: 5)
+        #expect(refused.standardError.contains("is not in the"))
+        #expect(refused.standardError.contains(": credmgr groups leave \(SharedHosts.group)\n"))
+        try two.run(["groups", "leave", SharedHosts.group])
+        try hosts.letIn("two")
+        try two.run(SharedHosts.token("--force-refresh"))
+    }
+
     @Test func `Doctor tells of a host whose clock is ahead`() throws {
         let hosts = try hosts(["one"])
         let id = try hosts.share(), one = hosts["one"]

@@ -1,5 +1,6 @@
 import CredentialCore
 import Synchronization
+import TestPorts
 import Testing
 
 @testable import SharedGroups
@@ -319,6 +320,26 @@ struct GrantLineTests {
             }
         }
         #expect(error?.code == .storeLocked && scene.standing == "r-0-1")
+    }
+
+    @Test(arguments: PortTrace.Moment.allCases)
+    func `a sign-in that another host's refresh overtakes is kept`(moment: PortTrace.Moment) throws {
+        for number in 1...80 {
+            let scene = try SharedScene(), two = scene.run.hosts[1].process()
+            let account = try #require(try two.ports.records.account(scene.account, in: World.group))
+            let signIn = scene.run.hosts[0].process(), token = scene.world.provider.begin()
+            signIn.trace.act(at: number, moment) {
+                #expect(throws: Never.self) { try scene.run.token(two, force: true) }
+            }
+            let kept = try signIn.keep(token, of: scene.world.type, account.registration)
+            #expect(kept.account.id == account.id && kept.warnings.isEmpty, "\(moment) call \(number)")
+            #expect(scene.standing?.hasPrefix("r-1-") == true, "\(moment) call \(number): \(scene.standing ?? "")")
+            guard signIn.trace.calls.count >= number else {
+                #expect(number > 10)
+                return
+            }
+        }
+        Issue.record("it has no end")
     }
 
     @Test func `a sign-in that had to wait is taken up once, whatever the clocks say`() throws {

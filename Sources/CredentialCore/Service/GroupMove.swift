@@ -35,19 +35,24 @@ package struct GroupMove: Sendable {
         return (host, sets.count)
     }
 
-    /// Asks to be let into a shared group.
+    /// Asks to be let into a shared group. Where the file is damaged that says how it is shared, this host is let in as the host
+    /// that it was, and the file is written anew.
     ///
     /// - Throws: ``ErrorCode/usage`` where this machine has accounts of its own in a group of that name.
     package func join(
         _ group: KeychainGroup, by backend: GroupBackend, passphrase: Secret?
     ) throws(CredentialError) -> SharedHost {
-        try checkLocal(group)
-        let own = try accounts.records.index(of: group, .ids).count
-        guard own == 0 else {
-            throw CredentialError(
-                .usage,
-                "the group \(group) has \(own, one: "\(own) account", other: "\(own) accounts") of this machine, which would be hidden",
-                hint: "credmgr accounts --group \(group)")
+        do throws(CredentialError) {
+            try checkLocal(group)
+            let own = try accounts.records.index(of: group, .ids).count
+            guard own == 0 else {
+                throw CredentialError(
+                    .usage,
+                    "the group \(group) has \(own, one: "\(own) account", other: "\(own) accounts") of this machine, which would be hidden",
+                    hint: "credmgr accounts --group \(group)")
+            }
+        } catch {
+            guard error.code == .storeDamaged else { throw error }
         }
         let host = try accounts.machine.sharing.membership.join(group, backend, passphrase: passphrase)
         if host.isAdmitted { try accounts.machine.sharing.catchUp(group, unlessWithin: 0) }

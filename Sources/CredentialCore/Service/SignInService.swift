@@ -32,15 +32,24 @@ package struct SignInService: Sendable {
         let store = try accounts.machine.sharing.isShared(group) ? .etcd : store
         try person?.check(result.identity, of: type, in: group)
         accounts.repository.finishSignIns(in: group, locks: accounts.locks)
-        while true {
+        for _ in 0..<Self.attempts {
             let kept = try keepOnce(
                 result, of: type, registration: registration, policy: policy, in: group, store: store,
                 forceNew: forceNew, for: person)
             if let kept { return kept }
         }
+        let busy = CredentialError(.lockTimeout, "others have been changing the group \(group) all the time")
+        let known = forceNew ? nil : try self.known(result, registration, group, person)
+        return try keepForLater(
+            result, policy: policy, of: known ?? newAccount(result, type, registration, store), isNew: known == nil,
+            in: group, because: busy)
     }
 
-    /// - Returns: `nil` where the account that it was about was signed out meanwhile, and another may have come in its place.
+    /// How often a sign-in is written again for what others have changed meanwhile.
+    private static let attempts = 16
+
+    /// - Returns: `nil` where the account that it was about was changed meanwhile: signed out, and another may have come in its
+    ///   place; or refreshed by another host, in whose tokens the sign-in takes the place of the one before.
     private func keepOnce(
         _ result: SignInResult, of type: AccountType, registration: Registration, policy: String,
         in group: KeychainGroup, store: StoreKind, forceNew: Bool, for person: ExpectedPerson?
@@ -105,7 +114,7 @@ package struct SignInService: Sendable {
         set.account = account
 
         if isNew { try choose(&set.account, in: group) }
-        let warnings = try save(&set, policy, isNew: isNew, in: group)
+        guard let warnings = try save(&set, policy, isNew: isNew, in: group) else { return nil }
         account = set.account
         accounts.cache.drop(account.id, in: group)
         accounts.events.append(
@@ -169,10 +178,10 @@ package struct SignInService: Sendable {
 
     /// Puts the token set into its store.
     ///
-    /// - Returns: what the user should know.
+    /// - Returns: what the user should know; `nil` where somebody else was faster.
     private func save(
         _ set: inout TokenSet, _ policy: String, isNew: Bool, in group: KeychainGroup
-    ) throws(CredentialError) -> [Message] {
+    ) throws(CredentialError) -> [Message]? {
         let account = set.account
         switch try accounts.repository.save(&set, in: group, signIn: policy) {
         case .stored: return []
@@ -186,9 +195,7 @@ package struct SignInService: Sendable {
             }
             return [Self.waiting(account, failure)]
         case .kept(let failure): return [Self.waiting(account, failure)]
-        case .overtaken:
-            throw CredentialError(
-                .temporary, "another process has changed \(account.id) meanwhile", hint: "sign in again")
+        case .overtaken: return nil
         }
     }
 
