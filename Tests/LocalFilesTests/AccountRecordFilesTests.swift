@@ -316,6 +316,65 @@ import Testing
         }
     }
 
+    @Test func `looking for few accounts of a registration finds the first ones, whatever stands between them`()
+        throws
+    {
+        let other = Registration(provider: "https://id.example", clientID: "cc")
+        func index(_ registrations: [Registration], unreadable: [String] = []) -> AccountIndex {
+            AccountIndex(
+                registrations.enumerated().map { number, registration in
+                    var account = account(1 + number)
+                    account.registration = registration
+                    account.chosenAt = number == 2 ? Instant(epochSeconds: 5) : nil
+                    return account
+                }, unreadable: unreadable)
+        }
+        let mixed = index([registration, other, other, registration, other])
+        for (wanted, numbers) in [(registration, [1, 4]), (other, [2, 3, 5])] {
+            for limit in 1...4 {
+                let found = mixed.entries(of: wanted, atMost: limit)
+                #expect(found.map(\.id) == numbers.prefix(limit).map(Self.id))
+                #expect(mixed.count(of: wanted, atMost: limit) == min(limit, numbers.count))
+            }
+            #expect(mixed.count(of: wanted) == numbers.count)
+        }
+        #expect(mixed.entries(of: nil, atMost: 2).map(\.id) == [1, 2].map(Self.id))
+        #expect(mixed.entries(of: nil, atMost: 9).count == 5 && mixed.count(of: nil, atMost: 9) == 5)
+        #expect(mixed.defaultEntry(of: registration) == nil)
+        #expect(mixed.defaultEntry(of: other)?.id == Self.id(3))
+        // Its only account stands between the others', at the beginning or at the end.
+        for (place, registrations) in [
+            [registration, other, other], [other, registration], [other, registration, other],
+        ]
+        .enumerated() {
+            let only = index(registrations)
+            #expect(only.defaultEntry(of: registration)?.id == Self.id(place == 0 ? 1 : 2))
+            let uncertain = index(registrations, unreadable: [Self.id(9)])
+            #expect(uncertain.defaultEntry(of: registration) == nil, "the other may be of this registration, too")
+            #expect(uncertain.count(of: registration) == 1 && uncertain.unreadable == [Self.id(9)])
+        }
+    }
+
+    @Test func `a name is not found in what a newer line has taken the place of, nor in a checksum`() throws {
+        try add(1...20)
+        for number in 1...20 {
+            try records.update(Self.id(number), in: group) { $0.label = "old \(number)" }
+            try records.update(Self.id(number), in: group) { $0.label = "new \(number)" }
+        }
+        let file = try text("index")
+        let index = try records.index(of: group, .none)
+        for number in 1...20 {
+            #expect(file.contains("\told \(number)\t") && index.matches(for: "old \(number)", of: nil).isEmpty)
+            #expect(index.matches(for: "new \(number)", of: nil).map(\.id) == [Self.id(number)])
+        }
+        let sums = file.split(separator: "\n").dropFirst().compactMap {
+            $0.split(separator: "\t").last.map(String.init)
+        }
+        for sum in sums where sum.count == 16 { #expect(index.matches(for: sum, of: nil).isEmpty) }
+        // In the order in which they were added, however late their lines were written.
+        #expect(index.matches(for: "0000", of: nil).map(\.id) == (1...20).map(Self.id))
+    }
+
     @Test func `a record that is lost counts as one that cannot be read, until it is back or set aside`() throws {
         try add(1...2)
         let lost = folder + "/accounts/" + Self.id(1), elsewhere = folder + "/elsewhere"

@@ -169,7 +169,7 @@ package struct AccountSelection: Sendable {
             }
             return (group, entry, wish.rule)
         }
-        let counts = indexes.map { $0.index.count(of: registration) }
+        let counts = indexes.map { $0.index.count(of: registration, atMost: 2) }
         let total = counts.reduce(0, +)
         if total > 1, let registration {
             for (group, index) in indexes {

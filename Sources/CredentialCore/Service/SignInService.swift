@@ -164,11 +164,11 @@ package struct SignInService: Sendable {
     /// Makes the first account of a registration its default, so that it stays that when a second one signs in.
     private func choose(_ account: inout Account, in group: KeychainGroup) throws(CredentialError) {
         let index = try accounts.records.index(of: group, .none)
-        switch index.count(of: account.registration) {
+        switch index.count(of: account.registration, atMost: 2) {
         case 0: account.chosenAt = accounts.clock.now
         case 1:
             guard index.chosen(of: account.registration) == nil,
-                let only = index.entries(of: account.registration).first
+                let only = index.entries(of: account.registration, atMost: 1).first
             else { return }
             let now = accounts.clock.now
             try accounts.records.update(only.id, in: group) { $0.chosenAt = now }

@@ -16,6 +16,12 @@ enum Words {
         return word
     }
 
+    /// The word that begins at `offset`; what is not before `end` is zero.
+    static func load(_ bytes: borrowing Span<UInt8>, at offset: Int, before end: Int) -> UInt64 {
+        let count = end - offset
+        return count >= size ? load(bytes, at: offset) : loadEnd(bytes, at: offset, count: count)
+    }
+
     /// A word of eight times the same byte.
     static func repeating(_ byte: UInt8) -> UInt64 { UInt64(byte) &* 0x0101_0101_0101_0101 }
 
@@ -66,11 +72,17 @@ struct Checksum: Equatable {
     var number: UInt64 { state }
 
     /// Sixteen digits.
-    var text: [UInt8] {
-        (0..<Self.digits).map {
-            let digit = UInt8(state >> UInt64(60 - 4 * $0) & 15)
-            return digit + (digit < 10 ? UInt8(ascii: "0") : UInt8(ascii: "a") - 10)
-        }
+    var text: [UInt8] { (0..<Self.digits).map(digit) }
+
+    /// Whether these digits stand at `start`.
+    func isText(_ bytes: borrowing Span<UInt8>, at start: Int) -> Bool {
+        for number in 0..<Self.digits where bytes[start + number] != digit(number) { return false }
+        return true
+    }
+
+    private func digit(_ number: Int) -> UInt8 {
+        let digit = UInt8(state >> UInt64(60 - 4 * number) & 15)
+        return digit + (digit < 10 ? UInt8(ascii: "0") : UInt8(ascii: "a") - 10)
     }
 
     /// How many digits ``text`` has.

@@ -56,7 +56,7 @@ package struct SignInPlan: Sendable {
     ) throws(CredentialError) -> String? {
         let registration = Registration(
             provider: try adapter.provider(of: request.type), clientID: request.type.clientID)
-        let isKnown = index.count(of: registration) > 0
+        let isKnown = index.count(of: registration, atMost: 1) > 0
         let isPolicyRun = try request.policy != adapter.policy(nil, of: request.type)
         guard !isKnown || isPolicyRun else { return nil }
         let candidates =
