@@ -141,27 +141,26 @@ extension AccountIndex {
     ///
     /// - Parameters:
     ///   - word: is given each word; of the last one the bytes behind the part are zero.
-    ///   - line: is given each line, without its end, after the word that it ends in; false ends this.
-    /// - Returns: where what is no whole line begins; `nil` where `line` has ended it.
+    ///   - line: is given each line, without its end, after the word that it ends in; none after one that it calls false.
+    /// - Returns: where what is no whole line begins; `nil` where a line was called false.
     private static func eachLine(
         _ bytes: borrowing Span<UInt8>, _ range: Range<Int>, word: (UInt64) -> Void,
         line: (borrowing Span<UInt8>, Range<Int>) -> Bool
     ) -> Int? {
         let newlines = Words.repeating(newline)
-        var start = range.lowerBound, offset = start
-        while offset < range.upperBound {
-            let now = Words.load(bytes, at: offset, before: range.upperBound)
+        var start = range.lowerBound
+        var isSound = true
+        Words.each(bytes, range) { now, offset in
             word(now)
             var ends = Words.places(of: newlines, in: now)
             while ends != 0 {
-                let end = offset + Words.first(ends)
-                guard line(bytes, start..<end) else { return nil }
-                start = end + 1
-                ends &= ends - 1
+                let end = offset &+ Words.first(ends)
+                isSound = isSound && line(bytes, start..<end)
+                start = end &+ 1
+                ends &= ends &- 1
             }
-            offset += Words.size
         }
-        return start
+        return isSound ? start : nil
     }
 
     /// The size of the first line.
@@ -279,22 +278,22 @@ extension AccountIndex {
 
     /// Where the id of a line stands.
     static func id(_ bytes: borrowing Span<UInt8>, _ line: Line) -> Range<Int> {
-        Int(line.start)..<place(ofTab: 1, in: line, bytes)
+        line.start..<place(ofTab: 1, in: line, bytes)
     }
 
     /// Where a line has its first tab, or its second; its end where it has none.
     static func place(ofTab number: Int, in line: Line, _ bytes: borrowing Span<UInt8>) -> Int {
         let tabs = Words.repeating(tab)
-        let end = Int(line.end)
-        var offset = Int(line.start), left = number
+        let end = line.end
+        var offset = line.start, left = number
         while offset < end {
             var places = Words.places(of: tabs, in: Words.load(bytes, at: offset, before: end))
             while places != 0 {
-                left -= 1
-                if left == 0 { return offset + Words.first(places) }
-                places &= places - 1
+                left &-= 1
+                if left == 0 { return offset &+ Words.first(places) }
+                places &= places &- 1
             }
-            offset += Words.size
+            offset &+= Words.size
         }
         return end
     }

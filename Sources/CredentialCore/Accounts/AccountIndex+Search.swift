@@ -14,7 +14,7 @@ extension AccountIndex {
     public func entry(_ id: String) -> Entry? {
         let wanted = Array(id.utf8) + [Self.tab]
         let span = bytes.span
-        for line in lines where Self.has(wanted, span, at: Int(line.start)) { return entry(line) }
+        for line in lines where Self.has(wanted, span, at: line.start) { return entry(line) }
         return nil
     }
 
@@ -29,10 +29,10 @@ extension AccountIndex {
         let span = bytes.span
         var newest: (at: Int64, line: Line)?
         // Few have such a time.
-        for line in lines where line.end > line.start && span[Int(line.end) - 1] != Self.tab {
-            var start = Int(line.end)
+        for line in lines where line.end > line.start && span[line.end - 1] != Self.tab {
+            var start = line.end
             while start > line.start, span[start - 1] != Self.tab { start -= 1 }
-            guard let at = Int64(String(decoding: bytes[start..<Int(line.end)], as: UTF8.self)),
+            guard let at = Int64(String(decoding: bytes[start..<line.end], as: UTF8.self)),
                 Self.isOf(wanted, line, span)
             else { continue }
             if at >= newest?.at ?? .min { newest = (at, line) }
@@ -70,7 +70,8 @@ extension AccountIndex {
         let span = bytes.span
         for line in lines {
             // What stands in a line that another has taken the place of, or in a checksum, is no name.
-            var next = places.partition(before: Int(line.start))
+            guard places[0] < line.end, places[places.count - 1] >= line.start else { continue }
+            var next = places.partition(before: line.start)
             guard next < places.count, places[next] < line.end else { continue }
             if let wanted, !Self.isOf(wanted, line, span) { continue }
             var isNamed = false
@@ -98,30 +99,14 @@ extension AccountIndex {
     private static func places(of word: [UInt8], _ bytes: borrowing Span<UInt8>) -> [Int] {
         guard let first = word.first, let last = word.last else { return [] }
         var found: [Int] = []
-        func look(_ bytes: borrowing Span<UInt8>, at tab: Int) {
+        // A tab, behind it the first byte, and the last one as far from it as the word is long.
+        let body = min(headSize, bytes.count)..<bytes.count
+        Words.eachPlace(of: tab, first, last, after: word.count, in: bytes, body) { tab in
             let start = tab + 1, end = start + word.count
             guard has(word, bytes, at: start) else { return }
             // The sign stands before the first field of a line, and a line break before that.
             let isFirst = bytes[tab - 2] == UInt8(ascii: "\n")
             if isFirst || end < bytes.count && bytes[end] == Self.tab { found.append(start) }
-        }
-        // Where there is a tab, behind it the first byte, and the last one as far from it as the word is long.
-        let patterns = (Words.repeating(tab), Words.repeating(first), Words.repeating(last))
-        var offset = headSize
-        while offset + word.count + Words.size <= bytes.count {
-            let other =
-                (Words.load(bytes, at: offset) ^ patterns.0) | (Words.load(bytes, at: offset + 1) ^ patterns.1)
-                | (Words.load(bytes, at: offset + word.count) ^ patterns.2)
-            var places = Words.places(of: 0, in: other)
-            while places != 0 {
-                look(bytes, at: offset + Words.first(places))
-                places &= places - 1
-            }
-            offset += Words.size
-        }
-        while offset + word.count < bytes.count {
-            if bytes[offset] == tab { look(bytes, at: offset) }
-            offset += 1
         }
         return found
     }
@@ -130,7 +115,7 @@ extension AccountIndex {
     private static func isName(_ line: Line, _ bytes: borrowing Span<UInt8>, at start: Int) -> Bool {
         // The fields: id, type, provider, client, subject, username, name, label, time.
         var number = 0
-        for offset in Int(line.start)..<start where bytes[offset] == tab { number += 1 }
+        for offset in line.start..<start where bytes[offset] == tab { number += 1 }
         return number == 4 || number == 5 || number == 7
     }
 

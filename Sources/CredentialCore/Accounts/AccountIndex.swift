@@ -49,11 +49,13 @@ public struct AccountIndex: Sendable, Equatable {
 
     /// A line of the file: 32 bits are enough for each end, and there are many lines.
     struct Line: Equatable {
-        let start: UInt32, end: UInt32
+        private let lower: UInt32, upper: UInt32
 
-        init(_ range: Range<Int>) { (start, end) = (UInt32(range.lowerBound), UInt32(range.upperBound)) }
+        init(_ range: Range<Int>) { (lower, upper) = (UInt32(range.lowerBound), UInt32(range.upperBound)) }
 
-        var range: Range<Int> { Int(start)..<Int(end) }
+        var start: Int { Int(lower) }
+        var end: Int { Int(upper) }
+        var range: Range<Int> { start..<end }
     }
 
     /// The index of accounts that are known otherwise.

@@ -66,6 +66,18 @@ package struct AccountSelection: Sendable {
         }
     }
 
+    /// How far the names are believed at first. Without a registration only an id is one account's whatever others are
+    /// called; for another name it has to be known anyway that the index names all accounts.
+    private static func firstCheck(_ candidates: Candidates, _ wish: Wish?) -> IndexCheck {
+        guard let wish, candidates.registration == nil else { return .none }
+        let isLikeID = wish.name.utf8.count == 16 && wish.name.utf8.allSatisfy { isHexadecimal($0) }
+        return isLikeID ? .none : .ids
+    }
+
+    private static func isHexadecimal(_ byte: UInt8) -> Bool {
+        UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte || UInt8(ascii: "a")...UInt8(ascii: "f") ~= byte
+    }
+
     /// Chooses by the names of the index. That there is none, and that there are several, is believed only where the
     /// records say so, too.
     ///
@@ -76,7 +88,8 @@ package struct AccountSelection: Sendable {
         among candidates: Candidates, wish: Wish?, _ records: any AccountRecords
     ) throws(CredentialError) -> AccountSelection {
         do throws(CredentialError) {
-            if let selection = try choose(among: candidates, wish: wish, records, .none) { return selection }
+            let check = firstCheck(candidates, wish)
+            if let selection = try choose(among: candidates, wish: wish, records, check) { return selection }
         } catch {
             guard error.code == .noSuchAccount || error.code == .ambiguousAccount else { throw error }
         }

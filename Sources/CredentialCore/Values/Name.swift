@@ -52,18 +52,11 @@ public enum Name {
         return name.utf8.allSatisfy(isPart)
     }
 
-    /// Whether a name, given as its bytes, obeys the rule.
-    public static func isValid(_ name: borrowing Span<UInt8>) -> Bool {
-        guard name.count > 0, isAlphanumeric(name[0]), name.count <= 128 else { return false }
-        for index in 0..<name.count where !isPart(name[index]) { return false }
-        return true
-    }
-
     private static func isPart(_ byte: UInt8) -> Bool {
         isAlphanumeric(byte) || byte == UInt8(ascii: ".") || byte == UInt8(ascii: "_") || byte == UInt8(ascii: "-")
     }
 
-    private static func isAlphanumeric(_ byte: UInt8) -> Bool {
+    static func isAlphanumeric(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
             UInt8(ascii: "0")...UInt8(ascii: "9"):

@@ -18,8 +18,59 @@ enum Words {
 
     /// The word that begins at `offset`; what is not before `end` is zero.
     static func load(_ bytes: borrowing Span<UInt8>, at offset: Int, before end: Int) -> UInt64 {
-        let count = end - offset
+        let count = end &- offset
         return count >= size ? load(bytes, at: offset) : loadEnd(bytes, at: offset, count: count)
+    }
+
+    /// Gives each word of a part, and where it begins; of the last one the bytes behind the part are zero.
+    static func each(_ bytes: borrowing Span<UInt8>, _ range: Range<Int>, _ body: (UInt64, Int) -> Void) {
+        var offset = range.lowerBound
+        unsafe withWords(of: bytes, range) { words in
+            while range.upperBound &- offset >= size {
+                body(unsafe load(words, offset), offset)
+                offset &+= size
+            }
+        }
+        if offset < range.upperBound { body(load(bytes, at: offset, before: range.upperBound), offset) }
+    }
+
+    /// Gives each place of a part where three bytes stand: one, another behind it, and a third one this far from it.
+    static func eachPlace(
+        of one: UInt8, _ other: UInt8, _ third: UInt8, after distance: Int, in bytes: borrowing Span<UInt8>,
+        _ range: Range<Int>, _ body: (Int) -> Void
+    ) {
+        let (ones, others, thirds) = (repeating(one), repeating(other), repeating(third))
+        var offset = range.lowerBound
+        let beyond = max(1, distance)
+        unsafe withWords(of: bytes, range) { words in
+            while range.upperBound &- offset >= size &+ beyond {
+                let difference =
+                    (unsafe load(words, offset) ^ ones) | (unsafe load(words, offset &+ 1) ^ others)
+                    | (unsafe load(words, offset &+ distance) ^ thirds)
+                var places = places(of: 0, in: difference)
+                while places != 0 {
+                    body(offset &+ first(places))
+                    places &= places &- 1
+                }
+                offset &+= size
+            }
+        }
+        while offset + beyond < range.upperBound {
+            if bytes[offset] == one, bytes[offset + 1] == other, bytes[offset + distance] == third { body(offset) }
+            offset += 1
+        }
+    }
+
+    /// The bytes whose bounds are checked once for all words of a part.
+    private static func withWords(
+        of bytes: borrowing Span<UInt8>, _ range: Range<Int>, _ body: (UnsafeRawBufferPointer) -> Void
+    ) {
+        precondition(range.lowerBound >= 0 && range.upperBound <= bytes.count, "a part of the bytes")
+        unsafe bytes.bytes.withUnsafeBytes(body)
+    }
+
+    private static func load(_ words: UnsafeRawBufferPointer, _ offset: Int) -> UInt64 {
+        unsafe UInt64(littleEndian: words.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
     }
 
     /// A word of eight times the same byte.
@@ -30,6 +81,14 @@ enum Words {
         let low: UInt64 = 0x7F7F_7F7F_7F7F_7F7F
         let other = word ^ pattern
         return ~(((other & low) &+ low) | other | low)
+    }
+
+    /// Where a word has ASCII characters from `first` to `last`, marked as by ``places(of:in:)``.
+    static func places(from first: UInt8, to last: UInt8, in word: UInt64) -> UInt64 {
+        let high = repeating(0x80)
+        let low = word & ~high
+        // No sum reaches into the next byte.
+        return (low &+ repeating(0x80 - first)) & ~(low &+ repeating(0x7F - last)) & ~word & high
     }
 
     /// The first of these places, counted in bytes.

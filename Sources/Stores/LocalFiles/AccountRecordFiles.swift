@@ -25,6 +25,10 @@ package struct AccountRecordFiles: AccountRecords {
     private static let tailSize = 16 << 10
     private static let tailShare = 8
 
+    /// The size of an index, in bytes, from which on the names of the records are listed while it is read: the kernel takes
+    /// longer for them than a thread takes to begin.
+    private static let listingSize: Int64 = 64 << 10
+
     private let folders: GroupFolders
     private let clock: any WallClock
 
@@ -208,8 +212,11 @@ package struct AccountRecordFiles: AccountRecords {
         of group: KeychainGroup, _ check: IndexCheck
     ) throws(CredentialError) -> AccountIndex {
         guard let folder = try folders.open(of: group), try isThere(group, folder) else { return AccountIndex() }
+        let size = check == .none ? 0 : try folder.openExisting(Self.indexName)?.size ?? 0
+        let listing: Listing? =
+            size < Self.listingSize ? nil : Listing { [self] () throws(CredentialError) in try idSum(in: group) }
         let index = try folder.read(Self.indexName, limit: Self.indexLimit).flatMap { AccountIndex($0) }
-        if let index, try agrees(index, check, in: group) { return index }
+        if let index, try agrees(index, check, in: group, listing) { return index }
         return try remade(group, folder)
     }
 
@@ -222,13 +229,15 @@ package struct AccountRecordFiles: AccountRecords {
     }
 
     private func agrees(
-        _ index: AccountIndex, _ check: IndexCheck, in group: KeychainGroup
+        _ index: AccountIndex, _ check: IndexCheck, in group: KeychainGroup, _ listing: Listing? = nil
     ) throws(CredentialError) -> Bool {
+        if check == .none { return true }
+        let named = index.idSum
+        let listed = if let listing { try listing.sum() } else { try idSum(in: group) }
+        guard named == listed else { return false }
         switch check {
-        case .none: return true
-        case .ids: return try index.idSum == idSum(in: group)
+        case .none, .ids: return true
         case .everything:
-            guard try index.idSum == idSum(in: group) else { return false }
             let now = try collect(group, after: index)
             return Set(now.entries) == Set(index.entries) && Set(now.unreadable) == Set(index.unreadable)
         }
@@ -337,6 +346,25 @@ package struct AccountRecordFiles: AccountRecords {
         } catch {
             // Better none than one that is behind.
             try folder.remove(Self.indexName)
+        }
+    }
+}
+
+/// The names of records on their way, while something else is done; at once where the system gives no thread.
+private struct Listing {
+    private let call: BackgroundCall<NameSum, CredentialError>?
+    private let list: @Sendable () throws(CredentialError) -> NameSum
+
+    init(_ list: @escaping @Sendable () throws(CredentialError) -> NameSum) {
+        self.list = list
+        call = try? BackgroundCall(list)
+    }
+
+    /// Which names there are.
+    func sum() throws(CredentialError) -> NameSum {
+        guard let call else { return try list() }
+        while true {
+            if let result = call.result(until: Deadline(milliseconds: .max)) { return try result.get() }
         }
     }
 }

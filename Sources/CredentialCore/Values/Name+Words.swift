@@ -1,0 +1,24 @@
+extension Name {
+    /// Whether a name, given as its bytes, obeys the rule: for folders with many.
+    public static func isValid(_ name: borrowing Span<UInt8>) -> Bool {
+        guard name.count > 0, isAlphanumeric(name[0]), name.count <= 128 else { return false }
+        var offset = 0
+        while offset < name.count {
+            let word = Words.load(name, at: offset, before: name.count)
+            // Behind the end the word is zero, which is no part.
+            let count = min(Words.size, name.count - offset)
+            if parts(of: word).nonzeroBitCount != count { return false }
+            offset += Words.size
+        }
+        return true
+    }
+
+    /// Where a word has letters, digits, `.`, `_` and `-`.
+    private static func parts(of word: UInt64) -> UInt64 {
+        Words.places(from: UInt8(ascii: "a"), to: UInt8(ascii: "z"), in: word)
+            | Words.places(from: UInt8(ascii: "0"), to: UInt8(ascii: "9"), in: word)
+            | Words.places(from: UInt8(ascii: "A"), to: UInt8(ascii: "Z"), in: word)
+            | Words.places(from: UInt8(ascii: "-"), to: UInt8(ascii: "."), in: word)
+            | Words.places(from: UInt8(ascii: "_"), to: UInt8(ascii: "_"), in: word)
+    }
+}

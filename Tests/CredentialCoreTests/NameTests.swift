@@ -1,0 +1,21 @@
+import CredentialCore
+import Testing
+
+/// The rule for names.
+@Suite struct NameTests {
+    @Test func `bytes obey the rule where the text does, whichever byte stands wherever`() {
+        for length in 0...18 {
+            for place in 0..<max(1, length) {
+                for byte in UInt8.min...UInt8.max {
+                    var name = [UInt8](repeating: UInt8(ascii: "a"), count: length)
+                    if length > 0 { name[place] = byte }
+                    let text = String(validating: name, as: UTF8.self)
+                    #expect(Name.isValid(name.span) == text.map { Name.isValid($0) } ?? false, "\(name)")
+                }
+            }
+        }
+        for (length, isValid) in [(128, true), (129, false)] {
+            #expect(Name.isValid([UInt8](repeating: UInt8(ascii: "z"), count: length).span) == isValid)
+        }
+    }
+}
