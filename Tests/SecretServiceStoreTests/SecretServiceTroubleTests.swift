@@ -63,6 +63,43 @@ struct SecretServiceTroubleTests {
         }
     }
 
+    @Test func `a session that was begun before it is needed serves, and is given up in the same time`() async {
+        await #expect(processExitsWith: .success) {
+            let keyring = try PrivateKeyring()
+            defer { keyring.stop() }
+            let store = keyring.store()
+            store.begin()
+            try store.write([1], for: .example("a"), label: "credmgr: x")
+            #expect(try store.read(.example("a")) == [1])
+            keyring.pauseService()
+            let late = keyring.store()
+            late.begin()
+            late.begin()
+            let time = seconds {
+                #expect(refusal { _ = try late.read(.example("a")) }?.code == .storeUnavailable)
+            }
+            #expect(time > 2 && time < 8)
+            keyring.resumeService()
+            #expect(try late.read(.example("a")) == [1])
+            // Nobody asks for it after all.
+            keyring.store().begin()
+        }
+    }
+
+    @Test func `what is begun where there is no keyring is told by who needs it`() async {
+        let without = SecretServiceStore(busAddress: nil, canPrompt: true) { _ in }
+        without.begin()
+        #expect(refusal { _ = try without.read(.example("a")) }?.code == .storeUnavailable)
+        await #expect(processExitsWith: .success) {
+            let dead = SecretServiceStore(busAddress: "unix:path=/nonexistent/bus", canPrompt: true) { _ in }
+            dead.begin()
+            let time = seconds {
+                #expect(refusal { _ = try dead.read(.example("a")) }?.code == .storeUnavailable)
+            }
+            #expect(time < 1)
+        }
+    }
+
     @Test func `a bus that accepts and says nothing is given up after 3 seconds, and then not asked again`() async {
         await #expect(processExitsWith: .success) {
             let folder = try TemporaryFolder()

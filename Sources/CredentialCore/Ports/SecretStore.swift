@@ -44,6 +44,9 @@ public protocol SecretStore: Sendable {
     /// - Throws: as ``read(_:)``.
     func protection(of group: KeychainGroup) throws(CredentialError) -> StoreProtection?
 
+    /// Begins, in the background, what a first use of the store takes long for: it is soon to be read. Nothing is told.
+    func begin()
+
     /// Whether the store can be used now.
     ///
     /// - Throws: ``ErrorCode/storeLocked``, ``ErrorCode/storeUnavailable``.
@@ -173,6 +176,9 @@ extension SecretStore {
         _ = try items(of: group, kind: .tokenSet)
         return true
     }
+
+    /// Nothing: it is at hand.
+    public func begin() {}
 
     /// Nothing: the store keeps only what is.
     public func forgetPast(of group: KeychainGroup) throws(CredentialError) {}

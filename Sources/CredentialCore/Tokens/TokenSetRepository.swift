@@ -151,6 +151,11 @@ package struct TokenSetRepository: Sendable {
             || account.store == .file && (try? vault(.file))?.opensByItself(group) == true
     }
 
+    /// Begins to open the store of an account whose token set is soon to be read, where that takes long.
+    func begin(_ account: Account) {
+        if account.store == .secretService { try? stores.store(.secretService).begin() }
+    }
+
     /// What seals the token sets that stand in records of a store.
     func vault(_ store: StoreKind) throws(CredentialError) -> any TokenSetVault {
         store == .etcd ? sharing.vault : try stores.vault()

@@ -43,6 +43,8 @@ final class SecretServiceAccess: Sendable {
     private let promptSeconds: Int
     private let busAddress: String?
     private let state = Mutex(State.closed)
+    /// The first session, where it was begun before it was asked for.
+    private let begun = Mutex<BackgroundCall<SecretServiceSession, ServiceFault>?>(nil)
     private let whileWaiting: @Sendable () -> Void
     private let waiting: any WaitingDisplay
 
@@ -147,18 +149,49 @@ final class SecretServiceAccess: Sendable {
         }
     }
 
+    /// Begins to open a session in the background, for a step that is soon to come. What fails is told by that.
+    ///
+    /// - Parameter milliseconds: how long that may take.
+    func begin(milliseconds: Int32) {
+        guard let busAddress, state.withLock({ if case .closed = $0 { true } else { false } }) else { return }
+        begun.withLock { begun in
+            guard begun == nil else { return }
+            Self.use(busAddress)
+            // Before a step gives it up that begins as late.
+            let deadline = Deadline(milliseconds: milliseconds - 2 * Self.marginMilliseconds)
+            // Without a thread the step does it itself.
+            begun = try? BackgroundCall { [whileWaiting] () throws(ServiceFault) in
+                try SecretServiceSession(library: try LibSecret(), whileWaiting: whileWaiting, until: deadline)
+            }
+        }
+    }
+
     private func session(at busAddress: String, until deadline: Deadline) throws(ServiceFault)
         -> SecretServiceSession
     {
         if let open = state.withLock({ if case .open(let session) = $0 { session } else { nil } }) { return open }
-        // GIO takes the address from the environment, and would start a bus of its own without one.
-        if unsafe getenv(Self.busVariable).map({ unsafe String(cString: $0) }) != busAddress {
-            unsafe setenv(Self.busVariable, busAddress, 1)
+        let session: SecretServiceSession
+        if let begun = begun.withLock({ $0.take() }) {
+            guard let result = begun.result(until: deadline) else {
+                // It has a deadline of its own, which it has missed.
+                state.withLock { $0 = .abandoned }
+                throw ServiceFault(.timedOut, "no session was opened")
+            }
+            session = try result.get()
+        } else {
+            Self.use(busAddress)
+            session = try SecretServiceSession(
+                library: try LibSecret(), whileWaiting: whileWaiting, until: deadline)
         }
-        let session = try SecretServiceSession(
-            library: try LibSecret(), whileWaiting: whileWaiting, until: deadline)
         state.withLock { if case .closed = $0 { $0 = .open(session) } }
         return session
+    }
+
+    /// GIO takes the address from the environment, and would start a bus of its own without one.
+    private static func use(_ busAddress: String) {
+        if unsafe getenv(busVariable).map({ unsafe String(cString: $0) }) != busAddress {
+            unsafe setenv(busVariable, busAddress, 1)
+        }
     }
 
     /// Makes sure that the next session has a connection of its own.

@@ -35,6 +35,8 @@ package final class SecretServiceStore: SecretStore {
         self.warn = warn
     }
 
+    package func begin() { service.begin(milliseconds: Self.readMilliseconds) }
+
     package func probe() throws(CredentialError) {
         var time = Allowance(milliseconds: Self.readMilliseconds)
         let canPrompt = service.canPrompt

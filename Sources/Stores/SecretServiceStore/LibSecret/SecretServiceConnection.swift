@@ -33,7 +33,8 @@ struct ServiceQuestion: Sendable {
     /// The `GDBusConnection`.
     var connection: OpaquePointer { unsafe connectionHandle.pointer }
 
-    /// Connects, asks the service a first question, and begins to agree on a key with it.
+    /// Connects, begins to agree on a key with the service, and asks it a first question meanwhile: whatever it is asked
+    /// afterwards it then answers while this process makes its half of the key.
     ///
     /// GIO shares one session bus per process, so a process works with one bus address at a time.
     init(
@@ -52,15 +53,22 @@ struct ServiceQuestion: Sendable {
         // GIO would end the process when the bus goes away.
         unsafe glib.g_dbus_connection_set_exit_on_close(bus, 0)
 
-        // libsecret's own calls wait for 25 s: ask with a deadline first, and something that is needed anyway.
-        firstAnswer = try unsafe Self.call(
-            bus, library, Self.servicePath, Self.interface, firstQuestion.method, firstQuestion.arguments,
-            firstQuestion.reply, deadline)
-
+        let agreement: BackgroundCall<EncryptedSession, ServiceFault>
         do throws(CredentialError) {
             agreement = try BackgroundCall { () throws(ServiceFault) in try EncryptedSession(library: library) }
         } catch {
             throw ServiceFault(.other, error.text)
+        }
+        self.agreement = agreement
+        do throws(ServiceFault) {
+            // libsecret's own calls wait for 25 s: this one has a deadline, and asks what is needed anyway.
+            firstAnswer = try unsafe Self.call(
+                bus, library, Self.servicePath, Self.interface, firstQuestion.method, firstQuestion.arguments,
+                firstQuestion.reply, deadline)
+        } catch {
+            // GIO would give the next try the same connection as long as anybody holds it.
+            _ = agreement.end(until: deadline)
+            throw error
         }
         whileWaiting()
         self.library = library
