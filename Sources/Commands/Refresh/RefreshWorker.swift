@@ -21,7 +21,9 @@ package enum RefreshWorker {
             // others are loaded, and the keyring takes longer to answer.
             if request.account.store.isInRecord { context.transport.prepare() }
             let stores = session.stores(mayPrompt: false, whileWaiting: context.transport.prepare)
-            let given = try session.services(stores).refresh.refresh(request, holding: lock)
+            let services = session.services(stores)
+            services.repository.begin(request.account)
+            let given = try services.refresh.refresh(request, holding: lock)
             answer = RefreshWire.encode(given, notes: notes.withLock { $0 })
         } catch {
             answer = RefreshWire.encode(error, notes: notes.withLock { $0 })

@@ -17,7 +17,7 @@ package struct TokenService: Sendable {
     /// - Throws: ``ErrorCode/signInRequired`` when there is no usable grant; ``ErrorCode/temporary`` and
     ///   ``ErrorCode/lockTimeout`` when trying again may help; the errors of the store.
     package func token(_ request: Request, waits: Bool = true) throws(CredentialError) -> Answer {
-        if !needsRefresh(request) { accounts.repository.begin(request.account) }
+        if !request.account.store.isInRecord, !needsRefresh(request) { accounts.repository.begin(request.account) }
         let free: (any HeldLock)?
         do throws(CredentialError) {
             free = try accounts.locks.tryLock(request.account.id, in: request.group)

@@ -152,7 +152,7 @@ package struct TokenSetRepository: Sendable {
     }
 
     /// Begins to open the store of an account whose token set is soon to be read, where that takes long.
-    func begin(_ account: Account) {
+    package func begin(_ account: Account) {
         if account.store == .secretService { try? stores.store(.secretService).begin() }
     }
 

@@ -175,7 +175,7 @@ final class SecretServiceAccess: Sendable {
             guard let result = begun.result(until: deadline) else {
                 // It has a deadline of its own, which it has missed.
                 state.withLock { $0 = .abandoned }
-                throw ServiceFault(.timedOut, "no session was opened")
+                throw ServiceFault(.timedOut, "no key was agreed on")
             }
             session = try result.get()
         } else {
