@@ -11,10 +11,8 @@ extension ClusterSharing {
         take: ([TokenSet], Bool) throws(CredentialError) -> Void
     ) throws(CredentialError) {
         let before = try leaving(group)
-        let link =
-            if let before { GroupLink(group, before, try parts.connect(before), parts) } else {
-                try sharedLink(group)
-            }
+        let backend = if let before { before } else { try sharedLink(group).backend }
+        let link = GroupLink(group, backend, try parts.connect(backend), parts, isLeaving: true)
         var sets: [TokenSet] = []
         var isLast = false
         var belongs = try isAdmitted(link)
@@ -26,7 +24,8 @@ extension ClusterSharing {
         // From here on the group is one of this machine alone.
         if before == nil { try parts.files.write(link.backend.fileContent, to: Self.leavingFile, of: group) }
         try parts.files.remove(GroupBackend.fileName, of: group)
-        try take(sets, isLast)
+        let names = try parts.files.names(of: group)
+        try take(sets.filter { !names.contains(Self.takenPrefix + $0.account.id) }, isLast)
         // A request to join that nobody has answered is withdrawn, too.
         if !belongs { belongs = try isListed(link) }
         if belongs { try link.membership.leave(link.backend.host, isLast: isLast) }
@@ -36,6 +35,12 @@ extension ClusterSharing {
         try GroupLink.forgetKey(group, link.backend.keyStore, parts)
         try parts.files.remove(Self.leavingFile, of: group)
     }
+
+    package func noteTaken(_ account: String, of group: KeychainGroup) throws(CredentialError) {
+        try parts.files.write([1], to: Self.takenPrefix + account, of: group)
+    }
+
+    private static let takenPrefix = "taken-"
 
     /// Nobody shares, joins, or signs in to a group that was not left to the end.
     ///

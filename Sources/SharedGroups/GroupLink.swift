@@ -7,6 +7,8 @@ final class GroupLink: Sendable {
     let backend: GroupBackend
     let cluster: any Cluster
     let parts: ClusterSharing.Parts
+    /// Whether this host goes on with leaving the group, which is all that it may do then.
+    let isLeaving: Bool
     private let state = Mutex(State())
 
     private struct State {
@@ -28,11 +30,15 @@ final class GroupLink: Sendable {
     private static let keyPrefix = "key-"
     private static let hostKeyOwner = "host"
 
-    init(_ group: KeychainGroup, _ backend: GroupBackend, _ cluster: any Cluster, _ parts: ClusterSharing.Parts) {
+    init(
+        _ group: KeychainGroup, _ backend: GroupBackend, _ cluster: any Cluster, _ parts: ClusterSharing.Parts,
+        isLeaving: Bool = false
+    ) {
         self.group = group
         self.backend = backend
         self.cluster = cluster
         self.parts = parts
+        self.isLeaving = isLeaving
     }
 
     var path: String { backend.path(of: group) }
@@ -65,12 +71,11 @@ final class GroupLink: Sendable {
     ///   ``ErrorCode/storeLocked`` where this host is not admitted to it.
     /// - Parameter mayBeOlder: whether the caller writes no account, or gives the group a new key, which a cluster that was put back
     ///   needs.
-    /// - Parameter mayLeave: whether the caller goes on with leaving the group.
     func standing(
-        _ ids: [String], mayBeOlder: Bool = false, mayLeave: Bool = false
+        _ ids: [String], mayBeOlder: Bool = false
     ) throws(CredentialError) -> (sets: [ClusterRecord?], epoch: ClusterRecord) {
         let sets = ids.map { keys($0).set }
-        let (reading, epoch, _) = try standing(mayBeOlder, mayLeave) { (own) throws(CredentialError) in
+        let (reading, epoch, _) = try standing(mayBeOlder) { (own) throws(CredentialError) in
             ClusterReading(records: try cluster.read(own + sets))
         }
         return (reading.records, epoch)
@@ -78,10 +83,10 @@ final class GroupLink: Sendable {
 
     /// All that stands of one account; this host is looked at, too.
     ///
-    /// - Throws: as ``standing(_:mayBeOlder:mayLeave:)``.
+    /// - Throws: as ``standing(_:mayBeOlder:)``.
     func account(_ id: String) throws(CredentialError) -> AccountReading {
         let keys = AccountReading.keys(keys(id))
-        let (reading, epoch, host) = try standing(false, false) { (own) throws(CredentialError) in
+        let (reading, epoch, host) = try standing(false) { (own) throws(CredentialError) in
             ClusterReading(records: try cluster.read(own + keys))
         }
         return AccountReading(reading.records, epoch: epoch, host: host)
@@ -91,14 +96,14 @@ final class GroupLink: Sendable {
     ///
     /// - Throws: as ``standing(_:mayBeOlder:)``.
     func listing() throws(CredentialError) -> ClusterReading {
-        try standing(false, false) { (own) throws(CredentialError) in
+        try standing(false) { (own) throws(CredentialError) in
             try cluster.read(own, listing: path + "a/")
         }.reading
     }
 
     /// Reads with the keys that say whether the group is this one, and this host in it; gives what else was read.
     private func standing(
-        _ mayBeOlder: Bool, _ mayLeave: Bool, _ read: ([String]) throws(CredentialError) -> ClusterReading
+        _ mayBeOlder: Bool, _ read: ([String]) throws(CredentialError) -> ClusterReading
     ) throws(CredentialError) -> (reading: ClusterReading, epoch: ClusterRecord, host: ClusterRecord?) {
         if let failure = recentFailure { throw failure }
         let membership = membership, known = try knownEpoch
@@ -136,7 +141,7 @@ final class GroupLink: Sendable {
                     "on a host of the group: credmgr groups admit \(group) \(backend.host) --fingerprint \(fingerprint)"
             )
         }
-        guard mayLeave || host.leaves == nil else {
+        guard isLeaving || host.leaves == nil else {
             throw CredentialError(
                 .storeLocked, "this host, \(backend.host), is leaving the group \(group)",
                 hint: "credmgr groups leave \(group) --keep")

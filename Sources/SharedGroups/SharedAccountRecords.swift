@@ -96,7 +96,7 @@ package struct SharedAccountRecords: AccountRecords {
         set.account.leftover = nil
         for _ in 0..<Self.attempts {
             let (standing, epoch) = try link.standing([id])
-            guard standing[0]?.revision == expected else { return .overtaken }
+            guard try isExpected(standing[0], expected, link) else { return .overtaken }
             set.beginLines(after: try before(standing[0], link), sharing.parts.random)
             let value = try link.seal.seal(set.encoded(), at: key, epoch: try GroupMembership.epoch(epoch))
             var transaction = ClusterTransaction()
@@ -115,6 +115,20 @@ package struct SharedAccountRecords: AccountRecords {
     private static func busy(_ group: KeychainGroup) -> CredentialError {
         CredentialError(
             .temporary, "others have been changing the group \(group) all the time", hint: "try again")
+    }
+
+    /// Whether a record is the one that the caller has read. Revisions come again where a cluster was put back, so it is also
+    /// compared with what this machine has copied of that revision.
+    private func isExpected(
+        _ record: ClusterRecord?, _ expected: Int64?, _ link: GroupLink
+    ) throws(CredentialError) -> Bool {
+        guard let record else { return expected == nil }
+        guard record.revision == expected else { return false }
+        guard let id = link.account(ofSet: record.key), try sharing.revision(ofCopy: id, link.group) == expected
+        else {
+            return true
+        }
+        return try local.read(id, in: link.group)?.sealed?.bytes == record.value
     }
 
     /// The token set that is replaced; none where it is damaged.
@@ -167,7 +181,7 @@ package struct SharedAccountRecords: AccountRecords {
         let keys = link.keys(id)
         let (standing, epoch) = try link.standing([id])
         guard let record = standing[0] else { return .done }
-        guard record.revision == expected else { return .overtaken }
+        guard try isExpected(record, expected, link) else { return .overtaken }
         var transaction = ClusterTransaction()
         transaction.expect(record, at: keys.set)
         // Who is expelled meanwhile signs nobody out any more.

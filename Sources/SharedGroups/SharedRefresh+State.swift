@@ -25,9 +25,12 @@ extension SharedRefresh {
                 .storeDamaged, "\(job.keys.group) of the cluster is no group of credmgr", hint: "credmgr doctor")
         }
         guard let own = try records.host.map({ (record) throws(CredentialError) in try GroupHost(record) }),
-            own.publicKey == publicKey, own.isAdmitted, own.leaves == nil
+            own.publicKey == publicKey, own.isAdmitted
         else {
             throw CredentialError(.storeLocked, "this host, \(host), does not belong to the group any more")
+        }
+        guard own.leaves == nil else {
+            throw CredentialError(.storeLocked, "this host, \(host), is leaving the group")
         }
         var state = State(records: records, epoch: epoch.number)
         // It may have been put back since this process has looked first.

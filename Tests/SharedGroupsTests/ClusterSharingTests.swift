@@ -272,6 +272,80 @@ struct ClusterSharingTests {
         #expect(set?.refreshToken?.description == "\(token)")
     }
 
+    @Test func `who goes on with leaving puts back first what it knows better`() throws {
+        let scene = try SharedScene(), one = scene.run.hosts[0]
+        let snapshot = scene.world.cluster.content
+        #expect(try scene.run.token(one.process(), force: true).refreshed)
+        let newest = try #require(scene.standing)
+        scene.world.cluster.restore(snapshot)
+        #expect(try !scene.link.membership.tellLeaving("one", known: try scene.link.remembered()))
+        #expect(scene.standing != newest)
+        let early = #expect(throws: CredentialError.self) {
+            try scene.refresh(over: one.process()) { SharedScene.issued("none", over: $0) }
+        }
+        #expect(early?.code == .storeLocked && early?.message == "this host, one, is leaving the group")
+        #expect(try !leave(one).isLast)
+        #expect(scene.standing == newest)
+    }
+
+    @Test func `who was kept and has signed out here does not come back when the leave goes on`() throws {
+        let scene = try alone(), one = scene.run.hosts[0], before = one.process()
+        let other = try before.keep(
+            scene.world.provider.begin(), of: scene.world.type, Registration(provider: "https://p", clientID: "d"))
+        // The keyring takes one of them, and then no more.
+        let leaver = one.process(), ids = [scene.account, other.account.id]
+        for number in 1...400 {
+            leaver.trace.act(at: number, .before) {
+                if one.machine.secrets().values.contains(where: { $0.contains(.secretService) }) {
+                    one.machine.breakStore(.secretService, with: CredentialError(.cancelled, "dismissed"))
+                }
+            }
+        }
+        #expect(throws: CredentialError.self) {
+            try leaver.services.groupMove.leave(World.group, keepingIn: .secretService)
+        }
+        one.machine.breakStore(.secretService, with: nil)
+        let kept = ids.filter { one.machine.secrets()[$0]?.contains(.secretService) == true }
+        #expect(kept.count == 1)
+        let gone = try #require(kept.first)
+        let person = try #require(try before.ports.records.account(gone, in: World.group))
+        try one.process().services.signOut.forget(person, policy: nil, in: World.group) {
+            (_) throws(CredentialError) in
+        }
+        #expect(try one.process().services.groupMove.leave(World.group, keepingIn: .secretService).kept == 1)
+        #expect(one.machine.accounts().map(\.id) == ids.filter { $0 != gone })
+        #expect(one.files.isEmpty)
+    }
+
+    @Test func `a revision that comes again is not taken for the record that was read`() throws {
+        let scene = try SharedScene(), one = scene.run.hosts[0].process()
+        let snapshot = scene.world.cluster.content
+        #expect(try scene.run.token(one, force: true).refreshed)
+        let read = try #require(try one.ports.records.read(scene.account, in: World.group))
+        scene.world.cluster.restore(snapshot)
+        let key = scene.link.keys(scene.account).set
+        let older = try scene.link.seal.open(try #require(scene.world.cluster.content.records[key]))
+        // Another host changes it since, and the numbers of the changes are those of before.
+        while let record = scene.world.cluster.content.records[key], record.revision < read.generation {
+            var transaction = ClusterTransaction()
+            transaction.changes = [
+                .put(key, try scene.link.seal.seal(older, at: key, epoch: try scene.link.currentEpoch()))
+            ]
+            scene.world.cluster.apply(transaction)
+        }
+        let now = try #require(scene.world.cluster.content.records[key])
+        try #require(now.revision == read.generation && now.value != read.sealed?.bytes)
+        guard
+            case .overtaken = try one.ports.records.remove(
+                scene.account, in: World.group, expecting: read.generation),
+            case .overtaken = try one.ports.records.write(read, expecting: read.generation)
+        else {
+            Issue.record("it was changed")
+            return
+        }
+        #expect(scene.world.cluster.content.records[key] == now)
+    }
+
     // MARK: Leaving at once
 
     /// What two hosts take along when one of them leaves at some call of the other's leaving.

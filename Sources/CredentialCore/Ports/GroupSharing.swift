@@ -113,11 +113,17 @@ package protocol GroupHosting: Sendable {
     ///
     /// - Parameters:
     ///   - agree: is given the token sets, and whether this is the last host, before anything is changed.
-    ///   - take: is given the same once the group is one of this machine alone, and before the cluster forgets anything.
+    ///   - take: is given the same once the group is one of this machine alone, and before the cluster forgets anything; without
+    ///     what an earlier run has noted as taken.
     func leave(
         _ group: KeychainGroup, _ agree: ([TokenSet], Bool) throws(CredentialError) -> Void,
         take: ([TokenSet], Bool) throws(CredentialError) -> Void
     ) throws(CredentialError)
+
+    /// Notes that a host that leaves has taken an account along: whatever becomes of it here from then on, it is not taken again.
+    ///
+    /// - Throws: ``ErrorCode/inputOutput``.
+    func noteTaken(_ account: String, of group: KeychainGroup) throws(CredentialError)
 
     /// What is wrong or worth knowing of a group's cluster, for `doctor`.
     func findings(of group: KeychainGroup) -> [GroupFinding]
@@ -295,6 +301,7 @@ package struct NothingShared: GroupSharing, GroupHosting, TokenSetVault {
         _ group: KeychainGroup, _ agree: ([TokenSet], Bool) throws(CredentialError) -> Void,
         take: ([TokenSet], Bool) throws(CredentialError) -> Void
     ) throws(CredentialError) { throw Self.error }
+    package func noteTaken(_ account: String, of group: KeychainGroup) throws(CredentialError) { throw Self.error }
     package func findings(of group: KeychainGroup) -> [GroupFinding] { [] }
 
     package func seal(

@@ -115,6 +115,8 @@ package struct GroupMove: Sendable {
                     throw CredentialError(
                         .temporary, "another process has changed \(set.account.id) meanwhile", hint: "try again")
                 }
+                // Who is signed out here before the leave has come to its end does not come back with it.
+                try accounts.machine.sharing.membership.noteTaken(set.account.id, of: group)
             }
         }
         return (kept, wasLast)
