@@ -55,21 +55,22 @@ package struct LinuxPrograms: ProgramRunner, BrowserPrograms {
     ///
     /// - Throws: ``ErrorCode/inputOutput`` when it cannot be started.
     package func accompany(
-        _ words: [String], variables: [String: String], meanwhile: @escaping @Sendable () -> Void
+        _ words: [String], variables: [String: String], meanwhile: @escaping @Sendable () -> Void,
+        unattended: (CredentialError) -> Void
     ) throws(CredentialError) -> ProgramEnding {
         var launch: ProgramLaunch = try launch(words)
         // It is the user's own command: it gets all that the user's shell would give it.
         launch.environment = environment.merging(variables) { $1 }
         launch.callerSettings = caller
-        return try ProgramCompanion(starting: launch).end(meanwhile: meanwhile)
+        return try ProgramCompanion(starting: launch).end(meanwhile: meanwhile, unattended: unattended)
     }
 
     package func isChild(_ process: Int32) -> Bool { ProgramCompanion.isChild(process) }
 
     package func accompany(
-        _ process: Int32, meanwhile: @escaping @Sendable () -> Void
+        _ process: Int32, meanwhile: @escaping @Sendable () -> Void, unattended: (CredentialError) -> Void
     ) throws(CredentialError) -> ProgramEnding {
-        try ProgramCompanion(of: process).end(meanwhile: meanwhile)
+        ProgramCompanion(of: process).end(meanwhile: meanwhile, unattended: unattended)
     }
 
     /// Ends this process as a program that it ran has ended.

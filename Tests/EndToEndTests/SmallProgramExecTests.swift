@@ -288,6 +288,23 @@ import Testing
         #expect(files.isEmpty)
     }
 
+    @Test func `Where the system gives no thread the command has its signals and its end`() throws {
+        // What a thread's stack would be larger than is all there is of addresses.
+        let moment = try between(
+            """
+            import resource
+            resource.setrlimit(resource.RLIMIT_STACK, (1 << 48, resource.getrlimit(resource.RLIMIT_STACK)[1]))
+            """)
+        try shorten()
+        let outcome = try run(
+            moment.small,
+            Self.shell(
+                "trap 'echo passed on; exit 9' TERM\n" + Self.awaitHandOver + "kill -TERM $PPID; " + Self.wait))
+        #expect(outcome.standardOutput == "passed on\n" && outcome.exitStatus == 9, "\(outcome.standardError)")
+        #expect(outcome.standardError.hasPrefix("credmgr: warning: the token is not refreshed: "))
+        #expect(files.isEmpty)
+    }
+
     @Test(arguments: [
         "words[3] = 'sweep'", "words[2] = '0'", "words[5] = 'Nobody'", "words[7:] = ['token']", "words[2:] = []",
     ])

@@ -79,7 +79,8 @@ package final class MemoryPrograms: Programs {
     package func isProgram(_ word: String) -> Bool { state.withLock { $0.installed[word] != nil } }
 
     package func accompany(
-        _ words: [String], variables: [String: String], meanwhile: @escaping @Sendable () -> Void
+        _ words: [String], variables: [String: String], meanwhile: @escaping @Sendable () -> Void,
+        unattended: (CredentialError) -> Void
     ) throws(CredentialError) -> ProgramEnding {
         .exited(try start(words, variables).exitStatus)
     }
@@ -87,7 +88,7 @@ package final class MemoryPrograms: Programs {
     package func isChild(_ process: Int32) -> Bool { false }
 
     package func accompany(
-        _ process: Int32, meanwhile: @escaping @Sendable () -> Void
+        _ process: Int32, meanwhile: @escaping @Sendable () -> Void, unattended: (CredentialError) -> Void
     ) throws(CredentialError) -> ProgramEnding {
         throw unexpected("the process \(process)")
     }

@@ -14,10 +14,13 @@ package protocol Programs: ProgramRunner, BrowserPrograms {
     /// Runs a program in the place of this process, with our streams, the whole environment and `variables`; the
     /// signals that we get are passed on, and end this process no more.
     ///
-    /// - Parameter meanwhile: runs beside the program, on a thread that nobody waits for.
+    /// - Parameters:
+    ///   - meanwhile: runs beside the program, on a thread that nobody waits for.
+    ///   - unattended: is told why there is no such thread; the program runs all the same.
     /// - Throws: ``ErrorCode/inputOutput`` when it cannot be started.
     func accompany(
-        _ words: [String], variables: [String: String], meanwhile: @escaping @Sendable () -> Void
+        _ words: [String], variables: [String: String], meanwhile: @escaping @Sendable () -> Void,
+        unattended: (CredentialError) -> Void
     ) throws(CredentialError) -> ProgramEnding
 
     /// Whether a process is a child of this one that was not waited for.
@@ -28,9 +31,9 @@ package protocol Programs: ProgramRunner, BrowserPrograms {
     /// - Parameters:
     ///   - process: a child.
     ///   - meanwhile: runs beside it, on a thread that nobody waits for.
-    /// - Throws: ``ErrorCode/internalFault`` when the system gives no thread.
+    ///   - unattended: is told why there is no such thread; the program is waited for all the same.
     func accompany(
-        _ process: Int32, meanwhile: @escaping @Sendable () -> Void
+        _ process: Int32, meanwhile: @escaping @Sendable () -> Void, unattended: (CredentialError) -> Void
     ) throws(CredentialError) -> ProgramEnding
 
     /// The private file that this process has made before it became this program.

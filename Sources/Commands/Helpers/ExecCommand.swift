@@ -2,6 +2,7 @@ import CommandLine
 package import CredentialCore
 import FastToken
 import Platform
+import Synchronization
 
 /// `credmgr exec`.
 package struct ExecCommand: Command {
@@ -56,7 +57,7 @@ package struct ExecCommand: Command {
             ending = .success(
                 try session.context.programs.accompany(
                     words, variables: environment.variables(token: token, file: keeper.path),
-                    meanwhile: { _ = keeper.keep() }))
+                    meanwhile: { _ = keeper.keep() }, unattended: { session.notices.warning(Self.unattended($0)) }))
         } catch {
             ending = .failure(error)
         }
@@ -110,21 +111,53 @@ extension ExecCommand {
     /// - Throws: ``ErrorCode/usage`` for other words, and for a process that is no child of this one.
     package static func carryOn(_ words: [String], in context: CommandContext) throws(CredentialError) -> Never {
         guard let process = BegunExec.process(in: words), context.programs.isChild(process) else { throw misuse }
-        var taken: (any PrivateFile)?
-        var started: TokenKeeper?
+        let notices = Notices(
+            console: context.console, environment: context.environment, isQuiet: false, isVerbose: false)
+        var taken: (file: any PrivateFile, begun: BegunExec)?
         do throws(CredentialError) {
             guard let begun = BegunExec(words) else { throw misuse }
-            let file = try context.programs.runtimeFile(takenOver: begun.file, lock: begun.lock)
-            taken = file
-            started = try keeper(of: begun, file, context)
-        } catch {
-            Notices(console: context.console, environment: context.environment, isQuiet: false, isVerbose: false)
-                .warning("the token is not refreshed: \(error)")
+            taken = (try context.programs.runtimeFile(takenOver: begun.file, lock: begun.lock), begun)
+        } catch { notices.warning(unattended(error)) }
+        // To know the account may take a while, and the command's signals do not wait for that.
+        let state = Mutex<(keeper: TokenKeeper?, hasEnded: Bool)>((nil, false))
+        let ending = try context.programs.accompany(process) { [taken] in
+            guard let taken, let keeper = patientKeeper(of: taken.begun, taken.file, context, notices) else {
+                return
+            }
+            let isWanted = state.withLock { state in
+                state.keeper = keeper
+                return !state.hasEnded
+            }
+            if isWanted { _ = keeper.keep() }
+        } unattended: {
+            notices.warning(Self.unattended($0))
         }
-        let ending = try context.programs.accompany(process) { [started] in _ = started?.keep() }
-        if let started { try started.end() } else { try taken?.remove() }
+        let keeper = state.withLock { state in
+            state.hasEnded = true
+            return state.keeper
+        }
+        if let keeper { try keeper.end() } else { try taken?.file.remove() }
         try context.programs.end(like: ending)
     }
+
+    /// The keeper of a token, as soon as its account can be looked up; `nil` where that never will be.
+    private static func patientKeeper(
+        of begun: BegunExec, _ file: any PrivateFile, _ context: CommandContext, _ notices: Notices
+    ) -> TokenKeeper? {
+        var told: String?
+        var pause: Int64 = 1
+        while true {
+            do throws(CredentialError) { return try keeper(of: begun, file, context) } catch {
+                if error.message != told { notices.warning(unattended(error)) }
+                told = error.message
+                guard TokenKeeper.passing.contains(error.code.exitStatus) else { return nil }
+            }
+            context.programs.pause(seconds: Int(pause))
+            pause = min(2 * pause, Freshness.longestPause)
+        }
+    }
+
+    private static func unattended(_ error: CredentialError) -> Message { "the token is not refreshed: \(error)" }
 
     private static var misuse: CredentialError {
         CredentialError(.usage, "'\(BegunExec.command)' is for credmgr itself", hint: "credmgr exec --help")

@@ -9,7 +9,7 @@ final class TokenKeeper: Sendable {
     var path: String { file.path }
 
     /// The exit statuses of what may be over the next time: no network; a keyring that is locked with the screen.
-    private static let passing = [ErrorCode.temporary, .storeLocked].map(\.exitStatus)
+    static let passing = [ErrorCode.temporary, .storeLocked].map(\.exitStatus)
 
     private let session: Session
     private let query: TokenQuery

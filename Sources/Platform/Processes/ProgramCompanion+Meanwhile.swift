@@ -3,10 +3,13 @@ package import CredentialCore
 extension ProgramCompanion {
     /// Waits for the program's end.
     ///
-    /// - Parameter meanwhile: runs on a thread of its own, which is not waited for.
-    /// - Throws: ``ErrorCode/internalFault`` when the system gives no thread.
-    package consuming func end(meanwhile: @escaping @Sendable () -> Void) throws(CredentialError) -> ProgramEnding {
-        try DeadlineThread.start(meanwhile)
+    /// - Parameters:
+    ///   - meanwhile: runs on a thread of its own, which is not waited for.
+    ///   - unattended: is told why the system gives no thread; the program is waited for all the same.
+    package consuming func end(
+        meanwhile: @escaping @Sendable () -> Void, unattended: (CredentialError) -> Void
+    ) -> ProgramEnding {
+        do throws(CredentialError) { try DeadlineThread.start(meanwhile) } catch { unattended(error) }
         while true {
             if let ending = ending(within: nil) { return ending }
         }
