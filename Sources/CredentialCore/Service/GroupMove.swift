@@ -42,7 +42,7 @@ package struct GroupMove: Sendable {
     package func join(
         _ group: KeychainGroup, by backend: GroupBackend, passphrase: Secret?
     ) throws(CredentialError) -> SharedHost {
-        do throws(CredentialError) {
+        if try !hasDamagedFile(group) {
             try checkLocal(group)
             let own = try accounts.records.index(of: group, .ids).count
             guard own == 0 else {
@@ -51,12 +51,19 @@ package struct GroupMove: Sendable {
                     "the group \(group) has \(own, one: "\(own) account", other: "\(own) accounts") of this machine, which would be hidden",
                     hint: "credmgr accounts --group \(group)")
             }
-        } catch {
-            guard error.code == .storeDamaged else { throw error }
         }
         let host = try accounts.machine.sharing.membership.join(group, backend, passphrase: passphrase)
         if host.isAdmitted { try accounts.machine.sharing.catchUp(group, unlessWithin: 0) }
         return host
+    }
+
+    /// Whether the file is damaged that says how a group is shared: then nothing else is known of the group.
+    private func hasDamagedFile(_ group: KeychainGroup) throws(CredentialError) -> Bool {
+        do throws(CredentialError) { _ = try accounts.machine.sharing.backend(of: group) } catch {
+            guard error.code == .storeDamaged else { throw error }
+            return true
+        }
+        return false
     }
 
     private func checkLocal(_ group: KeychainGroup) throws(CredentialError) {
