@@ -206,9 +206,14 @@ package struct GroupMembership: Sendable {
         _ name: String, by own: (name: String, key: HostKey), known: KeyEpoch = KeyEpoch(number: 0)
     ) throws(CredentialError) {
         for _ in 0..<Self.attempts {
-            guard let epochRecord = try cluster.read([epochKey])[0] else { throw noHost(name, among: []) }
+            let reading = try cluster.read([epochKey], listing: path + "hosts/")
+            let found = try cluster.read([epochKey] + reading.listed.map(\.key))
+            guard let epochRecord = found[0] else { throw noHost(name, among: []) }
+            // Whoever changes who belongs to the group changes the epoch, too: so the hosts are those of one moment, also where the
+            // cluster was put back.
+            guard epochRecord == reading.records[0] else { continue }
             let epoch = try KeyEpoch(epochRecord), id = try groupID()
-            let listed = try cluster.list(path + "hosts/")
+            let listed = found.dropFirst().compactMap(\.self)
             let hosts = try listed.map { (record) throws(CredentialError) in try GroupHost(record) }
             let forgotten = known.missing(in: epoch)
             guard hosts.contains(where: { $0.name == name }) || forgotten.contains(where: { $0.name == name })

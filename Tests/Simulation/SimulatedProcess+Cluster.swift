@@ -20,18 +20,28 @@ extension SimulatedProcess: Cluster {
     }
 
     func read(_ keys: [String]) throws(CredentialError) -> [ClusterRecord?] {
+        try call("read") { () throws(CredentialError) in try found(keys) }
+    }
+
+    func read(_ keys: [String], listing prefix: String) throws(CredentialError) -> ClusterReading {
         try call("read") { () throws(CredentialError) in
-            let found = keys.map { world.cluster.content.records[$0] }
-            if let place = keys.firstIndex(of: World.path + "epoch"), let record = found[place] {
-                readExpelled.formUnion((try KeyEpoch(record)).expelled.map(\.publicKey))
-            }
-            for (key, record) in zip(keys, found) where key.hasPrefix(World.path + "a/") {
-                if key.hasSuffix("/set") { read[key] = record?.revision }
-                if key.hasSuffix("/intent") { lastIntent.nonce = world.cluster.intent(key)?.nonce }
-                if key.hasSuffix("/live") { lastIntent.isAlive = record != nil }
-            }
-            return found
+            let listed = world.cluster.content.records.values.filter { $0.key.hasPrefix(prefix) }
+                .sorted { $0.key < $1.key }.map { ClusterRecord(key: $0.key, value: [], revision: $0.revision) }
+            return ClusterReading(records: try found(keys), listed: listed)
         }
+    }
+
+    private func found(_ keys: [String]) throws(CredentialError) -> [ClusterRecord?] {
+        let found = keys.map { world.cluster.content.records[$0] }
+        if let place = keys.firstIndex(of: World.path + "epoch"), let record = found[place] {
+            readExpelled.formUnion((try KeyEpoch(record)).expelled.map(\.publicKey))
+        }
+        for (key, record) in zip(keys, found) where key.hasPrefix(World.path + "a/") {
+            if key.hasSuffix("/set") { read[key] = record?.revision }
+            if key.hasSuffix("/intent") { lastIntent.nonce = world.cluster.intent(key)?.nonce }
+            if key.hasSuffix("/live") { lastIntent.isAlive = record != nil }
+        }
+        return found
     }
 
     func list(_ prefix: String) throws(CredentialError) -> [ClusterRecord] {
@@ -73,7 +83,9 @@ extension SimulatedProcess: Cluster {
             switch change {
             case .put(let key, let value, _) where key.hasSuffix("/set"):
                 lastPut = (key, value)
-                if let token = SimulatedCluster.tokenSet(value)?.refreshToken { world.haveStood.insert(token.signIn) }
+                if let token = SimulatedCluster.tokenSet(value)?.refreshToken {
+                    world.haveStood.insert(token.signIn)
+                }
                 read[key] = world.cluster.content.revision
             case .remove(let key) where key.hasPrefix(World.path + "hosts/"):
                 world.wasExpelled(String(key.dropFirst(World.path.count + "hosts/".count)))
