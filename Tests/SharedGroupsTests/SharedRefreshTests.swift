@@ -137,7 +137,8 @@ struct SharedRefreshTests {
         #expect(process.copies[scene.account]?.refreshToken?.description == scene.standing)
     }
 
-    @Test func `who has waited for a peer that waits for another host does not wait for that as long again`() throws {
+    @Test func `who has waited for a peer that waits for another host does not wait for that as long again`() throws
+    {
         let scene = try SharedScene(), one = scene.run.hosts[0], world = scene.world
         try scene.refresh(over: scene.run.hosts[1].process(), at: 1) { set in
             for peerSeconds: Int64 in [0, 5, 12, 30] {

@@ -69,7 +69,8 @@ struct KeyringShimCommand: Command {
             throw CredentialError(
                 .nothingGiven, "credmgr knows nothing for this, and there is no other keyring in PATH")
         }
-        let ending = try session.context.programs.accompany([real] + words, variables: [:], meanwhile: {}, unattended: { _ in })
+        let ending = try session.context.programs.accompany(
+            [real] + words, variables: [:], meanwhile: {}, unattended: { _ in })
         try session.context.programs.end(like: ending)
     }
 }
