@@ -60,7 +60,7 @@ import Testing
         let untrusted = try one.run(
             words + hosts.cluster(as: "one", authorities: nodes.wrongAuthorities), exits: 7)
         #expect(untrusted.standardError.contains("--ca of groups share"))
-        let role = try one.run(words + hosts.cluster(as: "one", user: "other"), exits: 7)
+        let role = try one.run(words + hosts.cluster(as: "one", user: "other"), exits: 5)
         #expect(role.standardError.contains("permission denied"))
         let stranger = try one.run(words + hosts.cluster(as: "one", user: "stranger"), exits: 6)
         #expect(stranger.standardError.contains("the cluster cannot be reached"))
@@ -141,7 +141,7 @@ import Testing
         try come(as: "other")
         let before = one.files
         for more in [["--keep", "--store", "file"], []] {
-            let refused = try one.run(["groups", "leave", SharedHosts.group] + more, exits: 7)
+            let refused = try one.run(["groups", "leave", SharedHosts.group] + more, exits: 5)
             #expect(refused.standardError.contains("permission denied"))
             #expect(refused.standardError.contains("gives the role of the group to its user"))
         }

@@ -213,11 +213,11 @@ package final class EtcdCluster: Cluster {
         switch status {
         case 7:
             CredentialError(
-                .denied, "\(name) lets this host's certificate do nothing with the group (\(text))",
+                .storeUnavailable, "\(name) lets this host's certificate do nothing with the group (\(text))",
                 hint: "an administrator of the cluster gives the role of the group to its user")
         case 16:
             CredentialError(
-                .denied, "\(name) does not know who calls (\(text))",
+                .storeUnavailable, "\(name) does not know who calls (\(text))",
                 hint: "the common name of the certificate must be a user of etcd")
         // The same status says that a node has too much to do just now.
         case 8 where text.contains("space exceeded"):
