@@ -85,7 +85,7 @@ struct Rules {
 
     /// Nothing is written for those to read whom the host knows to be expelled.
     private var expelled: [String] {
-        guard puts[keys.set] != nil, !host.knowsExpelled.isDisjoint(with: world.admittedKeys) else { return [] }
+        guard puts[keys.set] != nil, !process.knownExpelled.isDisjoint(with: world.admittedKeys) else { return [] }
         return ["\(host.name) writes \(keys.set) for a host that it knows to be expelled"]
     }
 
@@ -97,7 +97,7 @@ struct Rules {
             let parts = key.dropFirst(prefix.count).split(separator: "/")
             guard transaction.changes.contains(where: { $0.puts(World.path + "epoch") }),
                 let record = world.cluster.content.records[World.path + "hosts/\(parts[1])"],
-                let host = try? GroupHost(record), process.host.knowsExpelled.contains(host.publicKey)
+                let host = try? GroupHost(record), process.knownExpelled.contains(host.publicKey)
             else { continue }
             broken.append("\(process.host.name) gives a key to \(host.name), which it knows to be expelled")
         }

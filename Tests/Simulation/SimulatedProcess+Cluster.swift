@@ -35,6 +35,7 @@ extension SimulatedProcess: Cluster {
         let found = keys.map { world.cluster.content.records[$0] }
         if let place = keys.firstIndex(of: World.path + "epoch"), let record = found[place] {
             readExpelled.formUnion((try KeyEpoch(record)).expelled.map(\.publicKey))
+            knownExpelled = host.knowsExpelled
         }
         for (key, record) in zip(keys, found) where key.hasPrefix(World.path + "a/") {
             if key.hasSuffix("/set") { read[key] = record?.revision }

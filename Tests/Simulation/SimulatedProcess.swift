@@ -21,6 +21,9 @@ final class SimulatedProcess: @unchecked Sendable {
     var lastIntent: (nonce: IntentNonce?, isAlive: Bool) = (nil, false)
     /// The keys of hosts that the cluster has named to it as expelled.
     var readExpelled: Set<[UInt8]> = []
+    /// What its host knew of that when it looked last: what another process of the host learns while it is about to write, it
+    /// cannot know.
+    var knownExpelled: Set<[UInt8]> = []
     /// The key and the value of the token set that it has put last.
     var lastPut: (key: String, value: [UInt8])?
     /// Whether a person says that nobody else is at it.
