@@ -116,7 +116,8 @@ package final class ClusterSharing: GroupSharing {
         // Whatever came of it, this machine's copy is of then. Where it cannot be, the next look mends that.
         var record: ClusterRecord?
         defer {
-            if let record {
+            // Not over what has come from there meanwhile, nor where another process has seen that the account is gone.
+            if let record, let copied = try? revision(ofCopy: job.account, link.group), copied <= record.revision {
                 _ = try? copy(record, job.account, link, tells: false)
             } else {
                 _ = try? takeOne(job.account, link, tells: false)

@@ -209,8 +209,8 @@ package struct GroupMembership: Sendable {
             let reading = try cluster.read([epochKey], listing: path + "hosts/")
             let found = try cluster.read([epochKey] + reading.listed.map(\.key))
             guard let epochRecord = found[0] else { throw noHost(name, among: []) }
-            // Whoever changes who belongs to the group changes the epoch, too: so the hosts are those of one moment, also where the
-            // cluster was put back.
+            // Whoever admits or expels changes the epoch, too: so those who have the key are of one moment, also where the cluster was
+            // put back.
             guard epochRecord == reading.records[0] else { continue }
             let epoch = try KeyEpoch(epochRecord), id = try groupID()
             let listed = found.dropFirst().compactMap(\.self)

@@ -272,6 +272,31 @@ struct ClusterSharingTests {
         #expect(set?.refreshToken?.description == "\(token)")
     }
 
+    @Test func `a sign-in of a known account that had to wait is put into the cluster before its host leaves`()
+        throws
+    {
+        for staysAlone in [true, false] {
+            let scene = try staysAlone ? alone() : SharedScene(), one = scene.run.hosts[0], process = scene.process
+            let account = try #require(try process.ports.records.account(scene.account, in: World.group))
+            let lock = try process.services.machine.locks.lock(scene.account, in: World.group, seconds: 1)
+            let token = scene.world.provider.begin()
+            #expect(try one.process().keep(token, of: scene.world.type, account.registration).warnings.count == 1)
+            let refused = #expect(throws: CredentialError.self) {
+                try one.process().services.groupMove.leave(World.group, keepingIn: .file)
+            }
+            #expect(refused?.code == .temporary && one.files[GroupBackend.fileName] != nil)
+            lock.release()
+            #expect(try one.process().services.groupMove.leave(World.group, keepingIn: .file).kept == 1)
+            if staysAlone {
+                let set = try one.process().services.repository.read(account, in: World.group, isLocked: true)
+                #expect(set?.refreshToken?.description == "\(token)")
+            } else {
+                #expect(scene.standing == "\(token)")
+            }
+            #expect(one.machine.journaled().isEmpty)
+        }
+    }
+
     @Test func `who goes on with leaving puts back first what it knows better`() throws {
         let scene = try SharedScene(), one = scene.run.hosts[0]
         let snapshot = scene.world.cluster.content

@@ -87,7 +87,10 @@ package struct GroupMove: Sendable {
         var wasLast = false
         // What this host owes the group is the group's.
         _ = accounts.takeUpSignIns(in: group)
-        if try accounts.machine.sharing.isShared(group) { try checkSignIns(group) }
+        if try accounts.machine.sharing.isShared(group) {
+            try takeUpLogins(group)
+            try checkSignIns(group)
+        }
         try accounts.machine.sharing.membership.leave(group) { (sets, isLast) throws(CredentialError) in
             guard store != nil || !isLast || sets.isEmpty else {
                 throw CredentialError(
@@ -129,9 +132,22 @@ package struct GroupMove: Sendable {
         return (kept, wasLast)
     }
 
+    /// Puts sign-ins of known accounts into the cluster that it did not take when they came. What it does not take now, either,
+    /// waits on.
+    private func takeUpLogins(_ group: KeychainGroup) throws(CredentialError) {
+        for id in try accounts.repository.accountsOfWaitingLogins(in: group) {
+            guard let lock = try accounts.locks.tryLock(id, in: group) else { continue }
+            defer { lock.release() }
+            guard let record = try accounts.records.read(id, in: group) else { continue }
+            _ = try accounts.repository.read(record, isLocked: true)
+        }
+    }
+
     /// Nobody leaves with sign-ins that the cluster has not taken yet: with the group's key they would be lost.
     private func checkSignIns(_ group: KeychainGroup) throws(CredentialError) {
-        guard try accounts.repository.signInsWaiting(in: group, of: .etcd).isEmpty else {
+        guard try accounts.repository.signInsWaiting(in: group, of: .etcd).isEmpty,
+            try accounts.repository.accountsOfWaitingLogins(in: group).isEmpty
+        else {
             throw CredentialError(
                 .temporary, "this host has a sign-in that is not in the cluster yet, and would be gone",
                 hint: "try again, once the cluster takes them: credmgr accounts --group \(group)")

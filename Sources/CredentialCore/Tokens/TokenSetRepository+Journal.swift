@@ -78,14 +78,17 @@ extension TokenSetRepository {
         login.grants = set.grants.filter { $0.key == policy }
         login.accessTokens.removeAll { $0.key.policy != policy }
         login.takenUp = [mark]
-        let name = Self.loginPrefix + set.account.id + "-" + Base64URL.encode(mark)
+        let sign = Self.loginPrefix + set.account.id, name = sign + "-" + Base64URL.encode(mark)
         try journal.write(try sealed(login, name, group), for: name, in: group)
+        // After it, so that whoever takes the sign away has seen the sign-in or leaves the sign to be made again.
+        if try journal.read(sign, in: group) == nil { try journal.write([1], for: sign, in: group) }
     }
 
     /// Takes up the sign-ins that came when the lock, or a cluster, could not be had; none twice, whatever has become of it
     /// since.
     func takeUpLogins(_ set: TokenSet, in group: KeychainGroup) throws(CredentialError) -> TokenSet {
-        let names = try waitingLogins(of: set.account.id, in: group)
+        let id = set.account.id, names = try waitingLogins(of: id, in: group)
+        guard !names.isEmpty else { return set }
         var merged = set
         var isNew = false
         for name in names {
@@ -102,14 +105,27 @@ extension TokenSetRepository {
                 return merged
             }
         }
-        for name in names { try journal.remove(name, in: group) }
+        for name in names.reversed() { try journal.remove(name, in: group) }
+        // The sign is gone with them; one that has come meanwhile needs it.
+        if try !logins(of: id, in: group).isEmpty { try journal.write([1], for: Self.loginPrefix + id, in: group) }
         return merged
     }
 
     /// What the journal calls the sign-ins of an account that wait. Each has a name of its own: who comes meanwhile, and needs no
-    /// lock for it, takes no other's place.
+    /// lock for it, takes no other's place. A sign beside them, which comes first, tells that there are any: nobody else lists the
+    /// journal of all accounts.
     func waitingLogins(of account: String, in group: KeychainGroup) throws(CredentialError) -> [String] {
+        guard try journal.read(Self.loginPrefix + account, in: group) != nil else { return [] }
+        return try logins(of: account, in: group)
+    }
+
+    private func logins(of account: String, in group: KeychainGroup) throws(CredentialError) -> [String] {
         try journal.accounts(in: group).filter { Self.account(ofLogin: $0) == account }.sorted()
+    }
+
+    /// The accounts of which sign-ins wait.
+    func accountsOfWaitingLogins(in group: KeychainGroup) throws(CredentialError) -> [String] {
+        Set(try journal.accounts(in: group).compactMap(Self.account(ofLogin:))).sorted()
     }
 
     private static let loginPrefix = "login-"
