@@ -10,7 +10,7 @@ struct KeyEpoch: Sendable, Hashable {
     /// The number of the data key: how many there have been, and 32 random bits, so that no two keys of a group have one number
     /// even where the cluster was put back in between.
     var number: Int64
-    /// Whom the group has expelled, the earliest first.
+    /// Whom the group has expelled; in the cluster the earliest first.
     private(set) var expelled: [ExpelledHost]
 
     private static let randomBits: Int64 = 32

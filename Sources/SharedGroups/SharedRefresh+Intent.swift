@@ -75,8 +75,8 @@ extension SharedRefresh {
 
     /// Reads the intent again: it must still be one's own.
     ///
-    /// - Returns: the account as it is then; `nil` where the group has another key by now, or the account another token, or another host's answer to this
-    ///   one: whoever has changed that may have expelled this host, or knows better than the cluster did. Then all begins anew.
+    /// - Returns: the account as it is then; `nil` where the group has another key by now, or the account another token, or another
+    ///   host's answer to this one: whoever has changed that may have expelled this host, or knows better than the cluster did. Then all begins anew.
     func toBeSent(
         _ intent: Intent, _ began: Int64, _ before: State, _ job: Job
     ) throws(CredentialError) -> State? {

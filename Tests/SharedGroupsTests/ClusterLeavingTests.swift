@@ -1,5 +1,4 @@
 import CredentialCore
-import Synchronization
 import TestPorts
 import Testing
 
