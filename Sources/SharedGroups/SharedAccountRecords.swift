@@ -155,7 +155,8 @@ package struct SharedAccountRecords: AccountRecords {
             return .unknown(failure ?? error)
         }
         if now?.value == value { return .done }
-        if let failure { throw failure }
+        // What is not there yet may be on its way still.
+        if let failure { return .unknown(failure) }
         return now?.revision == transaction.conditions[key] || now == nil && transaction.conditions[key] == 0
             ? nil : .overtaken
     }
@@ -188,9 +189,9 @@ package struct SharedAccountRecords: AccountRecords {
         transaction.expect(epoch, at: keys.epoch)
         transaction.changes = Self.removal(of: keys)
         do throws(CredentialError) { return try link.cluster.commit(transaction) ? .done : nil } catch {
-            // An error does not say that it is still there.
-            guard error.code == .temporary, try link.cluster.read([keys.set])[0] == nil else { throw error }
-            return .done
+            // An error does not say that it is still there, nor that it stays there.
+            guard error.code == .temporary else { throw error }
+            return try link.cluster.read([keys.set])[0] == nil ? .done : .unknown(error)
         }
     }
 
