@@ -66,6 +66,11 @@ class Home:
         listed = json.loads(self.run("accounts", "--json"))
         assert len(listed) == count, f"{len(listed)} accounts instead of {count}"
 
+    @property
+    def has_keyring(self):
+        """Whether the tokens are in the Secret Service."""
+        return self.environment["CREDMGR_STORE"] == "secret-service"
+
     def words(self, *words):
         return [self.binary, *words]
 
@@ -84,7 +89,11 @@ class Home:
 
     def timed(self, *words, runs=20, variables=None, stdin=os.devnull, before=None):
         """The median of the time that a command takes, in milliseconds."""
-        return timed(self.words(*words), {**self.environment, **(variables or {})}, runs, stdin, before)
+        return in_turn(runs, self.run_of(*words, variables=variables, stdin=stdin, before=before))[0]
+
+    def run_of(self, *words, variables=None, stdin=os.devnull, before=None):
+        """A command for in_turn()."""
+        return run_of(self.words(*words), {**self.environment, **(variables or {})}, stdin, before)
 
     def counted(self, *words, variables=None):
         """What a command opens, reads, writes and syncs, with all that it starts."""
@@ -121,21 +130,31 @@ def installation(binary, folder):
     return shutil.copy(binary + "-fast", folder + "/bin/credmgr")
 
 
-def timed(words, environment, runs, stdin=os.devnull, before=None):
-    """The median of the time that a program takes, in milliseconds, with as little around it as there can be."""
+def in_turn(runs, *cases):
+    """The medians of what some cases take, in milliseconds, each run once in its turn: what are compared have had the same machine,
+    whatever else that did. A case is a function that gives the seconds it took."""
+    times = [[case() for case in cases] for _ in range(runs)]
+    return [sorted(times)[runs // 2] * 1e3 for times in zip(*times)]
+
+
+def run_of(words, environment, stdin=os.devnull, before=None):
+    """A program for in_turn(), with as little around it as there can be."""
     nothing = [(os.POSIX_SPAWN_OPEN, 0, stdin, os.O_RDONLY, 0)] + [
         (os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_WRONLY, 0) for number in (1, 2)]
-    program, times = shutil.which(words[0]), []
-    for _ in range(runs):
+    program = shutil.which(words[0])
+
+    def run():
         if before:
             before()
         began = time.perf_counter()
         child = os.posix_spawn(program, words, environment, file_actions=nothing)
         status = os.waitpid(child, 0)[1]
-        times.append(time.perf_counter() - began)
+        taken = time.perf_counter() - began
         if status:
             raise subprocess.CalledProcessError(os.waitstatus_to_exitcode(status), words)
-    return sorted(times)[len(times) // 2] * 1e3
+        return taken
+
+    return run
 
 
 def provider():
