@@ -20,6 +20,8 @@ package struct AccountKeys: Sendable, Hashable {
     package var aside: String { "\(group)a/\(id)/aside" }
     /// The number of the group's data key.
     package var epoch: String { "\(group)epoch" }
+    /// Changes with every account that is added to the group.
+    var newcomers: String { "\(group)newcomers" }
     /// That a host belongs to the group.
     func host(_ name: String) -> String { "\(group)hosts/\(name)" }
 }

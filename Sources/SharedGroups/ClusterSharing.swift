@@ -85,6 +85,8 @@ package final class ClusterSharing: GroupSharing {
         _ = try link(group)?.standing([])
     }
 
+    package func beginAdding(to group: KeychainGroup) throws(CredentialError) { try link(group)?.beginAdding() }
+
     package func recentFailure(of group: KeychainGroup) -> CredentialError? {
         links.withLock { $0[group] }?.recentFailure
     }

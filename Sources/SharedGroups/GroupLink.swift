@@ -20,6 +20,8 @@ final class GroupLink: Sendable {
         var given: [Int64: [UInt8]] = [:]
         /// Accounts as they were read, and when.
         var seen: [String: (reading: AccountReading, at: Int64)] = [:]
+        /// What stood for the newest account of the group when somebody here began to add one.
+        var newcomers: ClusterRecord??
     }
 
     /// For how long a failed try counts for all who would try again, in milliseconds.
@@ -149,6 +151,25 @@ final class GroupLink: Sendable {
         if mayBeOlder { _ = try forgotten(by: KeyEpoch(epoch)) } else { try check(KeyEpoch(epoch)) }
         if known > 0, let wrapped = found[3] { state.withLock { $0.given[known] = wrapped.value } }
         return (reading, epoch, found[2])
+    }
+
+    /// Notes which account of the group is the newest one: what is added next here comes right after it, or not at all.
+    ///
+    /// - Throws: as ``standing(_:mayBeOlder:)``.
+    func beginAdding() throws(CredentialError) {
+        let key = keys("").newcomers
+        let (reading, _, _) = try standing(false) { (own) throws(CredentialError) in
+            ClusterReading(records: try cluster.read(own + [key]))
+        }
+        state.withLock { $0.newcomers = .some(reading.records[0]) }
+    }
+
+    /// What ``beginAdding()`` has noted; it is given once, and `nil` where nobody has begun.
+    func takeNewcomers() -> ClusterRecord?? {
+        state.withLock { state in
+            defer { state.newcomers = nil }
+            return state.newcomers
+        }
     }
 
     /// Notes that the copy of an account is as the cluster has it.

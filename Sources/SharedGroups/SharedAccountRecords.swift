@@ -94,6 +94,7 @@ package struct SharedAccountRecords: AccountRecords {
         set.account = record.account
         set.account.store = .etcd
         set.account.leftover = nil
+        let newcomers = expected == nil ? link.takeNewcomers() : nil
         for _ in 0..<Self.attempts {
             let (standing, epoch) = try link.standing([id])
             guard try isExpected(standing[0], expected, link) else { return .overtaken }
@@ -103,6 +104,7 @@ package struct SharedAccountRecords: AccountRecords {
             transaction.expect(standing[0], at: key)
             transaction.expect(epoch, at: link.keys(id).epoch)
             transaction.changes = [.put(key, value)]
+            if expected == nil { add(newcomers, in: &transaction, link.keys(id)) }
             sharing.noteOwn(value, of: id, record.group)
             if let outcome = try commit(transaction, key, value, link) {
                 if case .done = outcome { _ = try? sharing.takeOne(id, link, tells: false) }
@@ -111,6 +113,15 @@ package struct SharedAccountRecords: AccountRecords {
         }
         throw Self.busy(record.group)
     }
+
+    /// Has a transaction tell that an account is added, and demand that none was since somebody here has looked who there is.
+    private func add(_ newcomers: ClusterRecord??, in transaction: inout ClusterTransaction, _ keys: AccountKeys) {
+        if let newcomers { transaction.expect(newcomers, at: keys.newcomers) }
+        transaction.changes.append(.put(keys.newcomers, sharing.parts.random.bytes(Self.newcomerSize)))
+    }
+
+    /// What tells one newcomer from the next, in bytes.
+    private static let newcomerSize = 16
 
     private static func busy(_ group: KeychainGroup) -> CredentialError {
         CredentialError(
@@ -150,13 +161,19 @@ package struct SharedAccountRecords: AccountRecords {
             failure = error
         }
         // An error does not say that it was not written: what is there does.
-        let now: ClusterRecord?
-        do throws(CredentialError) { now = try link.cluster.read([key])[0] } catch {
+        let newcomers = link.keys("").newcomers
+        let found: [ClusterRecord?]
+        do throws(CredentialError) { found = try link.cluster.read([key, newcomers]) } catch {
             return .unknown(failure ?? error)
         }
+        let now = found[0]
         if now?.value == value { return .done }
         // What is not there yet may be on its way still.
         if let failure { return .unknown(failure) }
+        // Somebody has come first, who may be the same person.
+        if let expected = transaction.conditions[newcomers], found[1]?.revision ?? 0 != expected {
+            return .overtaken
+        }
         return now?.revision == transaction.conditions[key] || now == nil && transaction.conditions[key] == 0
             ? nil : .overtaken
     }

@@ -150,6 +150,29 @@ import Testing
         #expect(scene.machine.journaled().filter { $0.hasPrefix("login-") }.isEmpty)
     }
 
+    @Test(arguments: [false, true])
+    func `first sign-ins of one person that had to wait are one account, unless one more is wanted`(new: Bool)
+        throws
+    {
+        let scene = Self.scene(.file), services = scene.services()
+        let lock = try services.machine.locks.lock("new-account", in: scene.group, seconds: 1)
+        for isNew in [false, new] {
+            scene.machine.clock.pass(60)
+            #expect(
+                try scene.signIn(new: isNew).warnings.first?.description.contains("the sign-in is kept") == true)
+        }
+        // As long as somebody adds an account nothing is taken up.
+        #expect(!services.takeUpSignIns(in: scene.group) && scene.machine.accounts().isEmpty)
+        lock.release()
+        #expect(services.takeUpSignIns(in: scene.group))
+        #expect(scene.machine.accounts().count == (new ? 2 : 1))
+        #expect(scene.machine.journaled().isEmpty)
+        let sets = try scene.machine.accounts().map {
+            try #require(try services.repository.read($0, in: scene.group, isLocked: false))
+        }
+        #expect(sets.compactMap(\.grants[""]?.signedInAt).max() == scene.machine.clock.now)
+    }
+
     @Test func `sign-ins that wait are all taken up, whatever policies they are of`() throws {
         try scene.signIn(policy: "one")
         let id = try #require(scene.account()?.id), services = scene.services()

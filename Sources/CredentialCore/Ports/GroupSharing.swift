@@ -14,6 +14,14 @@ package protocol GroupSharing: Sendable {
     ///   or no more; ``ErrorCode/storeUnavailable``, ``ErrorCode/storeDamaged``, ``ErrorCode/denied``.
     func check(_ group: KeychainGroup) throws(CredentialError)
 
+    /// Has the account that this process adds next to a group count only if no other host has added one since now: two first
+    /// sign-ins of one person may meet. Who is second is overtaken, and looks again. The caller holds the lock of newcomers on
+    /// this host, and looks who there is after this.
+    ///
+    /// - Parameter group: the group; of one that is not shared the lock says all.
+    /// - Throws: as ``check(_:)``.
+    func beginAdding(to group: KeychainGroup) throws(CredentialError)
+
     /// The error of this process's last try, if that was moments ago: who was refused then need not wait again.
     func recentFailure(of group: KeychainGroup) -> CredentialError?
 
@@ -274,6 +282,7 @@ package struct NothingShared: GroupSharing, GroupHosting, TokenSetVault {
     package var membership: any GroupHosting { self }
     package func backend(of group: KeychainGroup) throws(CredentialError) -> GroupBackend? { nil }
     package func check(_ group: KeychainGroup) throws(CredentialError) {}
+    package func beginAdding(to group: KeychainGroup) throws(CredentialError) {}
     package func recentFailure(of group: KeychainGroup) -> CredentialError? { nil }
     package func catchUp(_ group: KeychainGroup, unlessWithin seconds: Int64) throws(CredentialError) -> Bool {
         false

@@ -32,17 +32,23 @@ package struct SignInService: Sendable {
         let store = try accounts.machine.sharing.isShared(group) ? .etcd : store
         try person?.check(result.identity, of: type, in: group)
         accounts.repository.finishSignIns(in: group, locks: accounts.locks)
-        for _ in 0..<Self.attempts {
-            let kept = try keepOnce(
-                result, of: type, registration: registration, policy: policy, in: group, store: store,
-                forceNew: forceNew, for: person)
-            if let kept { return kept }
+        var failure = CredentialError(.lockTimeout, "others have been changing the group \(group) all the time")
+        do throws(CredentialError) {
+            for _ in 0..<Self.attempts {
+                let kept = try keepOnce(
+                    result, of: type, registration: registration, policy: policy, in: group, store: store,
+                    forceNew: forceNew, for: person)
+                if let kept { return kept }
+            }
+        } catch {
+            // The cluster was not to be reached any more when the person came back from signing in.
+            guard store == .etcd, error.code == .temporary else { throw error }
+            failure = error
         }
-        let busy = CredentialError(.lockTimeout, "others have been changing the group \(group) all the time")
-        let known = forceNew ? nil : try self.known(result, registration, group, person)
+        let known = forceNew ? nil : try self.known(result, registration, group, person, asOfLast: true)
         return try keepForLater(
             result, policy: policy, of: known ?? newAccount(result, type, registration, store), isNew: known == nil,
-            in: group, because: busy)
+            forceNew: forceNew, in: group, because: failure)
     }
 
     /// How often a sign-in is written again for what others have changed meanwhile.
@@ -60,12 +66,14 @@ package struct SignInService: Sendable {
         if known == nil {
             // Two first sign-ins of one person may meet. Who comes second looks again, and finds the other's account.
             do throws(CredentialError) {
-                newcomers = try accounts.lock(Self.lockOfNewcomers, in: group)
+                newcomers = try accounts.lock(TokenSetRepository.lockOfNewcomers, in: group)
             } catch {
                 guard error.code == .lockTimeout else { throw error }
                 let account = newAccount(result, type, registration, store)
-                return try keepForLater(result, policy: policy, of: account, isNew: true, in: group, because: error)
+                return try keepForLater(
+                    result, policy: policy, of: account, isNew: true, forceNew: forceNew, in: group, because: error)
             }
+            if !forceNew { try accounts.machine.sharing.beginAdding(to: group) }
             if !forceNew { known = try self.known(result, registration, group, person) }
         }
         let now = accounts.clock.now
@@ -75,7 +83,8 @@ package struct SignInService: Sendable {
         do throws(CredentialError) {
             lock = try accounts.lock(account.id, in: group)
         } catch {
-            return try keepForLater(result, policy: policy, of: account, isNew: isNew, in: group, because: error)
+            return try keepForLater(
+                result, policy: policy, of: account, isNew: isNew, forceNew: forceNew, in: group, because: error)
         }
         defer { lock.release() }
 
@@ -114,7 +123,9 @@ package struct SignInService: Sendable {
         set.account = account
 
         if isNew { try choose(&set.account, in: group) }
-        guard let warnings = try save(&set, policy, isNew: isNew, in: group) else { return nil }
+        // Who wants one account more gets it, however long it has to wait.
+        let signIn = isNew && forceNew ? nil : policy
+        guard let warnings = try save(&set, signIn, isNew: isNew, in: group) else { return nil }
         account = set.account
         accounts.cache.drop(account.id, in: group)
         accounts.events.append(
@@ -134,7 +145,7 @@ package struct SignInService: Sendable {
             try accounts.stores.store(store).checkFirst(of: group)
         }
         do {
-            try accounts.machine.journal.reserve(Self.room, for: Self.lockOfNewcomers, in: group)
+            try accounts.machine.journal.reserve(Self.room, for: TokenSetRepository.lockOfNewcomers, in: group)
         } catch {
             throw CredentialError(
                 .storeUnavailable, "there is no room for a new sign-in, so none was begun: \(error)",
@@ -155,7 +166,7 @@ package struct SignInService: Sendable {
 
     /// Gives back what ``reserveRoom(in:of:)`` has set aside.
     package func releaseRoom(in group: KeychainGroup) {
-        accounts.machine.journal.releaseReserve(for: Self.lockOfNewcomers, in: group)
+        accounts.machine.journal.releaseReserve(for: TokenSetRepository.lockOfNewcomers, in: group)
     }
 
     /// How much room that is, in bytes: more than a token set with large tokens takes.
@@ -180,7 +191,7 @@ package struct SignInService: Sendable {
     ///
     /// - Returns: what the user should know; `nil` where somebody else was faster.
     private func save(
-        _ set: inout TokenSet, _ policy: String, isNew: Bool, in group: KeychainGroup
+        _ set: inout TokenSet, _ policy: String?, isNew: Bool, in group: KeychainGroup
     ) throws(CredentialError) -> [Message]? {
         let account = set.account
         switch try accounts.repository.save(&set, in: group, signIn: policy) {
@@ -204,12 +215,15 @@ package struct SignInService: Sendable {
             + "encrypted in the journal, and the next run puts them there"
     }
 
-    /// Keeps a sign-in whose account somebody else holds for too long; the next one who gets the lock takes it up.
+    /// Keeps a sign-in whose account somebody else holds for too long, or whose cluster cannot be reached; the next one who gets
+    /// the lock takes it up.
     private func keepForLater(
-        _ result: SignInResult, policy: String, of account: Account, isNew: Bool, in group: KeychainGroup,
-        because failure: CredentialError
+        _ result: SignInResult, policy: String, of account: Account, isNew: Bool, forceNew: Bool,
+        in group: KeychainGroup, because failure: CredentialError
     ) throws(CredentialError) -> Outcome {
-        guard failure.code == .lockTimeout else { throw failure }
+        guard failure.code == .lockTimeout || failure.code == .temporary && account.store == .etcd else {
+            throw failure
+        }
         if isNew {
             var set = TokenSet(account: account, journalKey: accounts.machine.random.bytes(32))
             set.generation = 1
@@ -219,6 +233,8 @@ package struct SignInService: Sendable {
             set.account.scope = result.tokens.grant.scope
             set.account.expiresAt = result.tokens.accessToken?.expiresAt
             set.account.refreshExpiresAt = result.tokens.grant.refreshExpiresAt
+            // By then its person may have an account.
+            if !forceNew { set.noteTakenUp(accounts.machine.random.bytes(TokenSet.markSize)) }
             try accounts.repository.keepSignIn(set, group)
         } else {
             try accounts.repository.keepLogin(
@@ -243,10 +259,13 @@ package struct SignInService: Sendable {
 
     /// The account of the person who has signed in. That there is none is believed only where the index names every
     /// account.
+    ///
+    /// - Parameter asOfLast: whether what was seen last will do.
     private func known(
-        _ result: SignInResult, _ registration: Registration, _ group: KeychainGroup, _ person: ExpectedPerson?
+        _ result: SignInResult, _ registration: Registration, _ group: KeychainGroup, _ person: ExpectedPerson?,
+        asOfLast: Bool = false
     ) throws(CredentialError) -> Account? {
-        for check in [IndexCheck.none, .ids] {
+        for check in asOfLast ? [IndexCheck.none] : [.none, .ids] {
             // Nor is it believed of a shared group while only this machine's copies can be asked.
             if check == .ids { try accounts.machine.sharing.catchUp(group, unlessWithin: 0) }
             let candidates = try accounts.records.index(of: group, check).entries(
@@ -264,8 +283,4 @@ package struct SignInService: Sendable {
         }
         return nil
     }
-
-    /// The name of the lock that is held while an account is added; no account has it, as their ids are of hexadecimal
-    /// digits.
-    private static let lockOfNewcomers = "new-account"
 }

@@ -11,12 +11,15 @@ extension TokenSetRepository {
             let index = try? records.index(of: group, .none)
         else { return false }
         let known = Set(index.ids)
+        // Whoever adds an account just now looks who there is.
+        guard let newcomers = try? locks.tryLock(Self.lockOfNewcomers, in: group) else { return false }
+        defer { newcomers.release() }
         var isNewsThere = false
         for id in journaled where !known.contains(Self.account(ofLogin: id) ?? id) {
             // Whoever holds the lock is still at it.
             guard let lock = try? locks.tryLock(id, in: group) else { continue }
             defer { lock.release() }
-            if (try? finishSignIn(id, in: group)) == true { isNewsThere = true }
+            if (try? finishSignIn(id, in: group, locks)) == true { isNewsThere = true }
         }
         return isNewsThere
     }
@@ -35,8 +38,37 @@ extension TokenSetRepository {
         return waiting
     }
 
+    /// The name of the lock that is held while an account is added; no account has it, as their ids are of hexadecimal
+    /// digits.
+    static let lockOfNewcomers = "new-account"
+
+    /// Gives a first sign-in that had to wait to the account that its person has got meanwhile, here or on another host.
+    ///
+    /// - Returns: whether there is such an account; the sign-in waits on where that is in use.
+    private func joinKnown(
+        _ login: TokenSet, in group: KeychainGroup, _ locks: any AccountLocks
+    ) throws(CredentialError) -> Bool {
+        let account = login.account
+        // Who wanted one account more has no mark.
+        guard !login.takenUp.isEmpty else { return false }
+        try sharing.beginAdding(to: group)
+        try sharing.catchUp(group, unlessWithin: 0)
+        let known = try records.index(of: group, .ids).entries(of: account.registration, subject: account.subject)
+        guard let other = known.first(where: { $0.id != account.id }) else { return false }
+        guard let lock = try locks.tryLock(other.id, in: group) else { return true }
+        defer { lock.release() }
+        guard let record = try records.read(other.id, in: group), var set = try read(record, isLocked: true) else {
+            return true
+        }
+        if set.takeUp(login) { guard case .stored = try save(&set, in: group) else { return true } }
+        try journal.remove(account.id, in: group)
+        return true
+    }
+
     /// - Returns: whether the account has its record now.
-    private func finishSignIn(_ id: String, in group: KeychainGroup) throws(CredentialError) -> Bool {
+    private func finishSignIn(
+        _ id: String, in group: KeychainGroup, _ locks: any AccountLocks
+    ) throws(CredentialError) -> Bool {
         // The index may have been behind.
         guard try records.read(id, in: group) == nil else { return true }
         // The mark of a pending sign-in is no sealed record, but a byte.
@@ -46,7 +78,8 @@ extension TokenSetRepository {
             // Of an account of the keyring the token set stays in the journal until the keyring has it.
             let isInRecord = record.account.store.isInRecord
             if isInRecord {
-                _ = try vault(record.account.store).open(sealed, of: id, in: group)
+                let kept = try TokenSet(decoding: try vault(record.account.store).open(sealed, of: id, in: group))
+                if try joinKnown(kept, in: group, locks) { return false }
             } else {
                 record.sealed = nil
             }
