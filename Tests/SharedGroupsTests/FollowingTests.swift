@@ -9,7 +9,7 @@ import Testing
 struct FollowingTests {
     /// Three hosts that share a group in which one person has signed in; the first follows the others.
     private struct Scene {
-        let run = Run(.shared, seed: 1, faults: .none)
+        let run = Run(.shared, seed: 1, faults: Faults.none)
         let account: String
         let process: SimulatedProcess
         let cluster: ToldCluster

@@ -215,7 +215,7 @@ struct SharedRefreshTests {
 
 /// What a host may put back over what a cluster has.
 struct GrantLineTests {
-    private let random = SimulatedRandom(world: World(Schedule(seed: 1), faults: .none))
+    private let random = SimulatedRandom(world: World(Schedule(seed: 1), faults: Faults.none))
 
     private func set(_ token: String, _ line: GrantLine?, generation: Int64) -> TokenSet {
         let account = Account(

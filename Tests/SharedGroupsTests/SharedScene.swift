@@ -12,7 +12,7 @@ struct SharedScene {
     let link: GroupLink
 
     init() throws {
-        run = Run(.shared, seed: 1, faults: .none)
+        run = Run(.shared, seed: 1, faults: Faults.none)
         process = run.hosts[0].process()
         let sharing = try #require(process.ports.sharing as? ClusterSharing)
         link = try sharing.sharedLink(World.group)

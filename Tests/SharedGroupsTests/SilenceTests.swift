@@ -46,7 +46,8 @@ private struct TiringNode: RemoteProcedures {
     let real = EtcdCluster([("real", channel)])
     var ends: Set<String> = []
     for calls in 0..<9 {
-        let run = Run(.shared, seed: 1, faults: .none), process = run.hosts[0].process(), world = process.world
+        let run = Run(.shared, seed: 1, faults: Faults.none), process = run.hosts[0].process(),
+            world = process.world
         let sharing = try #require(process.ports.sharing as? ClusterSharing)
         let link = try sharing.sharedLink(World.group)
         let account = try #require(try sharing.parts.local.index(of: World.group, .ids).ids.first)

@@ -21,14 +21,11 @@ struct SimulationTests {
         #expect(excused > 0 && excused < count / 2)
     }
 
-    /// Seeds that have failed once.
+    /// Seeds that have failed once, of the simulation as it is now; what earlier ones had found is in `Mutants.toml`.
     @Test(arguments: [
-        // The cluster does not take it that the provider has refused: the intent stood, and nobody was told.
-        (Scenario.shared, UInt64(1426)),
-        // An answer is put aside while another host is refused, and overlooked.
-        (.takeOver, 1529),
-        // An answer that was in the set already is put aside, and sent again when another is refused.
-        (.shared, 1954),
+        // A transaction that nobody has answered and that is not there yet is done later: who was told that nothing was written
+        // finds it written.
+        (Scenario.shared, UInt64(10_166))
     ])
     func `what was mended stays so`(_ scenario: Scenario, _ seed: UInt64) {
         #expect(Run(scenario, seed: seed).report().problems.isEmpty)
@@ -37,7 +34,7 @@ struct SimulationTests {
     @Test func `without faults every process gets what it asks for`() {
         for scenario in [Scenario.shared, .alone] {
             for seed in 0..<UInt64(100) {
-                let report = Run(scenario, seed: seed, faults: .none).report()
+                let report = Run(scenario, seed: seed, faults: Faults.none).report()
                 #expect(report.problems.isEmpty, "\(scenario.rawValue) \(seed)")
             }
         }

@@ -25,7 +25,7 @@ struct Prepared: Sendable {
     }
 
     private init(isShared: Bool, takesOver: Bool) throws(CredentialError) {
-        let world = World(Schedule(seed: 0), faults: .none)
+        let world = World(Schedule(seed: 0), faults: Faults.none)
         let first = SimulatedHost("one", world, isShared: isShared)
         world.hosts = [first]
         if isShared {

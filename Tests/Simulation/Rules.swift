@@ -44,7 +44,7 @@ struct Rules {
         let isOwn = standing.map(isOwn) ?? false
         // Revisions come again when a cluster is put back in the middle of a transaction.
         if world.wasRestored { return membership(isOwn) + sealing + expelled }
-        return membership(isOwn) + sealing + reading + intent(standing, isOwn) + tokens(standing, isOwn)
+        return membership(isOwn) + sealing + reading + twins + intent(standing, isOwn) + tokens(standing, isOwn)
     }
 
     /// The refresh tokens that may go out again on purpose once it is applied: it takes an intent over.
@@ -110,7 +110,9 @@ struct Rules {
             let newest = KeyEpoch(content: record.value)?.number
         else { return [] }
         return puts.filter { key, value in
-            key != keys.live && value.dropFirst().prefix(8).reduce(0) { $0 << 8 | Int64($1) } != newest
+            // Neither says anything of anybody.
+            key != keys.live && key != keys.newcomers
+                && value.dropFirst().prefix(8).reduce(0) { $0 << 8 | Int64($1) } != newest
         }.keys.sorted().map { "\(host.name) seals \($0) under an older key" }
     }
 
@@ -120,6 +122,14 @@ struct Rules {
             let standing = cluster.content.records[keys.set]?.revision, process.read[keys.set] != standing
         else { return [] }
         return ["\(host.name) changes \(keys.set) unread"]
+    }
+
+    /// The one person who signs in here has one account.
+    private var twins: [String] {
+        guard puts[keys.set] != nil, cluster.content.records[keys.set] == nil, !cluster.tokens.isEmpty else {
+            return []
+        }
+        return ["\(host.name) makes a second account of one person"]
     }
 
     private func intent(_ standing: Intent?, _ isOwn: Bool) -> [String] {

@@ -29,11 +29,14 @@ extension Run {
             }
             members.removeAll { isShared && !world.hasAdmitted($0) }
         }
-        // What a host has journaled it puts there; who finds an intent says so.
-        for host in members { host.process().services.takeUpAnswers(in: World.group) }
+        // What a host has journaled it puts there, before it refreshes or when it does; who finds an intent says so.
+        let isTakenUpFirst = world.draw(2)
+        if isTakenUpFirst { takeUpAnswers(members) }
         var errors = refused(members)
         if !errors.isEmpty { errors = refused(members) }
         if settle(members, errors) { errors = refused(members) }
+        // Of an account that nobody means here nobody has put it there yet.
+        if !isTakenUpFirst { takeUpAnswers(members) }
         // An answer that was put aside is tried when another is refused.
         if !errors.isEmpty { errors = refused(members) }
         checkAccount(members, errors, isKept: gone.map { $0.hasJournal } ?? false)
@@ -43,6 +46,22 @@ extension Run {
         if !isShared { checkSecrets(hosts[0]) }
         for host in members where host.hasJournal {
             world.problems.append("\(host.name) has not put its journal there: \(errors)")
+        }
+        if world.problems.isEmpty, !world.wasRestored, world.draw(2) { end(members) }
+    }
+
+    private func takeUpAnswers(_ members: [SimulatedHost]) {
+        for host in members { host.process().services.takeUpAnswers(in: World.group) }
+    }
+
+    /// Somebody ends all sign-ins at the provider: everybody is told to sign in again, and nothing that was kept is sent once more.
+    private func end(_ members: [SimulatedHost]) {
+        world.tell("somebody ends all sign-ins")
+        for signIn in world.provider.current.indices { world.provider.revoke(signIn) }
+        _ = refused(members)
+        for refusal in refused(members)
+        where refusal.error.code != .signInRequired && refusal.error.code != .noSuchAccount {
+            world.problems.append("after the end of all sign-ins \(refusal)")
         }
     }
 
@@ -59,7 +78,13 @@ extension Run {
             }
             world.problems.append("an intent of \(intent.host) stands though it knows how it ended: \(errors)")
         }
-        // Where there are two accounts, each host may mean another.
+        if !world.wasRestored, errors.contains(where: { $0.error.code == .temporary }) {
+            for intent in intents where !world.isMember(intent) {
+                world.problems.append(
+                    "the intent of \(intent.host) is waited for, which belongs to the group no more")
+            }
+        }
+        // After a cluster was put back there may be two accounts, and each host may mean another.
         let waiting = members.filter { member in errors.contains { $0.host == member.name } }
         for host in waiting.isEmpty ? [members[0]] : waiting {
             do throws(CredentialError) { try token(host.process(), force: true, takesOver: true) } catch {
@@ -137,7 +162,7 @@ extension Run {
             if world.wasRestored || !signOuts.isEmpty && !isShared { return }
             return world.problems.append("the accounts cannot be read: \(error.message)")
         }
-        if world.wasRestored { return checkRestored(errors) }
+        if world.wasRestored { return checkRestored(members, errors) }
         if found.isEmpty {
             // A sign-in that was acknowledged stays, but for a sign-out that had not ended when it began.
             let last = signOuts.compactMap(\.ended).max() ?? -1
@@ -146,8 +171,8 @@ extension Run {
             }
             return
         }
-        // An account whose sign-out was acknowledged, and to which nobody has signed in after that began, does not come back. (Where
-        // two sign in for the first time on two hosts at once, there are two accounts.)
+        if found.count > 1 { world.problems.append("one person has \(found.count) accounts: \(errors)") }
+        // An account whose sign-out was acknowledged, and to which nobody has signed in after that began, does not come back.
         for set in found {
             let last = signOuts.filter { $0.isDone && $0.account == set.account.id }.map(\.began).max()
             guard let last else { continue }
@@ -201,15 +226,17 @@ extension Run {
     }
 
     /// What a cluster has forgotten it may have lost; but everybody gets a token, or is told to sign in again.
-    private func checkRestored(_ errors: [Refusal]) {
+    private func checkRestored(_ members: [SimulatedHost], _ errors: [Refusal]) {
         // What a host knows to be the newest grant stands there again.
-        for host in hosts where world.hasAdmitted(host) && host.name != "spare" {
-            for (id, known) in host.process().copies {
-                guard let token = known.refreshToken, world.provider.takes(token), !known.isLost,
-                    let standing = world.cluster.tokenSet("\(World.path)a/\(id)/set")?.refreshToken,
-                    standing.signIn == token.signIn, standing != token
-                else { continue }
-                world.problems.append("\(host.name) knows \(token), and \(standing) stands: \(errors)")
+        for host in members {
+            for (id, copied) in host.copied {
+                guard let standing = world.cluster.tokenSet("\(World.path)a/\(id)/set")?.refreshToken else {
+                    continue
+                }
+                for token in copied
+                where world.provider.takes(token) && token.signIn == standing.signIn && token != standing {
+                    world.problems.append("\(host.name) has known \(token), and \(standing) stands: \(errors)")
+                }
             }
         }
         for refusal in errors where refusal.error.code != .signInRequired && refusal.error.code != .noSuchAccount {

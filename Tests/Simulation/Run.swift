@@ -79,14 +79,17 @@ package final class Run: @unchecked Sendable {
     var hosts: [SimulatedHost] { world.hosts }
 
     /// Makes a run; nothing has happened yet.
-    package init(_ scenario: Scenario, seed: UInt64, faults: Faults = Faults()) {
-        var faults = scenario == .eachCall ? .none : faults
+    ///
+    /// - Parameter faults: what goes wrong; drawn from the seed where nothing is given.
+    package init(_ scenario: Scenario, seed: UInt64, faults known: Faults? = nil) {
+        var faults = scenario == .eachCall ? .none : known ?? Faults()
         if scenario == .restored { faults.restore = 150 }
         clonesNotes = scenario == .cloned && seed % 2 == 1
         self.scenario = scenario
         self.seed = seed
         isShared = scenario == .eachCall ? seed % 2 == 0 : scenario != .alone
         let schedule = Schedule(seed: seed)
+        if known == nil, scenario != .eachCall { faults.vary(&schedule.random) }
         let operations = isShared ? Operation.shared : Operation.alone
         theme = schedule.random.once(in: 2) ? operations[schedule.random.below(operations.count)] : nil
         let prepared = Prepared.of(isShared: isShared, takesOver: scenario == .takeOver)

@@ -28,11 +28,17 @@ package struct SeededRandom {
 final class Schedule: @unchecked Sendable {
     // All is touched by the one thread that runs.
     var random: SeededRandom
-    private var waiting: [DispatchSemaphore] = []
+    private var waiting: [Waiter] = []
     private var between: () -> Void = {}
     private(set) var isRunning = false
     private(set) var steps = 0
     private let end = DispatchSemaphore(value: 0)
+
+    private struct Waiter {
+        let turn: DispatchSemaphore
+        /// The step before which it does not go on, while anybody else can.
+        var from = 0
+    }
 
     /// How many steps one goes on before another may, on average: some mistakes show only where all take turns, some only where
     /// one does much while another stands still.
@@ -57,9 +63,9 @@ final class Schedule: @unchecked Sendable {
     /// - Parameter between: called between two steps.
     func run(_ bodies: [() -> Void], between: @escaping () -> Void = {}) {
         self.between = between
-        waiting = bodies.map { _ in DispatchSemaphore(value: 0) }
+        waiting = bodies.map { _ in Waiter(turn: DispatchSemaphore(value: 0)) }
         isRunning = true
-        for (body, start) in zip(bodies, waiting) {
+        for (body, start) in zip(bodies, waiting.map(\.turn)) {
             let work = UncheckedWork { [self] in
                 start.wait()
                 body()
@@ -79,17 +85,36 @@ final class Schedule: @unchecked Sendable {
         steps += 1
         between()
         guard changes.isEmpty ? random.below(stay) == 0 : changes.contains(steps) else { return }
-        let choices = waiting.count + (changes.isEmpty ? 1 : 0)
+        let ready = self.ready, choices = ready.count + (changes.isEmpty ? 1 : 0)
         guard choices > 0 else { return }
         let place = random.below(choices)
-        guard place < waiting.count else { return }
-        let chosen = waiting[place], mine = DispatchSemaphore(value: 0)
-        waiting[place] = mine
-        chosen.signal()
-        mine.wait()
+        guard place < ready.count else { return }
+        wait(for: ready[place], until: 0)
     }
 
-    private func next() -> DispatchSemaphore { waiting.remove(at: random.below(waiting.count)) }
+    /// Has who runs stand still while the others go on for so many steps, as far as they have so many.
+    func stop(_ many: Int) {
+        guard isRunning, !waiting.isEmpty else { return }
+        wait(for: nextPlace, until: steps + many)
+    }
+
+    private func wait(for place: Int, until step: Int) {
+        let chosen = waiting[place], mine = Waiter(turn: DispatchSemaphore(value: 0), from: step)
+        waiting[place] = mine
+        chosen.turn.signal()
+        mine.turn.wait()
+    }
+
+    /// The places of those who do not stand still.
+    private var ready: [Int] { waiting.indices.filter { waiting[$0].from <= steps } }
+
+    private var nextPlace: Int {
+        let ready = self.ready
+        if !ready.isEmpty { return ready[random.below(ready.count)] }
+        return waiting.indices.min { waiting[$0].from < waiting[$1].from } ?? 0
+    }
+
+    private func next() -> DispatchSemaphore { waiting.remove(at: nextPlace).turn }
 }
 
 struct UncheckedWork: @unchecked Sendable {

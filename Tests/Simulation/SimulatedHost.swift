@@ -24,6 +24,10 @@ final class SimulatedHost: @unchecked Sendable {
     var underWay: [ObjectIdentifier: RefreshToken] = [:]
     /// The refresh tokens that it knows to be used up: a refresh of its own has given the next.
     var usedUp: Set<RefreshToken> = []
+    /// The refresh token of each account whose answer it has in its journal.
+    var journaled: [String: RefreshToken] = [:]
+    /// The refresh tokens of each account that it has had in its copy.
+    var copied: [String: Set<RefreshToken>] = [:]
     /// The keys of hosts that it knows to be expelled: a process has written something since it had read that.
     var knowsExpelled: Set<[UInt8]> = []
 
@@ -90,6 +94,8 @@ final class SimulatedHost: @unchecked Sendable {
         clone.files = files.filter { withNotes || !($0.key.hasPrefix("intent-") || $0.key.hasPrefix("answer-")) }
         clone.place = "\(place), copied"
         clone.usedUp = usedUp
+        clone.journaled = withNotes ? journaled : [:]
+        clone.copied = copied
         clone.knowsExpelled = knowsExpelled
         return clone
     }

@@ -41,6 +41,10 @@ extension SimulatedProcess: Cluster {
             if key.hasSuffix("/set") { read[key] = record?.revision }
             if key.hasSuffix("/intent") { lastIntent.nonce = world.cluster.intent(key)?.nonce }
             if key.hasSuffix("/live") { lastIntent.isAlive = record != nil }
+            if key.hasSuffix("/aside") {
+                let aside = record.flatMap { try? AsideAnswers(decoding: SimulatedCluster.plaintext($0.value)) }
+                lastAside = aside ?? AsideAnswers()
+            }
         }
         return found
     }
@@ -56,7 +60,7 @@ extension SimulatedProcess: Cluster {
             guard world.draw(world.faults.cluster) else { return try apply(transaction) }
             // It does it, or not, or later.
             if world.draw(world.faults.later) {
-                world.lateCommits.append { [self] in _ = try? apply(transaction) }
+                world.lateCommits.append { [self] in _ = try? apply(transaction, isLate: true) }
             } else if world.draw(2) {
                 _ = try apply(transaction)
             }
@@ -64,7 +68,10 @@ extension SimulatedProcess: Cluster {
         }
     }
 
-    private func apply(_ transaction: ClusterTransaction) throws(CredentialError) -> Int64? {
+    /// - Parameter isLate: whether who has asked for it has gone on, and knows nothing of it.
+    private func apply(
+        _ transaction: ClusterTransaction, isLate: Bool = false
+    ) throws(CredentialError) -> Int64? {
         guard try world.cluster.allows(transaction) else {
             world.tell("\(name) is overtaken")
             return nil
@@ -83,11 +90,11 @@ extension SimulatedProcess: Cluster {
         for change in transaction.changes {
             switch change {
             case .put(let key, let value, _) where key.hasSuffix("/set"):
-                lastPut = (key, value)
+                if !isLate { lastPut = (key, value) }
                 if let token = SimulatedCluster.tokenSet(value)?.refreshToken {
                     world.haveStood.insert(token.signIn)
                 }
-                read[key] = world.cluster.content.revision
+                if !isLate { read[key] = world.cluster.content.revision }
             case .remove(let key) where key.hasPrefix(World.path + "hosts/"):
                 world.wasExpelled(String(key.dropFirst(World.path.count + "hosts/".count)))
             default: break
@@ -141,6 +148,8 @@ extension SimulatedProcess: GroupFiles {
             }
             if name.hasPrefix(NotesInFiles.answerPrefix) {
                 noted = nil
+                host.journaled[String(name.dropFirst(NotesInFiles.answerPrefix.count))] =
+                    host.underWay[ObjectIdentifier(self)]
                 isSafe()
             }
         }
@@ -154,10 +163,18 @@ extension SimulatedProcess: GroupFiles {
         if lastIntent.nonce != note.nonce || !lastIntent.isAlive {
             world.problems.append("\(host.name) notes that it sends under an intent that it has not read again")
         }
+        if let token = world.recorded[note.nonce]?.intent.token, lastAside.answer(to: token, of: "") != nil {
+            world.problems.append("\(host.name) notes that it sends a token, and has read what it was replaced by")
+        }
     }
 
     func remove(_ name: String, of group: KeychainGroup) throws(CredentialError) {
-        try trace.call("files.remove") { () throws(CredentialError) in host.files[name] = nil }
+        try trace.call("files.remove") { () throws(CredentialError) in
+            host.files[name] = nil
+            if name.hasPrefix(NotesInFiles.answerPrefix) {
+                host.journaled[String(name.dropFirst(NotesInFiles.answerPrefix.count))] = nil
+            }
+        }
     }
 
     func place(of group: KeychainGroup) throws(CredentialError) -> String { host.place }

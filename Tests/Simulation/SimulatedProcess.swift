@@ -19,6 +19,8 @@ final class SimulatedProcess: @unchecked Sendable {
     var read: [String: Int64] = [:]
     /// The intent that it has read last, and whether its host was alive.
     var lastIntent: (nonce: IntentNonce?, isAlive: Bool) = (nil, false)
+    /// The late answers that it has read with that.
+    var lastAside = AsideAnswers()
     /// The keys of hosts that the cluster has named to it as expelled.
     var readExpelled: Set<[UInt8]> = []
     /// What its host knew of that when it looked last: what another process of the host learns while it is about to write, it
@@ -36,17 +38,34 @@ final class SimulatedProcess: @unchecked Sendable {
     init(_ host: SimulatedHost) {
         self.host = host
         let world = host.world
-        let end = Mutex<(@Sendable () -> Void)?>(nil)
-        let tells = Mutex<(@Sendable () -> Void)?>(nil)
+        let happens = Mutex<(@Sendable (PortTrace.Moment) -> Void)?>(nil)
         world.processes += 1
         name = "\(host.name)/\(world.processes)"
-        trace = PortTrace(patience: world.patience) { moment in
-            if moment == .before { world.schedule.step() }
-            if moment == .before { tells.withLock { $0 }?() }
-            if world.draw(world.faults.crash) || world.isPlannedCrash(moment) { end.withLock { $0 }?() }
+        trace = PortTrace(patience: world.patience) { moment in happens.withLock { $0 }?(moment) }
+        happens.withLock { $0 = { [weak self] in self?.happens($0) } }
+    }
+
+    /// What happens at each call.
+    private func happens(_ moment: PortTrace.Moment) {
+        if moment == .before {
+            world.schedule.step()
+            world.tell("\(name) \(trace.calls.last ?? "")")
         }
-        end.withLock { $0 = { [weak self] in self?.crash() } }
-        tells.withLock { $0 = { [weak self] in if let self { world.tell("\(name) \(trace.calls.last ?? "")") } } }
+        if world.draw(world.faults.crash) || world.isPlannedCrash(moment) { return crash() }
+        if world.draw(world.faults.stop) { return stop() }
+        guard let focus = world.faults.focus, focus.moment == moment, focus.call == trace.calls.last,
+            world.draw(focus.many)
+        else { return }
+        if focus.stops { stop() } else { crash() }
+    }
+
+    /// Stands still, as a machine that sleeps: its leases end meanwhile.
+    private func stop() {
+        guard !trace.isEnded else { return }
+        world.tell("\(name) stands still")
+        world.stopped.insert(ObjectIdentifier(trace))
+        world.schedule.stop(10 + world.schedule.random.below(150))
+        world.stopped.remove(ObjectIdentifier(trace))
     }
 
     private func crash() {
@@ -65,7 +84,8 @@ final class SimulatedProcess: @unchecked Sendable {
             let stores = ports.stores
             let sharing = ClusterSharing(
                 .init(
-                    files: self, local: ports.records, events: ports.events, clock: ports.clock, bootClock: self,
+                    files: self, local: noting(ports.records), events: ports.events, clock: ports.clock,
+                    bootClock: self,
                     random: random, cryptography: cryptography, stores: { stores(AccountPolicy()) },
                     connect: { _ in self },
                     pause: { [world, trace] milliseconds in
@@ -87,6 +107,19 @@ final class SimulatedProcess: @unchecked Sendable {
             ports.journal = SafeJournal(base: ports.journal, process: self)
         }
         return ports
+    }
+
+    /// The records of this machine, of which is noted what they have had.
+    private func noting(_ records: any AccountRecords) -> WatchedRecords {
+        WatchedRecords(
+            base: records, begins: {},
+            written: { [unowned self] record, outcome in
+                guard case .done? = outcome,
+                    let set = record.sealed.flatMap({ SimulatedCluster.tokenSet($0.bytes) }),
+                    let token = set.refreshToken, !set.isLost
+                else { return }
+                host.copied[record.account.id, default: []].insert(token)
+            }, removed: { [unowned self] in host.copied[$0] = nil })
     }
 
     private func machinePorts(_ random: SimulatedRandom, _ cryptography: ToyCryptography) -> MachinePorts {
@@ -225,6 +258,9 @@ extension SimulatedProcess: HTTPTransport {
         host.underWay[ObjectIdentifier(self)] = token
         let times = world.provider.leaves(token)
         if host.isShared { checkNote(of: token) }
+        if host.journaled.values.contains(token) {
+            world.problems.append("\(host.name) sends \(token), and has the answer in its journal")
+        }
         if host.usedUp.contains(token) {
             world.problems.append("\(host.name) sends \(token), and knows that it is used up")
         }

@@ -7,6 +7,8 @@ struct WatchedRecords: AccountRecords {
     let written: @Sendable (AccountRecord, RecordWriting?) -> Void
     /// Is given what was read of this machine's copies.
     var seen: @Sendable (AccountRecord) -> Void = { _ in }
+    /// Is given the id of an account that is removed.
+    var removed: @Sendable (String) -> Void = { _ in }
 
     func write(_ record: AccountRecord, expecting expected: Int64?) throws(CredentialError) -> RecordWriting {
         begins()
@@ -40,7 +42,10 @@ struct WatchedRecords: AccountRecords {
     ) throws(CredentialError) -> AccountRegistry { try base.registry(of: group, damaged: damaged) }
     func remove(
         _ id: String, in group: KeychainGroup, expecting expected: Int64
-    ) throws(CredentialError) -> RecordWriting { try base.remove(id, in: group, expecting: expected) }
+    ) throws(CredentialError) -> RecordWriting {
+        removed(id)
+        return try base.remove(id, in: group, expecting: expected)
+    }
     func setAside(_ id: String, in group: KeychainGroup) throws(CredentialError) -> String {
         try base.setAside(id, in: group)
     }

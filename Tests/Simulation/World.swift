@@ -30,16 +30,59 @@ package struct Faults: Sendable {
     package var revoke = 1_500
     /// The cluster is put back to what it was some time ago.
     package var restore = 0
+    /// A process stands still while others go on, and keeps no lease alive.
+    package var stop = 400
+    /// What goes wrong more often than all else in this run; `nil` for nothing.
+    var focus: Focus?
+
+    /// One kind of call at which a process ends, or stands still, time and again: a mistake that needs two such moments in
+    /// certain places shows hardly ever where each comes by itself.
+    struct Focus: Sendable {
+        let call: String
+        let moment: PortTrace.Moment
+        let stops: Bool
+        /// One in so many.
+        let many: Int
+
+        private static let calls = [
+            "provider.wait", "provider.answer", "cluster.commit", "cluster.commit", "cluster.read", "files.write",
+            "files.remove",
+        ]
+
+        init(_ random: inout SeededRandom) {
+            call = Self.calls[random.below(Self.calls.count)]
+            moment = random.once(in: 2) ? .before : .after
+            stops = !random.once(in: 3)
+            many = [1, 2, 4][random.below(3)]
+        }
+    }
 
     /// The usual ones.
     package init() {}
+
+    /// Makes some of them come often and has some not come at all: what needs three of one kind and none of another shows hardly
+    /// ever where all come now and then (swarm testing).
+    mutating func vary(_ random: inout SeededRandom) {
+        let kinds: [WritableKeyPath<Faults, Int>] = [
+            \.crash, \.cluster, \.leaseEnd, \.unreachable, \.busy, \.requestLost, \.answerLost, \.pause, \.stop,
+        ]
+        for kind in kinds {
+            switch random.below(6) {
+            case 0: self[keyPath: kind] = 0
+            case 1: self[keyPath: kind] = max(3, self[keyPath: kind] / 8)
+            default: break
+            }
+        }
+        if random.once(in: 2) { focus = Focus(&random) }
+        if random.once(in: 3) { later = 3 }
+    }
 
     /// Nothing goes wrong.
     package static var none: Faults {
         var faults = Faults()
         (faults.crash, faults.cluster, faults.leaseEnd, faults.unreachable, faults.busy) = (0, 0, 0, 0, 0)
         (faults.requestLost, faults.answerLost, faults.pause, faults.clock, faults.restore) = (0, 0, 0, 0, 0)
-        faults.revoke = 0
+        (faults.revoke, faults.stop) = (0, 0)
         return faults
     }
 }
@@ -64,6 +107,8 @@ final class World: @unchecked Sendable {
     var lateCommits: [() -> Void] = []
     var milliseconds: Int64 = 1_000_000
     var problems: [String] = []
+    /// Who stands still.
+    var stopped: Set<ObjectIdentifier> = []
     /// The one moment at which a process ends, where it is not drawn.
     var plannedCrash: (step: Int, moment: PortTrace.Moment)?
 
@@ -122,7 +167,7 @@ final class World: @unchecked Sendable {
         if !leases.isEmpty, draw(faults.leaseEnd) {
             cluster.end(leases.sorted()[schedule.random.below(leases.count)])
         }
-        cluster.endLeases(milliseconds)
+        cluster.endLeases(milliseconds, stopped)
         if !late.isEmpty, draw(8) { comeLate() }
         if !lateCommits.isEmpty, draw(8) { lateCommits.removeFirst()() }
         if draw(faults.clock) {
@@ -243,10 +288,12 @@ final class SimulatedCluster: @unchecked Sendable {
         held[lease] = nil
     }
 
-    func endLeases(_ now: Int64) {
+    func endLeases(_ now: Int64, _ stopped: Set<ObjectIdentifier>) {
         for (number, lease) in content.leases where lease.end <= now {
             // A pause that is longer than the lease ends it, however alive its holder is.
-            if let holder = held[number], !holder.isEnded, now - lease.end < Self.leaseMilliseconds / 3 {
+            if let holder = held[number], !holder.isEnded, !stopped.contains(ObjectIdentifier(holder)),
+                now - lease.end < Self.leaseMilliseconds / 3
+            {
                 content.leases[number]?.end = now + Self.leaseMilliseconds
             } else {
                 end(number)
