@@ -15,7 +15,14 @@ extension ClusterSharing {
         let link = GroupLink(group, backend, try parts.connect(backend), parts, isLeaving: true)
         var sets: [TokenSet] = []
         var isLast = false
-        var belongs = try isAdmitted(link)
+        var belongs: Bool
+        do throws(CredentialError) { belongs = try isAdmitted(link) } catch {
+            guard error.code == .storeUnavailable, let advice = error.advice else { throw error }
+            var told = error
+            told.advice =
+                "\(advice); to forget the group here without its cluster: credmgr groups leave \(group) --forget"
+            throw told
+        }
         if belongs {
             (sets, isLast) = try tellLeaving(link, mayStay: before == nil, agree)
         } else {
@@ -29,10 +36,27 @@ extension ClusterSharing {
         // A request to join that nobody has answered is withdrawn, too.
         if !belongs { belongs = try isListed(link) }
         if belongs { try link.membership.leave(link.backend.host, isLast: isLast) }
+        try forgetFiles(group, link.backend)
+    }
+
+    package func forget(
+        _ group: KeychainGroup, _ drop: () throws(CredentialError) -> Void
+    ) throws(CredentialError) -> String {
+        let before = try leaving(group)
+        let backend = if let before { before } else { try sharedLink(group).backend }
+        if before == nil { try parts.files.write(backend.fileContent, to: Self.leavingFile, of: group) }
+        try parts.files.remove(GroupBackend.fileName, of: group)
+        try drop()
+        try forgetFiles(group, backend)
+        return backend.host
+    }
+
+    /// Takes away what this host has of a group that it has left, its key, and at last that it is leaving.
+    private func forgetFiles(_ group: KeychainGroup, _ backend: GroupBackend) throws(CredentialError) {
         for name in try parts.files.names(of: group) where name != Self.leavingFile {
             try parts.files.remove(name, of: group)
         }
-        try GroupLink.forgetKey(group, link.backend.keyStore, parts)
+        try GroupLink.forgetKey(group, backend.keyStore, parts)
         try parts.files.remove(Self.leavingFile, of: group)
     }
 

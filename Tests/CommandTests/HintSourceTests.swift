@@ -88,6 +88,7 @@ import Testing
         ("credmgr groups join --help", "SharedGroupFaultTests: a damaged file"),
         ("credmgr groups leave …", "SharedGroupTests: an expelled host"),
         ("credmgr groups leave … --keep", "SharedGroupTests: who leaves"),
+        ("credmgr groups leave … --forget", "SharedGroupFaultTests: a host that its cluster lets in no more"),
         ("credmgr groups share --help", "SharedGroupTests: who leaves"),
         ("credmgr login --resource … --type …", "DiscoveryScenarioTests"),
         ("credmgr login --type …", "Types without an account, under a group of one's own too"),

@@ -123,22 +123,44 @@ import Testing
         #expect(provider.counters.refreshes == 2 && provider.counters.reusesDetected == 0)
     }
 
-    @Test func `The last host that may read nothing for now does not leave, and forgets nothing`() throws {
-        let nodes = try Self.nodes.get(), hosts = try hosts(["one"])
-        _ = try hosts.share()
-        let one = hosts["one"], name = "data/credmgr/groups/\(SharedHosts.group)/shared/backend"
-        let backend = try #require(one.files[name])
-        /// Has the host come with the certificate of a user.
-        func come(as user: String) throws {
-            var text = String(decoding: backend, as: UTF8.self)
-            let own = nodes.certificate(of: "host"), other = nodes.certificate(of: user)
-            for (file, new) in [(own.certificate, other.certificate), (own.key, other.key)] {
-                text = text.replacingOccurrences(
-                    of: JSONValue.string(file).text(), with: JSONValue.string(new).text())
-            }
-            try Data(text.utf8).write(to: URL(fileURLWithPath: one.path + "/" + name))
+    private static let backendFile = "data/credmgr/groups/\(SharedHosts.group)/shared/backend"
+
+    /// Has a host come with the certificate of a user.
+    private func come(_ host: Home, as user: String, _ backend: Data) throws {
+        let nodes = try Self.nodes.get()
+        var text = String(decoding: backend, as: UTF8.self)
+        let own = nodes.certificate(of: "host"), other = nodes.certificate(of: user)
+        for (file, new) in [(own.certificate, other.certificate), (own.key, other.key)] {
+            text = text.replacingOccurrences(
+                of: JSONValue.string(file).text(), with: JSONValue.string(new).text())
         }
-        try come(as: "other")
+        try Data(text.utf8).write(to: URL(fileURLWithPath: host.path + "/" + Self.backendFile))
+    }
+
+    @Test func `A host that its cluster lets in no more forgets the group, and comes again as a new one`() throws {
+        let hosts = try hosts()
+        _ = try hosts.share()
+        let (one, two) = (hosts["one"], hosts["two"])
+        try come(two, as: "other", try #require(two.files[Self.backendFile]))
+        let refused = try two.run(["groups", "leave", SharedHosts.group], exits: 5)
+        let hint = "credmgr groups leave \(SharedHosts.group) --forget"
+        #expect(refused.standardError.contains(": \(hint)\n"))
+        try two.run(["groups", "leave", SharedHosts.group, "--forget", "--keep"], exits: 2)
+        let forgotten = try two.run(Array(hint.split(separator: " ").map(String.init).dropFirst()))
+        #expect(forgotten.standardError.contains("credmgr groups expel \(SharedHosts.group) two\n"))
+        #expect(!forgotten.standardError.contains("is gone with it"))
+        #expect(two.files.keys.allSatisfy { !$0.contains("/\(SharedHosts.group)/shared/") })
+        try two.run(SharedHosts.token(), exits: 3)
+        try one.run(["groups", "expel", SharedHosts.group, "two"])
+        try one.run(SharedHosts.token("--force-refresh"))
+        try two.run(["groups", "join", SharedHosts.group] + hosts.cluster(as: "two"))
+    }
+
+    @Test func `The last host that may read nothing for now does not leave, and forgets nothing`() throws {
+        let hosts = try hosts(["one"])
+        _ = try hosts.share()
+        let one = hosts["one"], backend = try #require(one.files[Self.backendFile])
+        try come(one, as: "other", backend)
         let before = one.files
         for more in [["--keep", "--store", "file"], []] {
             let refused = try one.run(["groups", "leave", SharedHosts.group] + more, exits: 5)
@@ -146,7 +168,7 @@ import Testing
             #expect(refused.standardError.contains("gives the role of the group to its user"))
         }
         #expect(one.files == before)
-        try come(as: "host")
+        try come(one, as: "host", backend)
         try one.run(["groups", "leave", SharedHosts.group, "--keep", "--store", "file"])
         try one.run(SharedHosts.token("--force-refresh"))
     }

@@ -167,4 +167,25 @@ struct ClusterLeavingTests {
         try leavers.leave(scene.run.hosts[0].process())
         #expect(leavers.taken["one"]?.sets.map { $0.refreshToken?.description } == ["r-0-2"])
     }
+
+    // MARK: Forgetting
+
+    @Test func `a host forgets a group without asking for anything, and says what was here alone`() throws {
+        let scene = try SharedScene(), one = scene.run.hosts[0], process = one.process()
+        let cluster = LosingCluster(scene.process)
+        cluster.onRecorded = { cluster.loses = true }
+        try scene.refresh(over: cluster) { SharedScene.issued("r-0-2", over: $0) }
+        let standing = scene.world.cluster.content.records
+        #expect(one.hasJournal)
+        let forgotten = try process.services.groupMove.forget(World.group)
+        #expect(forgotten.host == "one" && forgotten.lost == 1)
+        #expect(process.trace.calls.allSatisfy { !$0.hasPrefix("cluster.") })
+        #expect(one.files.isEmpty && process.copies.isEmpty)
+        #expect(try process.ports.sharing.backend(of: World.group) == nil)
+        // The others have what they had, this host with it.
+        #expect(scene.world.cluster.content.records == standing)
+        // There is nothing to forget any more.
+        let again = #expect(throws: CredentialError.self) { try process.services.groupMove.forget(World.group) }
+        #expect(again?.code == .usage)
+    }
 }

@@ -8,17 +8,24 @@ struct GroupsLeaveCommand: Command {
         details: """
             Takes this host out of the group and forgets the group's accounts here. With --keep they stay, with their \
             labels and the access tokens that are still valid, but without the refresh tokens that the group goes on using: \
-            they have to sign in again. Only the last host keeps those, too, and the cluster is left empty.
+            they have to sign in again. Only the last host keeps those, too, and the cluster is left empty. With --forget the \
+            cluster is not asked, for a host that it lets in no more: the others have this host as one of theirs until one of them \
+            says credmgr groups expel.
             """,
-        parameters: [ClusterOption.group], options: [keep], exitStatuses: [5, 6, 7])
+        parameters: [ClusterOption.group], options: [keep, forget], exitStatuses: [5, 6, 7])
 
     private static let keep = Option.flag("keep", "keep the accounts here")
+    private static let forget = Option.flag("forget", "forget the group here without asking the cluster")
 
     let arguments: Arguments
 
     func run(_ session: Session) throws(CredentialError) {
         let group = try KeychainGroup(arguments[ClusterOption.group])
         let stores = session.stores()
+        guard !arguments[Self.forget] || !arguments[Self.keep] else {
+            throw CredentialError(.usage, "--keep and --forget cannot go together")
+        }
+        if arguments[Self.forget] { return try forget(group, session, stores) }
         let store = arguments[Self.keep] ? try StoreChoice(session, stores).kind : nil
         let (kept, wasLast) = try session.services(stores).groupMove.leave(group, keepingIn: store)
         session.notices.note(
@@ -26,5 +33,17 @@ struct GroupsLeaveCommand: Command {
                 ? "this host has left the group \(group), which is shared no more"
                 : "this host has left the group \(group)")
         if kept > 0 { session.notices.note("\(kept, one: "\(kept) account", other: "\(kept) accounts") kept here") }
+    }
+
+    private func forget(
+        _ group: KeychainGroup, _ session: Session, _ stores: any SecretStores
+    ) throws(CredentialError) {
+        let (host, lost) = try session.services(stores).groupMove.forget(group)
+        session.notices.note(
+            "this host has forgotten the group \(group), whose other hosts have it as one of theirs until one of them says: "
+                + "credmgr groups expel \(group) \(host)")
+        guard lost > 0 else { return }
+        session.notices.warning(
+            "what only this host had of \(lost, one: "\(lost) account", other: "\(lost) accounts") is gone with it")
     }
 }

@@ -128,6 +128,19 @@ package protocol GroupHosting: Sendable {
         take: ([TokenSet], Bool) throws(CredentialError) -> Void
     ) throws(CredentialError)
 
+    /// Forgets the group on this host and asks no cluster: for a host that its cluster lets in no more. The others have it as one of
+    /// theirs until one of them expels it.
+    ///
+    /// - Parameters:
+    ///   - group: the group.
+    ///   - drop: called once the group is one of this machine alone.
+    /// - Returns: what the others call this host.
+    /// - Throws: ``ErrorCode/usage`` for a group that is not shared; what `drop` throws; ``ErrorCode/inputOutput``; the errors of the
+    ///   store that has this host's key. Said again, it goes on.
+    func forget(
+        _ group: KeychainGroup, _ drop: () throws(CredentialError) -> Void
+    ) throws(CredentialError) -> String
+
     /// Notes that a host that leaves has taken an account along: whatever becomes of it here from then on, it is not taken again.
     ///
     /// - Throws: ``ErrorCode/inputOutput``.
@@ -310,6 +323,9 @@ package struct NothingShared: GroupSharing, GroupHosting, TokenSetVault {
         _ group: KeychainGroup, _ agree: ([TokenSet], Bool) throws(CredentialError) -> Void,
         take: ([TokenSet], Bool) throws(CredentialError) -> Void
     ) throws(CredentialError) { throw Self.error }
+    package func forget(
+        _ group: KeychainGroup, _ drop: () throws(CredentialError) -> Void
+    ) throws(CredentialError) -> String { throw Self.error }
     package func noteTaken(_ account: String, of group: KeychainGroup) throws(CredentialError) { throw Self.error }
     package func findings(of group: KeychainGroup) -> [GroupFinding] { [] }
 

@@ -100,13 +100,7 @@ package struct GroupMove: Sendable {
             }
             wasLast = isLast
         } take: { (sets, isLast) throws(CredentialError) in
-            // What an earlier run has kept already may have been refreshed since.
-            for id in try accounts.records.index(of: group, .ids).ids {
-                accounts.cache.drop(id, in: group)
-                while let copy = try accounts.records.read(id, in: group), copy.account.store == .etcd {
-                    if case .done = try accounts.records.remove(id, in: group, expecting: copy.generation) { break }
-                }
-            }
+            try dropCopies(of: group)
             guard let store else { return }
             for set in sets where try accounts.records.read(set.account.id, in: group) == nil {
                 var set = isLast ? set : withoutGrants(set)
@@ -130,6 +124,35 @@ package struct GroupMove: Sendable {
             }
         }
         return (kept, wasLast)
+    }
+
+    /// Forgets a shared group on this host, and asks no cluster.
+    ///
+    /// - Returns: what the others call this host, and of how many accounts a sign-in, or new tokens, were here alone, and are gone.
+    /// - Throws: as ``GroupHosting/forget(_:_:)``.
+    package func forget(_ group: KeychainGroup) throws(CredentialError) -> (host: String, lost: Int) {
+        let own = Set(
+            try accounts.machine.sharing.unsettled(in: group)
+                + accounts.repository.signInsWaiting(in: group, of: .etcd)
+                + accounts.repository.accountsOfWaitingLogins(in: group))
+        let host = try accounts.machine.sharing.membership.forget(group) { () throws(CredentialError) in
+            try dropCopies(of: group)
+            for name in try accounts.machine.journal.accounts(in: group)
+            where own.contains(TokenSetRepository.account(ofLogin: name) ?? name) {
+                try accounts.machine.journal.remove(name, in: group)
+            }
+        }
+        return (host, own.count)
+    }
+
+    /// Drops this machine's copies of what the cluster has. What an earlier run has kept here may have been refreshed since.
+    private func dropCopies(of group: KeychainGroup) throws(CredentialError) {
+        for id in try accounts.records.index(of: group, .ids).ids {
+            accounts.cache.drop(id, in: group)
+            while let copy = try accounts.records.read(id, in: group), copy.account.store == .etcd {
+                if case .done = try accounts.records.remove(id, in: group, expecting: copy.generation) { break }
+            }
+        }
     }
 
     /// Puts sign-ins of known accounts into the cluster that it did not take when they came. What it does not take now, either,
