@@ -43,8 +43,14 @@ final class SecretServiceAccess: Sendable {
     private let promptSeconds: Int
     private let busAddress: String?
     private let state = Mutex(State.closed)
-    /// The first session, where it was begun before it was asked for.
-    private let begun = Mutex<BackgroundCall<SecretServiceSession, ServiceFault>?>(nil)
+    /// The first session, which may be begun before it is asked for. Whoever asks first takes it: none is left over for the time
+    /// after a restart of the bus.
+    private enum First {
+        case notBegun
+        case begun(BackgroundCall<SecretServiceSession, ServiceFault>)
+        case taken
+    }
+    private let first = Mutex(First.notBegun)
     private let whileWaiting: @Sendable () -> Void
     private let waiting: any WaitingDisplay
 
@@ -153,16 +159,17 @@ final class SecretServiceAccess: Sendable {
     ///
     /// - Parameter milliseconds: how long that may take.
     func begin(milliseconds: Int32) {
-        guard let busAddress, state.withLock({ if case .closed = $0 { true } else { false } }) else { return }
-        begun.withLock { begun in
-            guard begun == nil else { return }
+        guard let busAddress else { return }
+        first.withLock { first in
+            guard case .notBegun = first else { return }
             Self.use(busAddress)
             // Before a step gives it up that begins as late.
             let deadline = Deadline(milliseconds: milliseconds - 2 * Self.marginMilliseconds)
-            // Without a thread the step does it itself.
-            begun = try? BackgroundCall { [whileWaiting] () throws(ServiceFault) in
+            let call = try? BackgroundCall { [whileWaiting] () throws(ServiceFault) in
                 try SecretServiceSession(library: try LibSecret(), whileWaiting: whileWaiting, until: deadline)
             }
+            // Without a thread the step does it itself.
+            if let call { first = .begun(call) }
         }
     }
 
@@ -171,7 +178,7 @@ final class SecretServiceAccess: Sendable {
     {
         if let open = state.withLock({ if case .open(let session) = $0 { session } else { nil } }) { return open }
         let session: SecretServiceSession
-        if let begun = begun.withLock({ $0.take() }) {
+        if let begun = takeFirst() {
             guard let result = begun.result(until: deadline) else {
                 // It has a deadline of its own, which it has missed.
                 state.withLock { $0 = .abandoned }
@@ -185,6 +192,15 @@ final class SecretServiceAccess: Sendable {
         }
         state.withLock { if case .closed = $0 { $0 = .open(session) } }
         return session
+    }
+
+    /// The session that was begun, for the first who asks.
+    private func takeFirst() -> BackgroundCall<SecretServiceSession, ServiceFault>? {
+        first.withLock { first in
+            defer { first = .taken }
+            if case .begun(let call) = first { return call }
+            return nil
+        }
     }
 
     /// GIO takes the address from the environment, and would start a bus of its own without one.
