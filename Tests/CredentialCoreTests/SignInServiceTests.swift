@@ -188,6 +188,37 @@ import Testing
         #expect(scene.machine.journaled().allSatisfy { !$0.hasPrefix("login-") })
     }
 
+    @Test func `of many sign-ins that wait none comes back, whenever who takes them up is killed`() throws {
+        for number in 1...400 {
+            let scene = Self.scene(.file)
+            try scene.signIn()
+            let account = try #require(scene.account()), holder = scene.services()
+            let lock = try holder.machine.locks.lock(account.id, in: scene.group, seconds: 1)
+            for _ in 0..<10 {
+                scene.machine.clock.pass(60)
+                try scene.signIn()
+            }
+            let last = scene.machine.clock.now, trace = PortTrace()
+            trace.end(at: number, .before)
+            _ = try? scene.services(trace).repository.read(account, in: scene.group, isLocked: true)
+            // One more comes, and whoever takes that up forgets the marks of the first.
+            scene.machine.clock.pass(60)
+            let newest = scene.machine.clock.now
+            try scene.signIn()
+            lock.release()
+            for _ in 0..<2 {
+                let set = try #require(try holder.repository.read(account, in: scene.group, isLocked: true))
+                #expect(set.grants[""]?.signedInAt == newest && newest != last, "call \(number)")
+            }
+            #expect(scene.machine.journaled().filter { $0.hasPrefix("login-") }.isEmpty, "call \(number)")
+            guard trace.calls.count >= number else {
+                #expect(number > 30)
+                return
+            }
+        }
+        Issue.record("it has no end")
+    }
+
     @Test(arguments: StoreKind.allCases)
     func `a sign-in that comes while others are taken up is not dropped with them`(store: StoreKind) throws {
         for number in 1...40 {

@@ -89,25 +89,35 @@ extension TokenSetRepository {
     func takeUpLogins(_ set: TokenSet, in group: KeychainGroup) throws(CredentialError) -> TokenSet {
         let id = set.account.id, names = try waitingLogins(of: id, in: group)
         guard !names.isEmpty else { return set }
-        var merged = set
-        var isNew = false
-        for name in names {
-            guard let sealed = try journal.read(name, in: group),
-                let login = try open(sealed, key: set.journalKey, name, group)
-            else { continue }
-            if merged.takeUp(login) { isNew = true }
-        }
-        if isNew {
-            do throws(CredentialError) {
-                guard case .stored = try save(&merged, in: group) else { return merged }
-            } catch {
-                // They wait on.
-                return merged
+        let sign = Self.loginPrefix + id
+        var new: [(name: String, login: TokenSet)] = []
+        // First those that a run has taken up which ended before it could take them away: their marks are not kept for ever.
+        for name in names where name != sign {
+            if let sealed = try journal.read(name, in: group),
+                let login = try open(sealed, key: set.journalKey, name, group),
+                let mark = login.takenUp.first, !set.takenUp.contains(mark)
+            {
+                new.append((name, login))
+            } else {
+                try journal.remove(name, in: group)
             }
         }
-        for name in names.reversed() { try journal.remove(name, in: group) }
-        // The sign is gone with them; one that has come meanwhile needs it.
-        if try !logins(of: id, in: group).isEmpty { try journal.write([1], for: Self.loginPrefix + id, in: group) }
+        // One by one, for the same reason.
+        var merged = set
+        for (name, login) in new {
+            if merged.takeUp(login) {
+                do throws(CredentialError) {
+                    guard case .stored = try save(&merged, in: group) else { return merged }
+                } catch {
+                    // It waits on, and so do the others.
+                    return merged
+                }
+            }
+            try journal.remove(name, in: group)
+        }
+        // The sign last, as it tells that there are any; one that has come meanwhile needs it.
+        try journal.remove(sign, in: group)
+        if try !logins(of: id, in: group).isEmpty { try journal.write([1], for: sign, in: group) }
         return merged
     }
 
