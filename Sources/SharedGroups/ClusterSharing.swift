@@ -247,9 +247,12 @@ package final class ClusterSharing: GroupSharing {
     }
 
     func revision(ofCopy id: String, _ group: KeychainGroup) throws(CredentialError) -> Int64? {
-        do throws(CredentialError) {
-            return try parts.local.read(id, in: group)?.sealed.flatMap { Int64($0.key) }
-        } catch {
+        try sealedCopy(of: id, group).flatMap { Int64($0.key) }
+    }
+
+    /// What this machine has copied of an account, under the revision that the cluster had then; a damaged copy is none.
+    func sealedCopy(of id: String, _ group: KeychainGroup) throws(CredentialError) -> SealedTokenSet? {
+        do throws(CredentialError) { return try parts.local.read(id, in: group)?.sealed } catch {
             guard error.code == .storeDamaged else { throw error }
             _ = try parts.local.setAside(id, in: group)
             return nil

@@ -135,11 +135,10 @@ package struct SharedAccountRecords: AccountRecords {
     ) throws(CredentialError) -> Bool {
         guard let record else { return expected == nil }
         guard record.revision == expected else { return false }
-        guard let id = link.account(ofSet: record.key), try sharing.revision(ofCopy: id, link.group) == expected
-        else {
-            return true
-        }
-        return try local.read(id, in: link.group)?.sealed?.bytes == record.value
+        guard let id = link.account(ofSet: record.key), let copy = try sharing.sealedCopy(of: id, link.group),
+            copy.key == String(record.revision)
+        else { return true }
+        return copy.bytes == record.value
     }
 
     /// The token set that is replaced; none where it is damaged.

@@ -114,11 +114,13 @@ package struct SharedRefresh: Sendable {
         var job = job
         // What was read before that is older.
         if try replay(job) { job.seen = nil }
-        // Who was overtaken on the way to the intent waits for the other, as if it had come later.
+        // Who was overtaken on the way to the intent looks once more, and then waits for the other as if it had come later.
+        var isFirst = true
         while true {
             if let outcome = try attempt(job) { return outcome }
             job.seen = nil
-            guard job.waits() else { throw busy(nil) }
+            guard isFirst || job.waits() else { throw busy(nil) }
+            isFirst = false
         }
     }
 

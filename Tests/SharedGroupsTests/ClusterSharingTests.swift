@@ -342,6 +342,26 @@ struct ClusterSharingTests {
         #expect(one.files.isEmpty)
     }
 
+    @Test func `what is not answered and not there yet is not said to be unwritten`() throws {
+        let scene = try SharedScene(), sharing = try #require(scene.process.ports.sharing as? ClusterSharing)
+        let cluster = LosingCluster(scene.process)
+        var parts = sharing.parts
+        parts.connect = { _ in cluster }
+        let records = SharedAccountRecords(ClusterSharing(parts))
+        var record = try #require(try records.read(scene.account, in: World.group))
+        record.account.label = "later"
+        cluster.loses = true
+        guard case .unknown(let error) = try records.write(record, expecting: record.generation) else {
+            Issue.record("it is said to be written, or not")
+            return
+        }
+        #expect(error.code == .temporary)
+        try cluster.applyLate()
+        #expect(
+            try scene.link.cluster.list(World.path + "a/").compactMap { SimulatedCluster.tokenSet($0.value) }.map(
+                \.account.label) == ["later"])
+    }
+
     @Test func `a revision that comes again is not taken for the record that was read`() throws {
         let scene = try SharedScene(), one = scene.run.hosts[0].process()
         let snapshot = scene.world.cluster.content

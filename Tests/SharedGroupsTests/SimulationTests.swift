@@ -21,16 +21,6 @@ struct SimulationTests {
         #expect(excused > 0 && excused < count / 2)
     }
 
-    /// Seeds that have failed once, of the simulation as it is now; what earlier ones had found is in `Mutants.toml`.
-    @Test(arguments: [
-        // A transaction that nobody has answered and that is not there yet is done later: who was told that nothing was written
-        // finds it written.
-        (Scenario.shared, UInt64(10_166))
-    ])
-    func `what was mended stays so`(_ scenario: Scenario, _ seed: UInt64) {
-        #expect(Run(scenario, seed: seed).report().problems.isEmpty)
-    }
-
     @Test func `without faults every process gets what it asks for`() {
         for scenario in [Scenario.shared, .alone] {
             for seed in 0..<UInt64(100) {
