@@ -101,6 +101,14 @@ struct Rules {
             else { continue }
             broken.append("\(process.host.name) gives a key to \(host.name), which it knows to be expelled")
         }
+        let place = World.path + "epoch"
+        for case .put(place, let value, _) in transaction.changes {
+            let standing = world.cluster.content.records[place].flatMap { KeyEpoch(content: $0.value) }?.number
+            guard let number = KeyEpoch(content: value)?.number, number != standing else { continue }
+            if !world.keyNumbers.insert(number).inserted {
+                broken.append("\(process.host.name) makes a second key of the number \(number)")
+            }
+        }
         return broken
     }
 

@@ -154,7 +154,7 @@ package final class Run: @unchecked Sendable {
             case 2: .label
             case 3: isShared ? .expelSpare : .move
             case 4: .catchUp
-            case 5 where scenario == .shared: .expelThird
+            case 5 where scenario == .shared || scenario == .restored: .expelThird
             case 6...8: .get
             default: .refresh
             }

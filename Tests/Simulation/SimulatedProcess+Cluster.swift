@@ -10,13 +10,24 @@ extension SimulatedProcess: Cluster {
         _ name: String, _ body: () throws(CredentialError) -> Value
     ) throws(CredentialError) -> Value {
         try trace.call("cluster.\(name)") { () throws(CredentialError) in
-            let fails = world.draw(world.faults.cluster)
+            let fails = isCutOff()
             if fails, world.draw(2) { throw Self.silence }
             let value = try body()
             // It was done all the same.
             if fails { throw Self.silence }
             return value
         }
+    }
+
+    /// Whether the cluster does not answer this call: what was not answered once is often not answered at the next calls, either.
+    private func isCutOff() -> Bool {
+        if silentCalls > 0 {
+            silentCalls -= 1
+            return true
+        }
+        guard world.draw(world.faults.cluster) else { return false }
+        if world.draw(2) { silentCalls = world.schedule.random.below(5) }
+        return true
     }
 
     func read(_ keys: [String]) throws(CredentialError) -> [ClusterRecord?] {
@@ -57,7 +68,7 @@ extension SimulatedProcess: Cluster {
 
     func revision(committing transaction: ClusterTransaction) throws(CredentialError) -> Int64? {
         try trace.call("cluster.commit") { () throws(CredentialError) in
-            guard world.draw(world.faults.cluster) else { return try apply(transaction) }
+            guard isCutOff() else { return try apply(transaction) }
             // It does it, or not, or later.
             if world.draw(world.faults.later) {
                 world.lateCommits.append { [self] in _ = try? apply(transaction, isLate: true) }

@@ -28,6 +28,10 @@ final class SimulatedProcess: @unchecked Sendable {
     var knownExpelled: Set<[UInt8]> = []
     /// The key and the value of the token set that it has put last.
     var lastPut: (key: String, value: [UInt8])?
+    /// To how many more calls the cluster does not answer.
+    var silentCalls = 0
+    /// Whether the provider has answered it.
+    private(set) var isAnswered = false
     /// Whether a person says that nobody else is at it.
     var takesOver = false
     private(set) lazy var ports = makePorts()
@@ -54,7 +58,7 @@ final class SimulatedProcess: @unchecked Sendable {
         if world.draw(world.faults.crash) || world.isPlannedCrash(moment) { return crash() }
         if world.draw(world.faults.stop) { return stop() }
         guard let focus = world.faults.focus, focus.moment == moment, focus.call == trace.calls.last,
-            world.draw(focus.many)
+            isAnswered || !focus.isAnswered, world.draw(focus.many)
         else { return }
         if focus.stops { stop() } else { crash() }
     }
@@ -238,6 +242,7 @@ extension SimulatedProcess: HTTPTransport {
             throw CredentialError(.temporary, "no answer within the time allowed")
         }
         let next = world.provider.receive(token)
+        isAnswered = true
         world.tell("\(name) sends \(token), which gives \(next.map { "\($0)" } ?? "nothing")")
         try trace.call("provider.answer") { () throws(CredentialError) in }
         if world.draw(world.faults.answerLost) {

@@ -41,6 +41,8 @@ package struct Faults: Sendable {
         let call: String
         let moment: PortTrace.Moment
         let stops: Bool
+        /// Whether only those do who have got an answer.
+        let isAnswered: Bool
         /// One in so many.
         let many: Int
 
@@ -53,6 +55,7 @@ package struct Faults: Sendable {
             call = Self.calls[random.below(Self.calls.count)]
             moment = random.once(in: 2) ? .before : .after
             stops = !random.once(in: 3)
+            isAnswered = random.once(in: 2)
             many = [1, 2, 4][random.below(3)]
         }
     }
@@ -116,6 +119,8 @@ final class World: @unchecked Sendable {
     var excused: Set<Int> = []
     /// Tokens that may be sent again: a person has said so, or, on a machine alone, a run has ended with the answer.
     var mayComeAgain: Set<RefreshToken> = []
+    /// The numbers of the group's keys that there have been, in whatever state of the cluster.
+    var keyNumbers: Set<Int64> = []
     /// The sign-ins that the cluster has had.
     var haveStood: Set<Int> = []
     /// Each intent that was ever recorded, and by whom.
