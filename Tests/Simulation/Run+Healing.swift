@@ -28,6 +28,8 @@ extension Run {
                 for name in world.expelledNames where name != host.name { expel(name, on: host) }
             }
             members.removeAll { isShared && !world.hasAdmitted($0) }
+            // As the manual says: everybody looks before anything is refreshed.
+            if isShared, world.draw(2) { look(members) }
         }
         // What a host has journaled it puts there, before it refreshes or when it does; who finds an intent says so.
         let isTakenUpFirst = world.draw(2)
@@ -48,6 +50,17 @@ extension Run {
             world.problems.append("\(host.name) has not put its journal there: \(errors)")
         }
         if world.problems.isEmpty, !world.wasRestored, world.draw(2) { end(members) }
+    }
+
+    /// Has every host look at a cluster that was put back: what one of them knows better stands there then. A list is told by
+    /// revisions, which come again: it overlooks what has got the very revision that the copy has.
+    private func look(_ members: [SimulatedHost]) {
+        for host in members {
+            do throws(CredentialError) {
+                try host.process().ports.sharing.catchUp(World.group, unlessWithin: 0)
+            } catch { world.problems.append("\(host.name) cannot look: \(error.message)") }
+        }
+        checkCopies(members, [], ofList: true)
     }
 
     private func takeUpAnswers(_ members: [SimulatedHost]) {
@@ -227,10 +240,21 @@ extension Run {
 
     /// What a cluster has forgotten it may have lost; but everybody gets a token, or is told to sign in again.
     private func checkRestored(_ members: [SimulatedHost], _ errors: [Refusal]) {
-        // What a host knows to be the newest grant stands there again.
+        checkCopies(members, errors)
+        for refusal in errors where refusal.error.code != .signInRequired && refusal.error.code != .noSuchAccount {
+            world.problems.append("after the cluster was put back \(refusal)")
+        }
+    }
+
+    /// What a host knows to be the newest grant stands there again.
+    private func checkCopies(_ members: [SimulatedHost], _ errors: [Refusal], ofList: Bool = false) {
         for host in members {
             for (id, copied) in host.copied {
-                guard let standing = world.cluster.tokenSet("\(World.path)a/\(id)/set")?.refreshToken else {
+                let key = "\(World.path)a/\(id)/set"
+                guard let standing = world.cluster.tokenSet(key)?.refreshToken else { continue }
+                if ofList, let revision = world.cluster.content.records[key]?.revision,
+                    host.copiedRevisions[id] == revision
+                {
                     continue
                 }
                 for token in copied
@@ -238,9 +262,6 @@ extension Run {
                     world.problems.append("\(host.name) has known \(token), and \(standing) stands: \(errors)")
                 }
             }
-        }
-        for refusal in errors where refusal.error.code != .signInRequired && refusal.error.code != .noSuchAccount {
-            world.problems.append("after the cluster was put back \(refusal)")
         }
     }
 }

@@ -28,6 +28,8 @@ final class SimulatedHost: @unchecked Sendable {
     var journaled: [String: RefreshToken] = [:]
     /// The refresh tokens of each account that it has had in its copy.
     var copied: [String: Set<RefreshToken>] = [:]
+    /// The revisions that its copies have.
+    var copiedRevisions: [String: Int64] = [:]
     /// The keys of hosts that it knows to be expelled: a process has written something since it had read that.
     var knowsExpelled: Set<[UInt8]> = []
 
@@ -96,6 +98,7 @@ final class SimulatedHost: @unchecked Sendable {
         clone.usedUp = usedUp
         clone.journaled = withNotes ? journaled : [:]
         clone.copied = copied
+        clone.copiedRevisions = copiedRevisions
         clone.knowsExpelled = knowsExpelled
         return clone
     }

@@ -10,12 +10,15 @@ extension TokenSetRepository {
         guard let journaled = try? journal.accounts(in: group), !journaled.isEmpty,
             let index = try? records.index(of: group, .none)
         else { return false }
-        let known = Set(index.ids)
+        let known = Set(index.ids),
+            unfinished = journaled.filter { !known.contains(Self.account(ofLogin: $0) ?? $0) }
         // Whoever adds an account just now looks who there is.
-        guard let newcomers = try? locks.tryLock(Self.lockOfNewcomers, in: group) else { return false }
+        guard !unfinished.isEmpty, let newcomers = try? locks.tryLock(Self.lockOfNewcomers, in: group) else {
+            return false
+        }
         defer { newcomers.release() }
         var isNewsThere = false
-        for id in journaled where !known.contains(Self.account(ofLogin: id) ?? id) {
+        for id in unfinished {
             // Whoever holds the lock is still at it.
             guard let lock = try? locks.tryLock(id, in: group) else { continue }
             defer { lock.release() }
