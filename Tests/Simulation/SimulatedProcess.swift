@@ -118,6 +118,9 @@ final class SimulatedProcess: @unchecked Sendable {
         WatchedRecords(
             base: records, begins: {},
             written: { [unowned self] record, outcome in
+                if case .done? = outcome {
+                    host.copiedRevisions[record.account.id] = record.sealed.flatMap { Int64($0.key) }
+                }
                 guard case .done? = outcome,
                     let set = record.sealed.flatMap({ SimulatedCluster.tokenSet($0.bytes) }),
                     let token = set.refreshToken, !set.isLost
