@@ -208,9 +208,12 @@ extension Run {
             let newer = signIns.first(where: { number, span in
                 // One that another may have replaced says nothing of what has come in the place of that one, also where that one
                 // was in the cluster before its host could say so.
-                let isReplaced = signIns.contains { other, later in
-                    (later.isDone || world.haveStood.contains(other)) && later.ended ?? .max > span.ended ?? .max
-                }
+                let isReplaced =
+                    world.isReplaced(number, before: token.signIn)
+                    || signIns.contains { other, later in
+                        (later.isDone || world.haveStood.contains(other))
+                            && later.ended ?? .max > span.ended ?? .max
+                    }
                 // One that has ended gives way to an answer that was put aside. Of one that its host had to keep for later only
                 // the hosts' clocks tell whether it was before another.
                 return !isReplaced && span.isDone && span.began > end

@@ -97,8 +97,12 @@ package final class Run: @unchecked Sendable {
             schedule, faults: faults, cluster: SimulatedCluster(prepared.cluster),
             provider: SimulatedProvider(current: prepared.current))
         world.takesOver = scenario == .takeOver
-        // A sign-in that gives up waiting is kept beside the account, for whoever has the lock to take up.
-        if scenario == .alone, seed % 4 == 3 { world.patience = 2 }
+        // A sign-in that gives up waiting is kept beside the account, for whoever has the lock to take up: also while the one before
+        // is refused.
+        if scenario == .alone, seed % 4 == 3 {
+            world.patience = 2
+            if known == nil { world.faults.revoke = 100 }
+        }
         // What a refusal leaves to be done shows only where it does not end the sign-in; what a late answer is worth, only where
         // two are given to one token.
         if scenario == .takeOver {

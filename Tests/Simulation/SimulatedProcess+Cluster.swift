@@ -103,7 +103,7 @@ extension SimulatedProcess: Cluster {
             case .put(let key, let value, _) where key.hasSuffix("/set"):
                 if !isLate { lastPut = (key, value) }
                 if let token = SimulatedCluster.tokenSet(value)?.refreshToken {
-                    world.haveStood.insert(token.signIn)
+                    if world.haveStood.last != token.signIn { world.haveStood.append(token.signIn) }
                 }
                 if !isLate { read[key] = world.cluster.content.revision }
             case .remove(let key) where key.hasPrefix(World.path + "hosts/"):

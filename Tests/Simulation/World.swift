@@ -121,8 +121,8 @@ final class World: @unchecked Sendable {
     var mayComeAgain: Set<RefreshToken> = []
     /// The numbers of the group's keys that there have been, in whatever state of the cluster.
     var keyNumbers: Set<Int64> = []
-    /// The sign-ins that the cluster has had.
-    var haveStood: Set<Int> = []
+    /// The sign-ins that the cluster has had, in the order in which they came to stand there.
+    var haveStood: [Int] = []
     /// Each intent that was ever recorded, and by whom.
     var recorded: [IntentNonce: (intent: Intent, host: SimulatedHost, process: ObjectIdentifier)] = [:]
     /// The intents of which nobody can know how they ended: the process has ended after it had noted that it sends, or no
@@ -160,6 +160,12 @@ final class World: @unchecked Sendable {
         guard let plannedCrash, schedule.isRunning, plannedCrash == (schedule.steps, moment) else { return false }
         self.plannedCrash = nil
         return true
+    }
+
+    /// Whether a sign-in that is not the one which stands at last has come to stand in the place of one.
+    func isReplaced(_ signIn: Int, before last: Int) -> Bool {
+        guard let place = haveStood.lastIndex(of: signIn) else { return false }
+        return haveStood[(place + 1)...].contains { $0 != last }
     }
 
     func draw(_ many: Int) -> Bool { schedule.random.once(in: many) }
