@@ -92,8 +92,7 @@ extension ClusterSharing: GroupHosting {
         // What an expel that ended half-way has left under an older key, the new host could not read.
         if let failure = try sealAnew(link).first(where: { $0.error.code != .storeDamaged }) { throw failure.error }
         try link.membership.admit(
-            host, fingerprint: fingerprint, by: (link.backend.host, try link.hostKey()),
-            known: try link.remembered())
+            host, fingerprint: fingerprint, by: (link.backend.host, try link.hostKey()), known: link.known)
     }
 
     package func expel(
@@ -106,7 +105,7 @@ extension ClusterSharing: GroupHosting {
                 .usage, "this host is \(host) itself", hint: "credmgr groups leave \(group) --keep")
         }
         try link.membership.expel(
-            host, by: (link.backend.host, try link.hostKey()), known: try link.remembered())
+            host, by: (link.backend.host, try link.hostKey()), known: link.known)
         return try sealAnew(link)
     }
 

@@ -120,13 +120,13 @@ extension ClusterSharing {
     private func tellLeaving(
         _ link: GroupLink, mayStay: Bool, _ agree: ([TokenSet], Bool) throws(CredentialError) -> Void
     ) throws(CredentialError) -> (sets: [TokenSet], isLast: Bool) {
-        let membership = link.membership, own = link.backend.host, known = try link.remembered()
+        let membership = link.membership, own = link.backend.host
         do throws(CredentialError) {
-            let expected = try membership.isLast(own, known: known)
+            let expected = try membership.isLast(own, known: try link.remembered())
             try checkSettled(link, isLast: expected)
             let sets = try newest(link, putsBack: !expected)
             try agree(sets, expected)
-            let isLast = try membership.tellLeaving(own, known: known)
+            let isLast = try membership.tellLeaving(own, known: link.known)
             // What has begun since is not overlooked, nor that others have left in the meantime.
             try checkSettled(link, isLast: isLast)
             guard isLast else { return (sets, false) }
@@ -214,7 +214,7 @@ extension GroupMembership {
     ///
     /// - Returns: whether it is the last; as it was told, where it was told before.
     /// - Throws: the errors of the cluster.
-    func tellLeaving(_ name: String, known: KeyEpoch) throws(CredentialError) -> Bool {
+    func tellLeaving(_ name: String, known: Knowing) throws(CredentialError) -> Bool {
         for _ in 0..<Self.attempts {
             // First, as everybody who is let in writes it again: nobody is overlooked.
             let epoch = try cluster.read([epochKey])[0]
@@ -224,6 +224,7 @@ extension GroupMembership {
             }
             var own = try GroupHost(record)
             if let told = own.leaves { return told == .asTheLast }
+            let known = try known(KeyEpoch(epoch))
             var isLast = true
             for other in all where other.key != record.key {
                 if try GroupHost(other).keepsGroup(known) { isLast = false }

@@ -147,15 +147,18 @@ package struct GroupMembership: Sendable {
         try cluster.list(path + "hosts/").map { (record) throws(CredentialError) in try GroupHost(record) }
     }
 
+    /// Of whom this host knows that they were expelled, once the cluster has said this of it.
+    typealias Knowing = (KeyEpoch) throws(CredentialError) -> KeyEpoch
+
     /// Gives a host the group's data key.
     ///
     /// - Parameter fingerprint: what its own side shows; it must be that of the key in the cluster.
-    /// - Parameter known: of whom this host knows that they were expelled.
+    /// - Parameter known: of whom this host knows that they were expelled, when the cluster says that.
     /// - Throws: ``ErrorCode/noSuchAccount`` when no such host has asked; ``ErrorCode/denied`` when the fingerprint is
     ///   another, or the host was expelled; ``ErrorCode/storeLocked`` when this host is not admitted itself.
     func admit(
         _ name: String, fingerprint: String, by own: (name: String, key: HostKey),
-        known: KeyEpoch = KeyEpoch(number: 0)
+        known: Knowing = { (_) in KeyEpoch(number: 0) }
     ) throws(CredentialError) {
         for _ in 0..<Self.attempts {
             let found = try cluster.read([hostKey(name), epochKey, hostKey(own.name)])
@@ -171,7 +174,7 @@ package struct GroupMembership: Sendable {
             }
             if host.isAdmitted { return }
             let newest = try KeyEpoch(epochRecord)
-            guard !newest.has(host.whenExpelled), !known.has(host.whenExpelled) else {
+            guard !newest.has(host.whenExpelled), try !known(newest).has(host.whenExpelled) else {
                 throw CredentialError(
                     .denied, "the host that asks as \(name) was expelled from the group")
             }
@@ -199,19 +202,23 @@ package struct GroupMembership: Sendable {
     /// Makes a new data key that `name` does not get, and takes its old ones away. What is sealed under the old key stays so
     /// until it is sealed anew.
     ///
-    /// - Parameter known: what the caller remembers. Where the cluster does not name all who were expelled, it was put back: they
-    ///   are expelled again with `name`, which may be one of them.
+    /// - Parameter known: what the caller remembers, asked at each try, as the cluster may be put back between two. Where the
+    ///   cluster does not name all who were expelled, it was put back: they are expelled again with `name`, which may be one of
+    ///   them.
     /// - Throws: as ``admit(_:fingerprint:by:)``.
     func expel(
-        _ name: String, by own: (name: String, key: HostKey), known: KeyEpoch = KeyEpoch(number: 0)
+        _ name: String, by own: (name: String, key: HostKey),
+        known: Knowing = { (_) in KeyEpoch(number: 0) }
     ) throws(CredentialError) {
         for _ in 0..<Self.attempts {
             let reading = try cluster.read([epochKey], listing: path + "hosts/")
+            // Noted at once: it may be put back before the next read.
+            guard let seen = reading.records[0] else { throw noHost(name, among: []) }
+            let known = try known(KeyEpoch(seen))
             let found = try cluster.read([epochKey] + reading.listed.map(\.key))
-            guard let epochRecord = found[0] else { throw noHost(name, among: []) }
             // Whoever admits or expels changes the epoch, too: so those who have the key are of one moment, also where the cluster was
             // put back.
-            guard epochRecord == reading.records[0] else { continue }
+            guard let epochRecord = found[0], epochRecord == seen else { continue }
             let epoch = try KeyEpoch(epochRecord), id = try groupID()
             let listed = found.dropFirst().compactMap(\.self)
             let hosts = try listed.map { (record) throws(CredentialError) in try GroupHost(record) }

@@ -110,6 +110,12 @@ extension GroupLink {
         return known.missing(in: epoch)
     }
 
+    /// Whom this host knows to be expelled, with those whom the cluster names now.
+    func known(_ epoch: KeyEpoch) throws(CredentialError) -> KeyEpoch {
+        _ = try forgotten(by: epoch)
+        return try remembered()
+    }
+
     func check(_ epoch: KeyEpoch) throws(CredentialError) {
         let forgotten = try forgotten(by: epoch)
         guard let first = forgotten.first else { return }

@@ -113,7 +113,7 @@ struct ClusterLeavingTests {
     @Test func `who has told that it leaves and cannot stays, unless another one leaves as the last`() throws {
         for isOther in [false, true] {
             let leavers = try Leavers(), hosts = leavers.scene.run.hosts, own = leavers.scene.link.membership
-            let known = try leavers.scene.link.remembered()
+            let known = leavers.scene.link.known
             // An earlier run was stopped once it had told so, and a refresh stands in the way.
             #expect(try !own.tellLeaving("one", known: known))
             if isOther { #expect(try own.tellLeaving("two", known: known)) }
