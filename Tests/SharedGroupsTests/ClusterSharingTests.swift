@@ -303,7 +303,7 @@ struct ClusterSharingTests {
         #expect(try scene.run.token(one.process(), force: true).refreshed)
         let newest = try #require(scene.standing)
         scene.world.cluster.restore(snapshot)
-        #expect(try !scene.link.membership.tellLeaving("one", known: try scene.link.remembered()))
+        #expect(try !scene.link.membership.tellLeaving("one", known: scene.link.known))
         #expect(scene.standing != newest)
         let early = #expect(throws: CredentialError.self) {
             try scene.refresh(over: one.process()) { SharedScene.issued("none", over: $0) }
@@ -340,6 +340,32 @@ struct ClusterSharingTests {
         #expect(try one.process().services.groupMove.leave(World.group, keepingIn: .secretService).kept == 1)
         #expect(one.machine.accounts().map(\.id) == ids.filter { $0 != gone })
         #expect(one.files.isEmpty)
+    }
+
+    @Test func `nor where the leave had ended before it was noted that the account is kept`() throws {
+        let scene = try alone(), one = scene.run.hosts[0], leaver = one.process()
+        // It ends at whatever it does next, once the keyring has the account.
+        leaver.trace.act(before: "files.write") {
+            leaver.trace.act(before: "files.write") { leaver.trace.end() }
+        }
+        #expect(throws: (any Error).self) {
+            try leaver.services.groupMove.leave(World.group, keepingIn: .secretService)
+        }
+        #expect(one.machine.secrets()[scene.account]?.contains(.secretService) == true)
+        #expect(!one.files.keys.contains("taken-\(scene.account)"))
+        // The next run is stopped, too, and has seen that it is kept.
+        let next = one.process()
+        next.trace.act(before: "files.remove") {
+            next.trace.act(before: "files.remove") { next.trace.end() }
+        }
+        _ = try? next.services.groupMove.leave(World.group, keepingIn: .secretService)
+        #expect(one.files.keys.contains("taken-\(scene.account)"))
+        let person = try #require(try one.process().ports.records.account(scene.account, in: World.group))
+        try one.process().services.signOut.forget(person, policy: nil, in: World.group) {
+            (_) throws(CredentialError) in
+        }
+        #expect(try one.process().services.groupMove.leave(World.group, keepingIn: .secretService).kept == 0)
+        #expect(one.machine.accounts().isEmpty && one.files.isEmpty)
     }
 
     @Test func `what is not answered and not there yet is not said to be unwritten`() throws {

@@ -102,7 +102,12 @@ package struct GroupMove: Sendable {
         } take: { (sets, isLast) throws(CredentialError) in
             try dropCopies(of: group)
             guard let store else { return }
-            for set in sets where try accounts.records.read(set.account.id, in: group) == nil {
+            for set in sets {
+                // An earlier run may have ended when it was kept, and not yet noted.
+                guard try accounts.records.read(set.account.id, in: group) == nil else {
+                    try accounts.machine.sharing.membership.noteTaken(set.account.id, of: group)
+                    continue
+                }
                 var set = isLast ? set : withoutGrants(set)
                 set.generation = 0
                 set.account.store = store
