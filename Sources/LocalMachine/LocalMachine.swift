@@ -97,7 +97,8 @@ package struct LocalMachine: Sendable {
         let sharing = sharing(by: transport)
         return MachinePorts(
             environment: environment, dataHome: directories.dataFolder, typeFolders: directories.typeFolders,
-            configurationFile: directories.configurationFile, clock: clock, random: random,
+            configurationFile: directories.configurationFile, clock: clock, bootClock: LocalBootClock(),
+            random: random,
             cryptography: cryptography,
             transport: transport, records: SharedAccountRecords(sharing),
             spent: SpentTokenFiles(stateHome: directories.stateHome), locks: AccountLockFiles(folders),

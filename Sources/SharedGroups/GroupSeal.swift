@@ -92,9 +92,3 @@ protocol GroupKeys: Sendable {
     /// - Throws: ``ErrorCode/storeUnavailable`` where it does not, since it was put back: nothing is written there.
     func check(_ epoch: KeyEpoch) throws(CredentialError)
 }
-
-/// A clock that goes on while the machine sleeps, and never back: what leases are measured by.
-package protocol BootClock: Sendable {
-    /// Milliseconds since the machine was started.
-    var milliseconds: Int64 { get }
-}

@@ -82,6 +82,24 @@ import Testing
         #expect(try scene.token(scene.request()).refreshed)
     }
 
+    @Test func `how long a peer was waited for is not told by the clock that people set`() throws {
+        let scene = try Self.ended()
+        let account = try #require(scene.account())
+        let lock = try scene.services().machine.locks.lock(account.id, in: scene.group, seconds: 1)
+        let caller = PortTrace(), programs = RecordedWorker()
+        caller.act(before: "locks.lock") {
+            scene.machine.clock.pass(3)
+            scene.machine.clock.set(by: 7_200)
+            lock.release()
+        }
+        let services = AccountServices(
+            scene.machine.process(caller, programs: programs), AccountPolicy(refreshes: .worker),
+            ProductConfiguration())
+        #expect(throws: RecordedWorker.ended) { try services.tokens.token(scene.request(force: true)) }
+        let job = try #require(programs.jobs.withLock { $0 }.last)
+        #expect(try RefreshWire.decodeRequest(job).waited == 3)
+    }
+
     @Test func `where locks do not work nothing is refreshed, and what is fresh is given`() throws {
         let scene = try Self.signedIn(), trace = PortTrace()
         let noLocks = CredentialError(.storeUnavailable, "no locks available")
@@ -143,4 +161,19 @@ private final class Given: Sendable {
     var tokens: [String] { all.withLock { $0 } }
     func add(_ answer: TokenService.Answer) { all.withLock { $0.append(answer.token.token.reveal()) } }
     func clear() { all.withLock { $0 = [] } }
+}
+
+/// Keeps what a worker is asked for; it ends without an answer.
+private final class RecordedWorker: ProgramRunner {
+    static let ended = CredentialError(.temporary, "the worker has ended")
+    let jobs = Mutex<[[UInt8]]>([])
+
+    func run(_ words: [String], seconds: Int) throws(CredentialError) -> ProgramResult { throw Self.ended }
+
+    func refreshWorker(
+        _ input: [UInt8], holding lock: any HeldLock, seconds: Int
+    ) throws(CredentialError) -> [UInt8] {
+        jobs.withLock { $0.append(input) }
+        throw Self.ended
+    }
 }

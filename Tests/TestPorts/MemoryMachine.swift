@@ -55,7 +55,8 @@ package final class MemoryMachine: Sendable {
         let process = MemoryProcess(machine: self, trace: trace)
         return MachinePorts(
             environment: environment, dataHome: "/memory/credmgr", typeFolders: ["/memory/types"],
-            configurationFile: "/memory/config.json", clock: clock, random: process, cryptography: cryptography,
+            configurationFile: "/memory/config.json", clock: clock, bootClock: clock, random: process,
+            cryptography: cryptography,
             transport: transport, records: process, spent: process, locks: process, journal: process,
             events: process,
             tokenCache: process, fileStates: process, metadataCache: process, stores: { _ in process },
@@ -196,14 +197,23 @@ package final class MemoryMachine: Sendable {
 }
 
 /// A clock that stands still until a test moves it.
-package final class MemoryClock: WallClock {
+package final class MemoryClock: WallClock, BootClock {
     private let time: Mutex<Instant>
+    private let passed = Mutex<Int64>(0)
 
     /// Makes a clock.
     package init(_ now: Instant = Instant(epochSeconds: 1_800_000_000)) { time = Mutex(now) }
 
     package var now: Instant { time.withLock { $0 } }
 
+    package var milliseconds: Int64 { passed.withLock { $0 } }
+
     /// Moves the clock on.
-    package func pass(_ seconds: Int64) { time.withLock { $0 = $0.adding(seconds) } }
+    package func pass(_ seconds: Int64) {
+        set(by: seconds)
+        passed.withLock { $0 += seconds * 1_000 }
+    }
+
+    /// Somebody sets the clock on the wall, and no time passes.
+    package func set(by seconds: Int64) { time.withLock { $0 = $0.adding(seconds) } }
 }

@@ -4,6 +4,13 @@ public protocol WallClock: Sendable {
     var now: Instant { get }
 }
 
+/// A clock that goes on while the machine sleeps, and never back, whoever sets the one on the wall: what waiting and leases are
+/// measured by.
+package protocol BootClock: Sendable {
+    /// Milliseconds since the machine was started.
+    var milliseconds: Int64 { get }
+}
+
 /// A source of unpredictable bytes.
 public protocol RandomSource: Sendable {
     /// `count` bytes from the kernel's generator.

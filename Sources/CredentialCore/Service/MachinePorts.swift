@@ -13,6 +13,8 @@ package struct MachinePorts: Sendable {
 
     /// The clock.
     package var clock: any WallClock
+    /// The clock that waiting is measured by.
+    package var bootClock: any BootClock
     /// Unpredictable bytes.
     package var random: any RandomSource
     /// Cryptography.
@@ -51,7 +53,7 @@ package struct MachinePorts: Sendable {
     /// Makes the bundle.
     package init(
         environment: [String: String], dataHome: String, typeFolders: [String], configurationFile: String,
-        clock: any WallClock, random: any RandomSource, cryptography: any Cryptography,
+        clock: any WallClock, bootClock: any BootClock, random: any RandomSource, cryptography: any Cryptography,
         transport: any HTTPTransport, records: any AccountRecords, spent: any SpentTokens, locks: any AccountLocks,
         journal: any GenerationJournal, events: any EventLog, tokenCache: any AccessTokenCache,
         fileStates: any FileStates,
@@ -64,6 +66,7 @@ package struct MachinePorts: Sendable {
         self.typeFolders = typeFolders
         self.configurationFile = configurationFile
         self.clock = clock
+        self.bootClock = bootClock
         self.random = random
         self.cryptography = cryptography
         self.transport = transport

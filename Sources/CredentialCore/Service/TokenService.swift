@@ -36,7 +36,7 @@ package struct TokenService: Sendable {
             throw CredentialError(
                 .lockTimeout, "another process is refreshing \(request.account.id)", hint: "try again")
         }
-        let lock: any HeldLock, began = accounts.clock.now
+        let lock: any HeldLock, began = accounts.machine.bootClock.milliseconds
         do throws(CredentialError) {
             lock = try accounts.lock(request.account.id, in: request.group)
         } catch {
@@ -46,7 +46,7 @@ package struct TokenService: Sendable {
             return answer
         }
         var request = request
-        request.waited = max(0, accounts.clock.now.seconds(since: began))
+        request.waited = (accounts.machine.bootClock.milliseconds - began) / 1_000
         return try answer(request, holding: lock, sinceSeeing: seen)
     }
 
