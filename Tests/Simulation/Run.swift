@@ -70,6 +70,8 @@ package final class Run: @unchecked Sendable {
     let clonesNotes: Bool
     /// What is done more often than all else, in this run.
     let theme: Operation?
+    /// What the other hosts than the first do more often: the same, or something that gets in its way.
+    let rival: Operation?
     var moment = 0
     var signOuts: [Span] = []
     /// By the number of the sign-in.
@@ -92,6 +94,9 @@ package final class Run: @unchecked Sendable {
         if known == nil, scenario != .eachCall { faults.vary(&schedule.random) }
         let operations = isShared ? Operation.shared : Operation.alone
         theme = schedule.random.once(in: 2) ? operations[schedule.random.below(operations.count)] : nil
+        rival =
+            theme != nil && schedule.random.once(in: 2)
+            ? operations[schedule.random.below(operations.count)] : theme
         let prepared = Prepared.of(isShared: isShared, takesOver: scenario == .takeOver)
         world = World(
             schedule, faults: faults, cluster: SimulatedCluster(prepared.cluster),
@@ -150,7 +155,8 @@ package final class Run: @unchecked Sendable {
     }
 
     private func act(_ host: SimulatedHost) {
-        if let theme, world.schedule.random.once(in: 2) { return attempt(theme, on: host) }
+        let often = host === hosts[0] ? theme : rival
+        if let often, world.schedule.random.once(in: 2) { return attempt(often, on: host) }
         let operation: Operation =
             switch world.schedule.random.below(20) {
             case 0: .signOut

@@ -49,7 +49,7 @@ extension SimulatedProcess: Cluster {
             knownExpelled = host.knowsExpelled
         }
         for (key, record) in zip(keys, found) where key.hasPrefix(World.path + "a/") {
-            if key.hasSuffix("/set") { read[key] = record?.revision }
+            if key.hasSuffix("/set") { read[key] = record }
             if key.hasSuffix("/intent") { lastIntent.nonce = world.cluster.intent(key)?.nonce }
             if key.hasSuffix("/live") { lastIntent.isAlive = record != nil }
             if key.hasSuffix("/aside") {
@@ -88,7 +88,7 @@ extension SimulatedProcess: Cluster {
             return nil
         }
         world.tell("\(name) does \(transaction.changes.map(\.shown))")
-        if let rules = Rules(transaction, by: self) {
+        if let rules = Rules(transaction, by: self, isLate: isLate) {
             world.problems += rules.broken
             world.mayComeAgain.formUnion(rules.retried)
             if let intent = rules.newIntent {
@@ -105,7 +105,7 @@ extension SimulatedProcess: Cluster {
                 if let token = SimulatedCluster.tokenSet(value)?.refreshToken {
                     if world.haveStood.last != token.signIn { world.haveStood.append(token.signIn) }
                 }
-                if !isLate { read[key] = world.cluster.content.revision }
+                if !isLate { read[key] = world.cluster.content.records[key] }
             case .remove(let key) where key.hasPrefix(World.path + "hosts/"):
                 world.wasExpelled(String(key.dropFirst(World.path.count + "hosts/".count)))
             default: break

@@ -16,7 +16,7 @@ final class SimulatedProcess: @unchecked Sendable {
     var isTooLate = false
     var leaseBegan: Int64 = 0
     /// The revisions of token sets as it has read them last.
-    var read: [String: Int64] = [:]
+    var read: [String: ClusterRecord] = [:]
     /// The intent that it has read last, and whether its host was alive.
     var lastIntent: (nonce: IntentNonce?, isAlive: Bool) = (nil, false)
     /// The late answers that it has read with that.
@@ -99,7 +99,12 @@ final class SimulatedProcess: @unchecked Sendable {
             ports.records = WatchedRecords(
                 base: SharedAccountRecords(sharing), begins: { [unowned self] in lastPut = nil },
                 written: { [unowned self] in told($0, $1) },
-                seen: { [unowned self] in read["\(World.path)a/\($0.account.id)/set"] = $0.generation })
+                seen: { [unowned self] in
+                    let key = "\(World.path)a/\($0.account.id)/set"
+                    // What it has from its copy it knows by the revision.
+                    guard read[key]?.revision != $0.generation else { return }
+                    read[key] = ClusterRecord(key: key, value: [], revision: $0.generation)
+                })
             ports.sharing = sharing
         } else {
             ports.records = WatchedRecords(
@@ -125,13 +130,16 @@ final class SimulatedProcess: @unchecked Sendable {
                     let set = record.sealed.flatMap({ SimulatedCluster.tokenSet($0.bytes) }),
                     let token = set.refreshToken, !set.isLost
                 else { return }
-                host.copied[record.account.id, default: []].insert(token)
+                // Of another sign-in it has the copy no more.
+                let before = host.copied[record.account.id, default: []].filter { $0.signIn == token.signIn }
+                host.copied[record.account.id] = before.union([token])
             }, removed: { [unowned self] in host.copied[$0] = nil })
     }
 
     private func machinePorts(_ random: SimulatedRandom, _ cryptography: ToyCryptography) -> MachinePorts {
         var ports = host.machine.process(trace, transport: self)
         ports.clock = self
+        ports.bootClock = self
         ports.random = random
         ports.cryptography = cryptography
         ports.adapters = AdapterRegistry([SimulatedAdapter()])

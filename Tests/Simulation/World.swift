@@ -193,7 +193,7 @@ final class World: @unchecked Sendable {
         }
         if draw(faults.restore) {
             if let snapshot {
-                cluster.restore(snapshot)
+                cluster.restore(snapshot, revisionsComeAgain: draw(2))
                 wasRestored = true
                 tell("the cluster is put back")
             } else {
@@ -291,7 +291,14 @@ final class SimulatedCluster: @unchecked Sendable {
 
     init(_ content: Content = Content()) { self.content = content }
 
-    func restore(_ snapshot: Content) { content = snapshot }
+    /// The revisions that records had before the cluster was put back, where they are to come again: the cluster serves others,
+    /// too, and what they write counts as well.
+    private var former: [String: Int64] = [:]
+
+    func restore(_ snapshot: Content, revisionsComeAgain: Bool = false) {
+        former = revisionsComeAgain ? content.records.mapValues(\.revision) : [:]
+        content = snapshot
+    }
 
     func end(_ lease: Int64) {
         for key in content.leases.removeValue(forKey: lease)?.keys ?? [] { content.records[key] = nil }
@@ -329,6 +336,9 @@ final class SimulatedCluster: @unchecked Sendable {
     /// Does what a transaction says.
     func apply(_ transaction: ClusterTransaction) {
         content.revision += 1
+        for case .put(let key, _, _) in transaction.changes {
+            if let before = former.removeValue(forKey: key), before > content.revision { content.revision = before }
+        }
         for change in transaction.changes {
             switch change {
             case .put(let key, let value, let lease):
