@@ -64,6 +64,23 @@ struct ClusterSharingTests {
         }
     }
 
+    @Test func `who was seen to be expelled gets no new key, though the cluster is put back before there is one`()
+        throws
+    {
+        let scene = try SharedScene(), one = scene.run.hosts[0], two = scene.run.hosts[1], process = one.process()
+        let snapshot = scene.world.cluster.content, isExpelled = Mutex(false)
+        process.trace.act(before: "cluster.commit") {
+            let failed = try? two.process().ports.sharing.membership.expel("spare", from: World.group)
+            isExpelled.withLock { $0 = failed?.isEmpty == true }
+            // Overtaken, it has read that, and is about to try again.
+            process.trace.act(before: "cluster.list") { scene.world.cluster.restore(snapshot) }
+        }
+        _ = try process.ports.sharing.membership.expel("three", from: World.group)
+        #expect(isExpelled.withLock { $0 })
+        #expect(try names(scene) == ["one", "two"])
+        #expect(try scene.run.token(two.process(), force: true).refreshed)
+    }
+
     @Test func `who was expelled and is not listed any more can be expelled again`() throws {
         let scene = try SharedScene(), one = scene.run.hosts[0]
         var snapshot = scene.world.cluster.content
