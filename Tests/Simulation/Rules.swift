@@ -195,6 +195,18 @@ struct Rules {
             let old = before.refreshToken, let new = after.refreshToken
         else { return [] }
         var broken: [String] = []
+        let aside = cluster.content.records[keys.aside]?.value
+        if after.isLost, !before.isLost, aside != process.read[keys.aside]?.value {
+            broken.append("\(host.name) marks \(new) as lost, and has not read what stands aside")
+        }
+        // It would be tried again when it is used up.
+        let left = removed.contains(keys.aside) ? nil : puts[keys.aside] ?? aside
+        if new != old, let left = left.flatMap({ try? AsideAnswers(decoding: SimulatedCluster.plaintext($0)) }),
+            [left.answer(to: Self.digest(old), of: ""), left.newest(of: "", in: after.lines[""])]
+                .contains(where: { $0?.tokenSet.refreshToken == new })
+        {
+            broken.append("\(host.name) puts \(new), which stands aside, too")
+        }
         if after.isLost, world.provider.takes(new) {
             broken.append("\(host.name) marks \(new) as lost, which the provider takes")
         }

@@ -53,6 +53,7 @@ extension SimulatedProcess: Cluster {
             if key.hasSuffix("/intent") { lastIntent.nonce = world.cluster.intent(key)?.nonce }
             if key.hasSuffix("/live") { lastIntent.isAlive = record != nil }
             if key.hasSuffix("/aside") {
+                read[key] = record
                 let aside = record.flatMap { try? AsideAnswers(decoding: SimulatedCluster.plaintext($0.value)) }
                 lastAside = aside ?? AsideAnswers()
             }

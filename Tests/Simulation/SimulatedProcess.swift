@@ -15,7 +15,7 @@ final class SimulatedProcess: @unchecked Sendable {
     /// Whether that note came when the lease was half over.
     var isTooLate = false
     var leaseBegan: Int64 = 0
-    /// The revisions of token sets as it has read them last.
+    /// Token sets, and what stands aside, as it has read them last.
     var read: [String: ClusterRecord] = [:]
     /// The intent that it has read last, and whether its host was alive.
     var lastIntent: (nonce: IntentNonce?, isAlive: Bool) = (nil, false)
