@@ -55,12 +55,18 @@ extension Run {
     /// Has every host look at a cluster that was put back: what one of them knows better stands there then. A list is told by
     /// revisions, which come again: it overlooks what has got the very revision that the copy has.
     private func look(_ members: [SimulatedHost]) {
+        var overlooked: [ObjectIdentifier: Set<String>] = [:]
         for host in members {
+            let standing = world.cluster.content.records
+            overlooked[ObjectIdentifier(host)] = Set(
+                host.copied.keys.filter {
+                    host.copiedRevisions[$0] == standing["\(World.path)a/\($0)/set"]?.revision
+                })
             do throws(CredentialError) {
                 try host.process().ports.sharing.catchUp(World.group, unlessWithin: 0)
             } catch { world.problems.append("\(host.name) cannot look: \(error.message)") }
         }
-        checkCopies(members, [], ofList: true)
+        checkCopies(members, [], but: overlooked)
     }
 
     private func takeUpAnswers(_ members: [SimulatedHost]) {
@@ -250,16 +256,13 @@ extension Run {
     }
 
     /// What a host knows to be the newest grant stands there again.
-    private func checkCopies(_ members: [SimulatedHost], _ errors: [Refusal], ofList: Bool = false) {
+    private func checkCopies(
+        _ members: [SimulatedHost], _ errors: [Refusal], but overlooked: [ObjectIdentifier: Set<String>] = [:]
+    ) {
         for host in members {
-            for (id, copied) in host.copied {
+            for (id, copied) in host.copied where overlooked[ObjectIdentifier(host)]?.contains(id) != true {
                 let key = "\(World.path)a/\(id)/set"
                 guard let standing = world.cluster.tokenSet(key)?.refreshToken else { continue }
-                if ofList, let revision = world.cluster.content.records[key]?.revision,
-                    host.copiedRevisions[id] == revision
-                {
-                    continue
-                }
                 for token in copied
                 where world.provider.takes(token) && token.signIn == standing.signIn && token != standing {
                     world.problems.append("\(host.name) has known \(token), and \(standing) stands: \(errors)")
