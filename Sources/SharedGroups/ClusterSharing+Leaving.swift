@@ -9,7 +9,7 @@ extension ClusterSharing {
     package func leave(
         _ group: KeychainGroup, _ agree: ([TokenSet], Bool) throws(CredentialError) -> Void,
         take: ([TokenSet], Bool) throws(CredentialError) -> Void
-    ) throws(CredentialError) {
+    ) throws(CredentialError) -> AbandonedGroup? {
         let before = try leaving(group)
         let backend = if let before { before } else { try sharedLink(group).backend }
         let link = GroupLink(group, backend, try parts.connect(backend), parts, isLeaving: true)
@@ -33,10 +33,19 @@ extension ClusterSharing {
         try parts.files.remove(GroupBackend.fileName, of: group)
         let names = try parts.files.names(of: group)
         try take(sets.filter { !names.contains(Self.takenPrefix + $0.account.id) }, isLast)
-        // A request to join that nobody has answered is withdrawn, too.
-        if !belongs { belongs = try isListed(link) }
+        var abandoned: AbandonedGroup?
+        if !belongs {
+            // A request to join that nobody has answered is withdrawn, too.
+            belongs = try isListed(link)
+            // Its key is lost, and nobody else has one. The passphrase of the group may still open them, so they stay.
+            if belongs, try link.membership.isLast(link.backend.host, known: try link.remembered()) {
+                let accounts = try link.cluster.listKeys(link.path + "a/").count { $0.key.hasSuffix("/set") }
+                abandoned = AbandonedGroup(accounts: accounts, path: link.path)
+            }
+        }
         if belongs { try link.membership.leave(link.backend.host, isLast: isLast) }
         try forgetFiles(group, link.backend)
+        return abandoned
     }
 
     package func forget(

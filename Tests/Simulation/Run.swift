@@ -14,6 +14,9 @@ package enum Scenario: String, Sendable, CaseIterable {
     case cloned
     /// The same, and the cluster is put back to an earlier state.
     case restored
+    /// The same, and what the cluster is asked to change is often not answered, and done later; half of the time an intent without a
+    /// lease is taken over.
+    case unanswered
     /// One machine alone, with three processes.
     case alone
     /// One process, alone or of a shared group, that ends at one call of one operation: each seed is another of these.
@@ -97,11 +100,17 @@ package final class Run: @unchecked Sendable {
         rival =
             theme != nil && schedule.random.once(in: 2)
             ? operations[schedule.random.below(operations.count)] : theme
-        let prepared = Prepared.of(isShared: isShared, takesOver: scenario == .takeOver)
+        let takesOver = scenario == .takeOver || scenario == .unanswered && seed % 2 == 1
+        let prepared = Prepared.of(isShared: isShared, takesOver: takesOver)
         world = World(
             schedule, faults: faults, cluster: SimulatedCluster(prepared.cluster),
             provider: SimulatedProvider(current: prepared.current))
-        world.takesOver = scenario == .takeOver
+        world.takesOver = takesOver
+        if scenario == .unanswered, known == nil {
+            (world.faults.cluster, world.faults.later, world.faults.lateness) = (5, 1 + schedule.random.below(3), 40)
+            // What is asked after that has no effect, so that what comes late finds what it expects, and its lease.
+            (world.faults.busy, world.faults.unreachable, world.faults.leaseEnd) = (3, 6, 300)
+        }
         // A sign-in that gives up waiting is kept beside the account, for whoever has the lock to take up: also while the one before
         // is refused.
         if scenario == .alone, seed % 4 == 3 {
@@ -110,7 +119,7 @@ package final class Run: @unchecked Sendable {
         }
         // What a refusal leaves to be done shows only where it does not end the sign-in; what a late answer is worth, only where
         // two are given to one token.
-        if scenario == .takeOver {
+        if takesOver {
             world.provider.reuse = [.refuses, .ends, .answers, .ends][schedule.random.below(4)]
         }
         world.hosts = prepared.hosts.map { SimulatedHost($0, world, isShared: isShared) }

@@ -12,6 +12,8 @@ package struct Faults: Sendable {
     package var cluster = 60
     /// Which of these transactions are done later; 1 for all.
     package var later = 0
+    /// How long these take: at each step one in so many.
+    package var lateness = 8
     /// A lease ends before its time, as any user of the cluster can have it.
     package var leaseEnd = 25
     /// The provider cannot be reached.
@@ -180,7 +182,7 @@ final class World: @unchecked Sendable {
         }
         cluster.endLeases(milliseconds, stopped)
         if !late.isEmpty, draw(8) { comeLate() }
-        if !lateCommits.isEmpty, draw(8) { lateCommits.removeFirst()() }
+        if !lateCommits.isEmpty, draw(faults.lateness) { lateCommits.removeFirst()() }
         if draw(faults.clock) {
             let host = hosts[schedule.random.below(hosts.count)]
             host.skew = Int64(schedule.random.below(7_200)) - 3_600

@@ -27,12 +27,18 @@ struct GroupsLeaveCommand: Command {
         }
         if arguments[Self.forget] { return try forget(group, session, stores) }
         let store = arguments[Self.keep] ? try StoreChoice(session, stores).kind : nil
-        let (kept, wasLast) = try session.services(stores).groupMove.leave(group, keepingIn: store)
+        let (kept, wasLast, abandoned) = try session.services(stores).groupMove.leave(group, keepingIn: store)
         session.notices.note(
             wasLast
                 ? "this host has left the group \(group), which is shared no more"
                 : "this host has left the group \(group)")
         if kept > 0 { session.notices.note("\(kept, one: "\(kept) account", other: "\(kept) accounts") kept here") }
+        guard let abandoned else { return }
+        let many: Message =
+            "\(abandoned.accounts, one: "\(abandoned.accounts) account", other: "\(abandoned.accounts) accounts")"
+        session.notices.warning(
+            "no host can open what the cluster still has of the group \(group), \(many); who has its passphrase can still join, "
+                + "else take it away: etcdctl del --prefix \(abandoned.path)")
     }
 
     private func forget(

@@ -123,10 +123,12 @@ package protocol GroupHosting: Sendable {
     ///   - agree: is given the token sets, and whether this is the last host, before anything is changed.
     ///   - take: is given the same once the group is one of this machine alone, and before the cluster forgets anything; without
     ///     what an earlier run has noted as taken.
+    /// - Returns: what stays in the cluster though no host can open it: where this one had lost its key, and was the last.
+    @discardableResult
     func leave(
         _ group: KeychainGroup, _ agree: ([TokenSet], Bool) throws(CredentialError) -> Void,
         take: ([TokenSet], Bool) throws(CredentialError) -> Void
-    ) throws(CredentialError)
+    ) throws(CredentialError) -> AbandonedGroup?
 
     /// Forgets the group on this host and asks no cluster: for a host that its cluster lets in no more. The others have it as one of
     /// theirs until one of them expels it.
@@ -148,6 +150,19 @@ package protocol GroupHosting: Sendable {
 
     /// What is wrong or worth knowing of a group's cluster, for `doctor`.
     func findings(of group: KeychainGroup) -> [GroupFinding]
+}
+
+/// What is left of a group in its cluster when no host can open it any more.
+package struct AbandonedGroup: Sendable, Hashable {
+    /// How many accounts.
+    package var accounts: Int
+    /// Below which key they stand.
+    package var path: String
+
+    package init(accounts: Int, path: String) {
+        self.accounts = accounts
+        self.path = path
+    }
 }
 
 /// How a group is shared, as this host knows it.
@@ -322,7 +337,7 @@ package struct NothingShared: GroupSharing, GroupHosting, TokenSetVault {
     package func leave(
         _ group: KeychainGroup, _ agree: ([TokenSet], Bool) throws(CredentialError) -> Void,
         take: ([TokenSet], Bool) throws(CredentialError) -> Void
-    ) throws(CredentialError) { throw Self.error }
+    ) throws(CredentialError) -> AbandonedGroup? { throw Self.error }
     package func forget(
         _ group: KeychainGroup, _ drop: () throws(CredentialError) -> Void
     ) throws(CredentialError) -> String { throw Self.error }

@@ -78,11 +78,12 @@ package struct GroupMove: Sendable {
     ///
     /// - Parameter keep: the store of this machine that takes the accounts; `nil` to take none. What the group goes on using
     ///   stays with it: those accounts have to sign in again once their access tokens have ended.
-    /// - Returns: how many accounts are kept, and whether this was the last host.
+    /// - Returns: how many accounts are kept, whether this was the last host, and what stays in the cluster that no host can open
+    ///   any more.
     /// - Throws: ``ErrorCode/usage`` for the last host where sign-ins would be gone with it.
     package func leave(
         _ group: KeychainGroup, keepingIn store: StoreKind?
-    ) throws(CredentialError) -> (kept: Int, wasLast: Bool) {
+    ) throws(CredentialError) -> (kept: Int, wasLast: Bool, abandoned: AbandonedGroup?) {
         var kept = 0
         var wasLast = false
         // What this host owes the group is the group's.
@@ -91,7 +92,8 @@ package struct GroupMove: Sendable {
             try takeUpLogins(group)
             try checkSignIns(group)
         }
-        try accounts.machine.sharing.membership.leave(group) { (sets, isLast) throws(CredentialError) in
+        let membership = accounts.machine.sharing.membership
+        let abandoned = try membership.leave(group) { (sets, isLast) throws(CredentialError) in
             guard store != nil || !isLast || sets.isEmpty else {
                 throw CredentialError(
                     .usage,
@@ -104,31 +106,35 @@ package struct GroupMove: Sendable {
             guard let store else { return }
             for set in sets {
                 // An earlier run may have ended when it was kept, and not yet noted.
-                guard try accounts.records.read(set.account.id, in: group) == nil else {
-                    try accounts.machine.sharing.membership.noteTaken(set.account.id, of: group)
-                    continue
-                }
-                var set = isLast ? set : withoutGrants(set)
-                set.generation = 0
-                set.account.store = store
-                switch try accounts.repository.save(&set, in: group) {
-                case .stored, .unlisted, .kept: kept += 1
-                case .journaled(let failure):
-                    // What nobody could open is not kept. The cluster has it still, and only here it would lead nowhere.
-                    try? accounts.repository.remove(set.account, in: group)
-                    throw CredentialError(
-                        failure.code,
-                        "the \(store.shownName) did not take \(set.account.id) (\(failure)); the cluster has it still, and this host has not left yet",
-                        hint: "credmgr groups leave \(group) --keep", details: failure.details)
-                case .overtaken:
-                    throw CredentialError(
-                        .temporary, "another process has changed \(set.account.id) meanwhile", hint: "try again")
+                if try accounts.records.read(set.account.id, in: group) == nil {
+                    try take(isLast ? set : withoutGrants(set), into: store, group)
+                    kept += 1
                 }
                 // Who is signed out here before the leave has come to its end does not come back with it.
-                try accounts.machine.sharing.membership.noteTaken(set.account.id, of: group)
+                try membership.noteTaken(set.account.id, of: group)
             }
         }
-        return (kept, wasLast)
+        return (kept, wasLast, abandoned)
+    }
+
+    /// Keeps an account of the group that is left as one of this machine alone.
+    private func take(_ set: TokenSet, into store: StoreKind, _ group: KeychainGroup) throws(CredentialError) {
+        var set = set
+        set.generation = 0
+        set.account.store = store
+        switch try accounts.repository.save(&set, in: group) {
+        case .stored, .unlisted, .kept: break
+        case .journaled(let failure):
+            // What nobody could open is not kept. The cluster has it still, and only here it would lead nowhere.
+            try? accounts.repository.remove(set.account, in: group)
+            throw CredentialError(
+                failure.code,
+                "the \(store.shownName) did not take \(set.account.id) (\(failure)); the cluster has it still, and this host has not left yet",
+                hint: "credmgr groups leave \(group) --keep", details: failure.details)
+        case .overtaken:
+            throw CredentialError(
+                .temporary, "another process has changed \(set.account.id) meanwhile", hint: "try again")
+        }
     }
 
     /// Forgets a shared group on this host, and asks no cluster.
