@@ -50,6 +50,13 @@ package protocol Cluster: Sendable {
 
     /// Ends a lease, and with it the records that were put with it.
     func revoke(_ lease: ClusterLease) throws(CredentialError)
+
+    /// For how long its nodes were waited for in vain just now, in milliseconds.
+    var millisecondsLost: Int64 { get }
+
+    /// Counts what a command has waited for something else as waited for the nodes in vain: if they are silent, too, they are waited
+    /// for so much less. Enough is left for the nodes to choose a leader.
+    func hasWaited(_ milliseconds: Int64)
 }
 
 /// A node of a cluster, as it answered.
@@ -86,6 +93,10 @@ extension Cluster {
 
     /// Nothing is known of nodes.
     package func health() -> [ClusterNode] { [] }
+
+    /// It has none to wait for.
+    package var millisecondsLost: Int64 { 0 }
+    package func hasWaited(_ milliseconds: Int64) {}
 
     /// Lists all of it.
     package func listKeys(_ prefix: String) throws(CredentialError) -> [ClusterRecord] {

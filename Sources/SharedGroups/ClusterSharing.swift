@@ -91,12 +91,17 @@ package final class ClusterSharing: GroupSharing {
         links.withLock { $0[group] }?.recentFailure
     }
 
+    package func secondsLost(of group: KeychainGroup) -> Int64 {
+        (links.withLock { $0[group] }?.cluster.millisecondsLost ?? 0) / 1_000
+    }
+
     // MARK: Refresh
 
     package func refresh(
         _ job: SharedRefreshJob, in group: KeychainGroup
     ) throws(CredentialError) -> SharedRefreshOutcome {
         let link = try sharedLink(group)
+        if job.waited > 0 { link.cluster.hasWaited(job.waited * 1_000) }
         // What this host knows better than a cluster that was put back counts before anything is sent.
         var seen = link.takeSeen(job.account)
         if seen == nil {
@@ -113,6 +118,7 @@ package final class ClusterSharing: GroupSharing {
         inner.waits = { [parts] in
             guard parts.bootClock.milliseconds < end else { return false }
             parts.pause(Self.lookMilliseconds)
+            link.cluster.hasWaited(Self.lookMilliseconds)
             return true
         }
         // Whatever came of it, this machine's copy is of then. Where it cannot be, the next look mends that.

@@ -98,6 +98,8 @@ import Testing
         #expect(throws: RecordedWorker.ended) { try services.tokens.token(scene.request(force: true)) }
         let job = try #require(programs.jobs.withLock { $0 }.last)
         #expect(try RefreshWire.decodeRequest(job).waited == 3)
+        // A group of this machine alone has no others to answer.
+        #expect(caller.lockSeconds == 60)
     }
 
     @Test func `where locks do not work nothing is refreshed, and what is fresh is given`() throws {

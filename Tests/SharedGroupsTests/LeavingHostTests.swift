@@ -111,7 +111,9 @@ struct LeavingHostTests {
         one.machine.breakStore(.secretService, with: nil)
         let left = one.process()
         let ended = try left.services.groupMove.leave(World.group, keepingIn: .secretService)
-        #expect(ended.kept == 1 && ended.wasLast && ended.abandoned == nil && scene.standing == nil && one.files.isEmpty)
+        #expect(
+            ended.kept == 1 && ended.wasLast && ended.abandoned == nil && scene.standing == nil && one.files.isEmpty
+        )
         let account = try #require(try left.ports.records.account(scene.account, in: World.group))
         let set = try left.services.repository.read(account, in: World.group, isLocked: true)
         #expect(account.store == .secretService && set?.refreshToken?.description == standing)
@@ -278,5 +280,22 @@ struct LeavingHostTests {
         try GroupLink.forgetKey(World.group, scene.link.backend.keyStore, parts)
         #expect(try process.services.groupMove.leave(World.group, keepingIn: .file).abandoned == nil)
         #expect(try scene.run.token(scene.run.hosts[1].process(), force: true).refreshed)
+    }
+
+    @Test func `whoever has to leave first is told how`() throws {
+        let scene = try SharedScene(), one = scene.run.hosts[0], process = one.process()
+        func told(_ code: ErrorCode, _ body: () throws -> Void) {
+            let error = #expect(throws: CredentialError.self) { try body() }
+            #expect(error?.code == code && error?.hint == "credmgr groups leave default --keep")
+        }
+        told(.usage) { _ = try membership(one).expel("one", from: World.group) }
+        // An account of this machine alone.
+        var record = try #require(try process.ports.records.read(scene.account, in: World.group))
+        record.sealed = nil
+        told(.unsupported) { _ = try process.ports.records.write(record, expecting: record.generation) }
+        for name in ["two", "three", "spare"] { _ = try membership(one).expel(name, from: World.group) }
+        told(.usage) { _ = try one.process().services.groupMove.leave(World.group, keepingIn: nil) }
+        #expect(try scene.link.membership.tellLeaving("one", known: scene.link.known))
+        told(.storeLocked) { try one.process().ports.sharing.check(World.group) }
     }
 }

@@ -158,6 +158,26 @@ struct SharedRefreshTests {
         #expect(scene.standing == "r-0-2")
     }
 
+    @Test func `what a command waits for counts together: silent nodes, a peer, another host`() throws {
+        let scene = try SharedScene(), one = scene.run.hosts[0], world = scene.world
+        try scene.refresh(over: scene.run.hosts[1].process(), at: 1) { set in
+            let began = world.milliseconds, process = one.process()
+            process.millisecondsLost = 5_000
+            let lock = try? one.process().ports.locks.tryLock(scene.account, in: World.group)
+            process.trace.act(before: "locks.lock") {
+                world.milliseconds += 4_000
+                lock?.release()
+            }
+            #expect(throws: CredentialError.self) { try scene.run.token(process, force: true) }
+            // Of twelve seconds the other host has had the last three.
+            let seconds = Double(world.milliseconds - began) / 1_000
+            #expect((7.0..<8.0).contains(seconds))
+            #expect(process.trace.lockSeconds == 12 && process.waitedElsewhere == 12_000)
+            return SharedScene.issued("r-0-2", over: set)
+        }
+        #expect(scene.standing == "r-0-2")
+    }
+
     @Test func `an answer that was in the set is not put aside when its host comes back late`() throws {
         let scene = try SharedScene(), one = scene.run.hosts[0]
         let cluster = LosingCluster(scene.process)

@@ -84,6 +84,25 @@ private struct TiringNode: RemoteProcedures {
     #expect(ends == ["refused", "kept", "put"])
 }
 
+private struct AnsweringNode: RemoteProcedures {
+    func call(_ method: String, _ message: [UInt8], milliseconds: Int) throws(RemoteFailure) -> [UInt8] { [] }
+}
+
+@Test func `who has waited for something else waits three seconds for silent nodes, and reaches one that answers`()
+    throws
+{
+    let silent = TiringNodes(answering: 0), node = TiringNode(base: AnsweringNode(), nodes: silent)
+    let elapsed: @Sendable () -> Int64 = { silent.waited.withLock { $0 } }
+    let cluster = EtcdCluster((1...3).map { ("\($0)", node) }, elapsed: elapsed)
+    cluster.hasWaited(12_000)
+    for _ in 0..<3 { #expect(throws: CredentialError.self) { try cluster.revoke(ClusterLease(number: 1)) } }
+    #expect(elapsed() == 3_000 && cluster.millisecondsLost == 10_000)
+    let other = EtcdCluster([("1", node), ("2", node), ("3", AnsweringNode())], elapsed: elapsed)
+    other.hasWaited(12_000)
+    try other.revoke(ClusterLease(number: 1))
+    #expect(other.millisecondsLost > 7_000)
+}
+
 private func put(_ changes: [ClusterTransaction.Change], _ cluster: EtcdCluster) throws {
     var transaction = ClusterTransaction()
     transaction.changes = changes

@@ -107,7 +107,8 @@ package final class Run: @unchecked Sendable {
             provider: SimulatedProvider(current: prepared.current))
         world.takesOver = takesOver
         if scenario == .unanswered, known == nil {
-            (world.faults.cluster, world.faults.later, world.faults.lateness) = (5, 1 + schedule.random.below(3), 40)
+            (world.faults.cluster, world.faults.later) = (5, 1 + schedule.random.below(3))
+            world.faults.lateness = 40
             // What is asked after that has no effect, so that what comes late finds what it expects, and its lease.
             (world.faults.busy, world.faults.unreachable, world.faults.leaseEnd) = (3, 6, 300)
         }

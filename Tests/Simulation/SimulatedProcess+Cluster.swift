@@ -130,6 +130,8 @@ extension SimulatedProcess: Cluster {
         return Hold(cluster: world.cluster, number: lease.number)
     }
 
+    func hasWaited(_ milliseconds: Int64) { waitedElsewhere += milliseconds }
+
     func revoke(_ lease: ClusterLease) throws(CredentialError) {
         try call("revoke") { () throws(CredentialError) in world.cluster.end(lease.number) }
     }

@@ -30,6 +30,9 @@ final class SimulatedProcess: @unchecked Sendable {
     var lastPut: (key: String, value: [UInt8])?
     /// To how many more calls the cluster does not answer.
     var silentCalls = 0
+    /// For how long its cluster is said to have been silent, and for how long it was told that something else was waited for.
+    var millisecondsLost: Int64 = 0
+    var waitedElsewhere: Int64 = 0
     /// Whether the provider has answered it.
     private(set) var isAnswered = false
     /// Whether a person says that nobody else is at it.

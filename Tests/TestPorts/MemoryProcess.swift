@@ -133,6 +133,7 @@ extension MemoryProcess: AccountLocks {
 
     /// Nobody is waited for, unless the trace has patience: a test lets the other one end by acting at this call.
     func lock(_ account: String, in group: KeychainGroup, seconds: Int) throws(CredentialError) -> any HeldLock {
+        trace.lockSeconds = seconds
         for _ in 0...trace.patience {
             if let lock = try trace.call("locks.lock", { () throws(CredentialError) in take(account, group) }) {
                 return lock

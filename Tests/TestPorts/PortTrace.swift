@@ -21,6 +21,7 @@ package final class PortTrace: Sendable {
         var nextActions: [String: @Sendable () -> Void] = [:]
         var failures: [(name: String, error: CredentialError)] = []
         var whenEnded: [@Sendable () -> Void] = []
+        var lockSeconds: Int?
     }
 
     private let state = Mutex(State())
@@ -42,6 +43,12 @@ package final class PortTrace: Sendable {
 
     /// The calls so far, by port and operation: `records.write`.
     package var calls: [String] { state.withLock(\.calls) }
+
+    /// For how many seconds the last lock that it waited for may take; `nil` where it has waited for none.
+    package internal(set) var lockSeconds: Int? {
+        get { state.withLock(\.lockSeconds) }
+        set { state.withLock { $0.lockSeconds = newValue } }
+    }
 
     /// Whether the process was ended.
     package var isEnded: Bool { state.withLock(\.isEnded) }

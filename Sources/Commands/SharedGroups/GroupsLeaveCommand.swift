@@ -37,8 +37,8 @@ struct GroupsLeaveCommand: Command {
         let many: Message =
             "\(abandoned.accounts, one: "\(abandoned.accounts) account", other: "\(abandoned.accounts) accounts")"
         session.notices.warning(
-            "no host can open what the cluster still has of the group \(group), \(many); who has its passphrase can still join, "
-                + "else take it away: etcdctl del --prefix \(abandoned.path)")
+            "no host can open any more what the cluster still has of the group \(group) (\(many)); who has the group's passphrase "
+                + "can still join; to take it away: etcdctl del --prefix \(abandoned.path)")
     }
 
     private func forget(

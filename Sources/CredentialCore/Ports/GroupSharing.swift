@@ -25,6 +25,9 @@ package protocol GroupSharing: Sendable {
     /// The error of this process's last try, if that was moments ago: who was refused then need not wait again.
     func recentFailure(of group: KeychainGroup) -> CredentialError?
 
+    /// For how many seconds the nodes of a group's cluster were waited for in vain just now; 0 for a group that is not shared.
+    func secondsLost(of group: KeychainGroup) -> Int64
+
     /// Refreshes a sign-in exactly once among all hosts. The caller holds the account's lock on this one.
     ///
     /// - Throws: ``ErrorCode/signInRequired``; ``ErrorCode/temporary`` while nobody may refresh, or the cluster cannot be
@@ -264,6 +267,8 @@ package struct SharedRefreshJob: Sendable {
     package var takesOver: Bool
     /// How long another host at work is waited for, in seconds.
     package var patience: Int
+    /// For how many seconds the command has waited so far: nodes that are silent are waited for so much less.
+    package var waited: Int64 = 0
     /// The command that puts aside what nobody knows the end of.
     package var hint: Message
     /// Whether what is there will do.
@@ -312,6 +317,7 @@ package struct NothingShared: GroupSharing, GroupHosting, TokenSetVault {
     package func check(_ group: KeychainGroup) throws(CredentialError) {}
     package func beginAdding(to group: KeychainGroup) throws(CredentialError) {}
     package func recentFailure(of group: KeychainGroup) -> CredentialError? { nil }
+    package func secondsLost(of group: KeychainGroup) -> Int64 { 0 }
     package func catchUp(_ group: KeychainGroup, unlessWithin seconds: Int64) throws(CredentialError) -> Bool {
         false
     }

@@ -58,7 +58,13 @@ package struct AccountServices: Sendable {
     var clock: any WallClock { machine.clock }
 
     /// How long to wait for a peer's refresh, in seconds.
-    package var lockWait: Int { policy.lockWait ?? configuration.timeout.map(Int.init) ?? 60 }
+    package var lockWait: Int { givenLockWait ?? 60 }
+
+    /// The same in a group that hosts share, for a peer on this host or another host: longer than a request may take, and short
+    /// enough that everybody has an answer within 15 s.
+    static let sharedLockWait = 12
+
+    private var givenLockWait: Int? { policy.lockWait ?? configuration.timeout.map(Int.init) }
 
     /// Takes up first sign-ins that their store has not taken at once, and answers that a cluster has not.
     ///
@@ -81,7 +87,7 @@ package struct AccountServices: Sendable {
 
     /// The lock of an account, waiting for who has it as long as is usual, and telling so.
     ///
-    /// - Throws: as ``AccountLocks/lock(_:in:seconds:)``.
+    /// - Throws: as ``AccountLocks/lock(_:in:seconds:)`` and ``GroupSharing/backend(of:)``.
     func lock(_ account: String, in group: KeychainGroup) throws(CredentialError) -> any HeldLock {
         let who: @Sendable () -> Message = { [locks] in
             guard let holder = locks.holder(of: account, in: group) else { return "the account's lock" }
@@ -89,8 +95,9 @@ package struct AccountServices: Sendable {
                 ? "process \(holder.processID), which is stopped and has the account's lock"
                 : "process \(holder.processID), which has the account's lock"
         }
+        let isShared = givenLockWait == nil ? try machine.sharing.isShared(group) : false
         return try policy.waiting.during(who) { () throws(CredentialError) in
-            try locks.lock(account, in: group, seconds: lockWait)
+            try locks.lock(account, in: group, seconds: isShared ? Self.sharedLockWait : lockWait)
         }
     }
 

@@ -6,7 +6,8 @@ extension RefreshOperation {
     ///
     /// - Parameters:
     ///   - isDemanded: whether a new token is wanted whatever there is.
-    ///   - waited: for how many seconds a peer on this host was waited for, which may have waited for another host itself.
+    ///   - waited: for how many seconds was waited so far: for a peer on this host, which may have waited for another host itself,
+    ///     or for nodes of the cluster.
     /// - Throws: as ``GroupSharing/refresh(_:in:)``; ``ErrorCode/temporary`` where the token that is there was issued in what
     ///   this host calls the future: hosts whose clocks differ would refresh each other's tokens again and again.
     func refreshShared(
@@ -20,9 +21,10 @@ extension RefreshOperation {
         let takingOver = ShellQuote.line([
             "credmgr", "token", "--type", job.type.name, "--account", id, "--group", job.group.name, "--take-over",
         ])
-        let shared = SharedRefreshJob(
+        var shared = SharedRefreshJob(
             account: id, policy: job.key.policy, toleratesReuse: job.type.refreshReuse == .tolerated,
-            takesOver: takesOver, patience: max(0, min(accounts.lockWait, Self.patience) - Int(clamping: waited)),
+            takesOver: takesOver,
+            patience: max(0, min(accounts.lockWait, AccountServices.sharedLockWait) - Int(clamping: waited)),
             hint: "once no host can be at it any more: \(takingOver)",
             // What another host has had meanwhile is as new as a refresh of our own.
             isFresh: { [clock = accounts.clock] set in
@@ -59,6 +61,7 @@ extension RefreshOperation {
                     return grant.refreshToken == nil || isKnown ? .unsent(error) : .unknown(error)
                 }
             })
+        shared.waited = waited
         let now = accounts.clock.now
         let outcome: SharedRefreshOutcome
         do throws(CredentialError) {
@@ -102,9 +105,6 @@ extension RefreshOperation {
                 + "as this host's clock has it: its clock or that of another host of the group \(job.group) is wrong",
             hint: "to see whether this host's clock is right: credmgr doctor --online")
     }
-
-    /// How long another host at work is waited for, in seconds: longer than a request may take.
-    private static let patience = 12
 
     /// What became known while the provider was asked.
     private struct Told {

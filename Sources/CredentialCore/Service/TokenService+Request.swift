@@ -22,7 +22,8 @@ extension TokenService {
         package var forceRefresh: Bool
         /// Whether a refresh that another host has begun, and nobody knows how it ended, is put aside: a person says so.
         package var takesOver = false
-        /// For how many seconds a peer on this host was waited for: other hosts are waited for so much less.
+        /// For how many seconds was waited so far, for a peer on this host or for nodes of a cluster: other hosts, and nodes, are
+        /// waited for so much less.
         package var waited: Int64 = 0
 
         /// Makes a request.

@@ -28,6 +28,8 @@ package struct TokenService: Sendable {
             else { throw error }
             return answer
         }
+        var request = request
+        request.waited = accounts.machine.sharing.secondsLost(of: request.group)
         if let free { return try answer(request, holding: free, sinceSeeing: nil) }
         // A peer is at work. What is still good needs no waiting for it.
         let seen = try read(request)
@@ -45,8 +47,7 @@ package struct TokenService: Sendable {
             else { throw error }
             return answer
         }
-        var request = request
-        request.waited = (accounts.machine.bootClock.milliseconds - began) / 1_000
+        request.waited += (accounts.machine.bootClock.milliseconds - began) / 1_000
         return try answer(request, holding: lock, sinceSeeing: seen)
     }
 

@@ -28,6 +28,8 @@ package final class EtcdCluster: Cluster {
     /// How long one endpoint may take for a call, and all of them, in milliseconds.
     private static let callMilliseconds: Int64 = 4_500
     private static let allMilliseconds: Int64 = 10_000
+    /// What is left of that to a command that has waited for something else: nodes have a leader after two seconds.
+    private static let electionMilliseconds: Int64 = 3_000
     /// What an endpoint has of what is left, however many come after it.
     private static let leastMilliseconds: Int64 = 1_000
     /// For how long it counts that was waited in vain, in milliseconds.
@@ -103,6 +105,21 @@ package final class EtcdCluster: Cluster {
 
     package func revoke(_ lease: ClusterLease) throws(CredentialError) {
         _ = try call(EtcdMessages.revoke, EtcdMessages.leaseRequest(lease), again: true)
+    }
+
+    package var millisecondsLost: Int64 {
+        let now = elapsed()
+        return route.withLock { now - $0.lostAt > Self.memoryMilliseconds ? 0 : $0.lost }
+    }
+
+    package func hasWaited(_ milliseconds: Int64) {
+        let now = elapsed()
+        route.withLock { route in
+            if now - route.lostAt > Self.memoryMilliseconds { (route.lost, route.failure) = (0, nil) }
+            let most = max(route.lost, Self.allMilliseconds - Self.electionMilliseconds)
+            route.lost = min(route.lost + milliseconds, most)
+            route.lostAt = now
+        }
     }
 
     package func health() -> [ClusterNode] {
