@@ -101,7 +101,9 @@ package final class ClusterSharing: GroupSharing {
         _ job: SharedRefreshJob, in group: KeychainGroup
     ) throws(CredentialError) -> SharedRefreshOutcome {
         let link = try sharedLink(group)
-        if job.waited > 0 { link.cluster.hasWaited(job.waited * 1_000) }
+        // What this process has lost itself is counted there already.
+        let elsewhere = job.waited * 1_000 - link.cluster.millisecondsLost
+        if elsewhere > 0 { link.cluster.hasWaited(elsewhere) }
         // What this host knows better than a cluster that was put back counts before anything is sent.
         var seen = link.takeSeen(job.account)
         if seen == nil {
