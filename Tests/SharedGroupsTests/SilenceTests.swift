@@ -1,10 +1,10 @@
 import CredentialCore
 import CurlTransport
-import EtcdCluster
 import Synchronization
 import TestSupport
 import Testing
 
+@testable import EtcdCluster
 @testable import SharedGroups
 @testable import Simulation
 
@@ -101,6 +101,19 @@ private struct AnsweringNode: RemoteProcedures {
     other.hasWaited(12_000)
     try other.revoke(ClusterLease(number: 1))
     #expect(other.millisecondsLost > 7_000)
+}
+
+@Test func `who has lost all its time to silent nodes, and was answered by others, still asks them`() throws {
+    let silent = TiringNodes(answering: 0), node = TiringNode(base: AnsweringNode(), nodes: silent)
+    let cluster = EtcdCluster([("1", node), ("2", AnsweringNode())]) { silent.waited.withLock { $0 } }
+    while cluster.millisecondsLost < 10_000 {
+        cluster.beginElsewhere(than: 1)
+        try cluster.revoke(ClusterLease(number: 1))
+    }
+    let before = silent.waited.withLock { $0 }
+    cluster.beginElsewhere(than: 1)
+    try cluster.revoke(ClusterLease(number: 1))
+    #expect(silent.waited.withLock { $0 } == before + 1_000)
 }
 
 private func put(_ changes: [ClusterTransaction.Change], _ cluster: EtcdCluster) throws {
