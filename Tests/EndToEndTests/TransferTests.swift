@@ -57,6 +57,16 @@ import Testing
         #expect(try there.run(["token", "--account", "work"]).line == refreshed)
     }
 
+    @Test func `the account that was the default is the default there`() throws {
+        let here = try Home(), there = try Home(), tenant = try DemoTenant()
+        try tenant.signIn(at: here)
+        let bob = try tenant.signIn(DemoTenant.bob, at: here)
+        try here.run(["use", bob])
+        _ = try `import`(try export(here), at: there)
+        #expect(try there.run(["token"]).line == here.run(["token"]).line)
+        #expect(try there.run(["token", "--account", DemoTenant.bob.email]).line == here.run(["token"]).line)
+    }
+
     @Test func `a client's stored secret goes along`() throws {
         let here = try Home(), there = try Home(), tenant = try DemoTenant()
         var settings = AppSettings(base: tenant.base, clientID: DemoTenant.confidentialID)

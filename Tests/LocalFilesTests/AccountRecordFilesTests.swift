@@ -173,6 +173,25 @@ import Testing
 
     // MARK: The index
 
+    @Test func `a group whose format or whose records are gone is not one without accounts`() throws {
+        try add(1...2)
+        let format = folder + "/format", records = records
+        try FileManager.default.removeItem(atPath: format)
+        #expect(try records.groups() == [group])
+        for check in [IndexCheck.none, .ids, .everything] {
+            let error = #expect(throws: CredentialError.self) { try records.index(of: group, check) }
+            #expect(error?.code == .storeDamaged && error?.hint == "echo 1 > '\(format)'")
+        }
+        #expect(throws: CredentialError.self) { try add(3...3) }
+        try Data("1\n".utf8).write(to: URL(fileURLWithPath: format))
+        try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: format)
+        #expect(try records.index(of: group, .ids).count == 2)
+        try FileManager.default.moveItem(atPath: folder + "/accounts", toPath: folder + "/elsewhere")
+        #expect(try Set(records.index(of: group, .ids).unreadable) == [Self.id(1), Self.id(2)])
+        try FileManager.default.moveItem(atPath: folder + "/elsewhere", toPath: folder + "/accounts")
+        #expect(try records.index(of: group, .everything).count == 2)
+    }
+
     @Test func `a name is found by the index, and only changes of names are written to it`() throws {
         try add(1...3)
         let before = try text("index")

@@ -23,12 +23,9 @@ struct AccountsCommand: Command {
             try TargetResolver(session).registration(of: type)
         }
         var rows: [AccountPresentation] = []
-        var isWhole = true
-        let registries = try session.registries(of: type) {
-            isWhole = false
-            session.notices.warning($0.text)
-        }
-        for (group, registry) in registries {
+        for (group, registry, isWhole) in try session.registries(
+            of: type, leftOut: { session.notices.warning($0.text) })
+        {
             let defaults = DefaultAccounts(registry, isWhole: isWhole)
             for account in registry.accounts where registration == nil || account.registration == registration {
                 rows.append(

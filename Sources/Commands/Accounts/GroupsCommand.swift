@@ -25,7 +25,7 @@ struct GroupsCommand: Command {
             guard let type = try? entry.type.get() else { continue }
             rows[type.keychainGroup.name, default: Row()].types.insert(entry.name)
         }
-        for (group, registry) in try session.registries(leftOut: { session.notices.warning($0.text) }) {
+        for (group, registry, _) in try session.registries(leftOut: { session.notices.warning($0.text) }) {
             // A group that was only asked for is none.
             if session.options.group != nil, registry.accounts.isEmpty, rows[group.name] == nil { continue }
             rows[group.name, default: Row()].types.formUnion(registry.accounts.map(\.type))

@@ -5,19 +5,22 @@ extension Session {
     /// for, else all. A group that cannot be read stops no other one.
     ///
     /// - Parameter leftOut: takes a group that cannot be read, where it is one of all, and a record that cannot.
+    /// - Returns: the groups, and of each whether all of its records could be read.
     /// - Throws: what keeps the one group that was asked for from being read, or the last of all where none can be: that
     ///   is not to have no accounts.
     func registries(
         of type: AccountType? = nil, leftOut: (CredentialError) -> Void
-    ) throws(CredentialError) -> [(group: KeychainGroup, registry: AccountRegistry)] {
+    ) throws(CredentialError) -> [(group: KeychainGroup, registry: AccountRegistry, isWhole: Bool)] {
         if let group = type.map({ TargetResolver(self).group(of: $0) }) ?? options.group {
-            return [(group, try registry(of: group, leftOut: leftOut))]
+            let (registry, isWhole) = try registry(of: group, leftOut: leftOut)
+            return [(group, registry, isWhole)]
         }
-        var registries: [(group: KeychainGroup, registry: AccountRegistry)] = []
+        var registries: [(group: KeychainGroup, registry: AccountRegistry, isWhole: Bool)] = []
         var failures: [(group: KeychainGroup, error: CredentialError)] = []
         for group in try context.records.groups() {
             do throws(CredentialError) {
-                registries.append((group, try registry(of: group, leftOut: leftOut)))
+                let (registry, isWhole) = try registry(of: group, leftOut: leftOut)
+                registries.append((group, registry, isWhole))
             } catch {
                 failures.append((group, error))
             }
@@ -37,7 +40,7 @@ extension Session {
     /// The accounts of a group that can be read; where there are none but damaged ones, that is an error.
     private func registry(
         of group: KeychainGroup, leftOut: (CredentialError) -> Void
-    ) throws(CredentialError) -> AccountRegistry {
+    ) throws(CredentialError) -> (registry: AccountRegistry, isWhole: Bool) {
         // What a sign-in could not store at once is listed as soon as it can be. Nobody is asked for a passphrase for it.
         _ = services(stores(mayPrompt: false)).takeUpSignIns(in: group)
         var damage: [(id: String, error: CredentialError)] = []
@@ -54,7 +57,7 @@ extension Session {
                     error.code, "account \(id) of group \(group) is left out: \(error)", hint: error.advice,
                     details: error.details))
         }
-        return registry
+        return (registry, damage.isEmpty)
     }
 
     /// Every account of these groups; with a type those that it sees.
@@ -66,7 +69,7 @@ extension Session {
         let registration = try type.map { (type) throws(CredentialError) in
             try TargetResolver(self).registration(of: type)
         }
-        return try registries(of: type, leftOut: leftOut).flatMap { group, registry in
+        return try registries(of: type, leftOut: leftOut).flatMap { group, registry, _ in
             (registration.map { registry.accounts(of: $0) } ?? registry.accounts).map { (group, $0) }
         }
     }

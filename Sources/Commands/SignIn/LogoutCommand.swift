@@ -87,6 +87,10 @@ struct LogoutCommand: Command {
             guard arguments[Self.yes] else {
                 throw CredentialError(.usage, "--all forgets every account; it needs --yes")
             }
+            // Whoever names one does not mean all.
+            guard arguments[SharedOption.account] == nil else {
+                throw CredentialError(.usage, "--all and --account cannot go together")
+            }
             let type = try arguments[SharedOption.type].map { (name) throws(CredentialError) in
                 try resolver.type(named: name)
             }

@@ -39,4 +39,25 @@ struct TypeSecrets {
         try write(privateKey, .privateKey, "private key")
         choice.tell("what is secret of the type", session)
     }
+
+    /// Takes what a store keeps for a definition that is gone out of whichever store has it, and says where that cannot be done.
+    func forget(of type: AccountType) {
+        let stores = session.stores(mayPrompt: false)
+        for (source, kind) in [(type.clientSecret, SecretItem.Kind.clientSecret), (type.privateKey, .privateKey)]
+        where source == .store {
+            let item = SecretItem(group: type.keychainGroup, owner: type.name, kind: kind)
+            var wasThere = false
+            var failure: (store: StoreKind, error: CredentialError)?
+            for store in [StoreKind.file, .secretService] where !wasThere {
+                do throws(CredentialError) {
+                    wasThere = try stores.store(store).read(item) != nil
+                    if wasThere { try stores.store(store).remove(item) }
+                } catch { failure = (store, error) }
+            }
+            guard let failure, !wasThere || failure.store == .file else { continue }
+            session.notices.warning(
+                "what is secret of the type \(type.name) may still be in the \(failure.store.shownName): \(failure.error)"
+            )
+        }
+    }
 }

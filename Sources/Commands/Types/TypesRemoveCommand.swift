@@ -9,7 +9,7 @@ struct TypesRemoveCommand: Command {
         ["types", "remove"], "remove an account type's definition",
         details: """
             Removes the definition from the user's own folder. Accounts and their tokens stay, and those that no other \
-            type sees are named. A client that \
+            type sees are named; what is secret of its client is forgotten. A client that \
             'types add --register' or 'login --resource' registered is removed at the provider too (RFC 7592).
             """,
         parameters: [name])
@@ -27,7 +27,11 @@ struct TypesRemoveCommand: Command {
         let orphans = OrphanedAccounts(session)
         let before = orphans.ids
         let paths = try session.catalog.remove(name)
-        if let type { ClientRegistrar(session.definitions).end(type) }
+        if let type {
+            ClientRegistrar(session.definitions).end(type)
+            // Another folder may define it, too, and use the same.
+            if (try? session.catalog.definition(of: name)) == nil { TypeSecrets(session).forget(of: type) }
+        }
         for path in paths {
             session.notices.note("removed \(path)")
         }

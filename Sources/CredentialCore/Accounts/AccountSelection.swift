@@ -113,8 +113,11 @@ package struct AccountSelection: Sendable {
         do throws(CredentialError) {
             (group, entry, rule) = try choose(among: candidates, wish: wish, indexes)
         } catch {
-            // A record that cannot be read may be the one that is meant: then its own error says more.
-            if error.code == .noSuchAccount { try tellUnreadable(wish, indexes, records) }
+            // A record that cannot be read may be the one that is meant: then its own error says more. By what else than its id it was
+            // called nobody knows any more.
+            if error.code == .noSuchAccount {
+                try tellUnreadable(check == .everything ? nil : wish, indexes, records)
+            }
             throw error
         }
         // That it is the only one, or the only one of this name, is not known while a record cannot be read or is missing,

@@ -23,7 +23,7 @@ extension AccountTransfer {
         }
         let isSpent = accounts.repository.spentByAnyone()
         var failures: [CredentialError] = []
-        for entry in archive.accounts {
+        for entry in Self.defaultsFirst(archive.accounts) {
             do throws(CredentialError) {
                 if let account = try take(entry, into: store, isSpent) { try taken(account) }
             } catch {
@@ -32,6 +32,13 @@ extension AccountTransfer {
             }
         }
         return failures
+    }
+
+    /// The defaults of their registrations before the others: the first account of a registration is its default here, too.
+    private static func defaultsFirst(_ entries: [AccountArchive.Entry]) -> [AccountArchive.Entry] {
+        func chosenAt(_ entry: AccountArchive.Entry) -> Int64? { entry.tokenSet.account.chosenAt?.epochSeconds }
+        let chosen = entries.filter { chosenAt($0) != nil }
+        return chosen.sorted { chosenAt($0) ?? 0 > chosenAt($1) ?? 0 } + entries.filter { chosenAt($0) == nil }
     }
 
     /// Whether a file defines a type, or the program that asks.

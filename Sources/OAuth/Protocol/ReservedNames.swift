@@ -50,10 +50,12 @@ package enum ReservedNames {
     ///
     /// - Throws: ``ErrorCode/usage``, naming the parameter.
     package static func check(signIn extra: [String: String]) throws(CredentialError) {
-        for name in extra.keys.sorted() where parameters.contains(name) || ofSignIn[name] != nil {
+        for name in extra.keys.sorted() {
+            let word = name.lowercased()
+            guard parameters.contains(word) || ofSignIn[word] != nil else { continue }
             throw CredentialError(
                 .usage, "--param cannot set '\(name)', which the sign-in sets itself",
-                hint: ofSignIn[name].map { "use \($0)" })
+                hint: ofSignIn[word].map { "use \($0)" })
         }
     }
 

@@ -42,7 +42,9 @@ package struct AccountRecordFiles: AccountRecords {
         var groups: [KeychainGroup] = []
         for group in try folders.groups() {
             guard let folder = try folders.open(of: group) else { continue }
-            if folder.contains(Self.formatName) || folder.contains(Self.olderName) { groups.append(group) }
+            if folder.contains(Self.formatName) || folder.contains(Self.olderName) || Self.hasAccounts(folder) {
+                groups.append(group)
+            }
         }
         return groups
     }
@@ -179,7 +181,15 @@ package struct AccountRecordFiles: AccountRecords {
         _ group: KeychainGroup, _ folder: borrowing PrivateDirectory
     ) throws(CredentialError) -> Bool {
         guard let text = try folder.read(Self.formatName, limit: 4_096) else {
-            guard folder.contains(Self.olderName) else { return false }
+            guard folder.contains(Self.olderName) else {
+                // It is written before any account is.
+                guard Self.hasAccounts(folder) else { return false }
+                let path = ForeignText.shown(folder.path(of: Self.formatName), limit: 4_096)
+                throw CredentialError(
+                    .storeDamaged,
+                    "the file \(path) is missing, which says how the accounts of group \(group) are kept",
+                    hint: "echo \(Self.layout) > '\(path)'")
+            }
             let path = ForeignText.shown(folder.path(of: Self.olderName), limit: 4_096)
             throw CredentialError(
                 .unsupported, "an older credmgr has kept the accounts of group \(group) in \(path)",
@@ -198,6 +208,10 @@ package struct AccountRecordFiles: AccountRecords {
                 hint: "upgrade credmgr")
         }
         return true
+    }
+
+    private static func hasAccounts(_ folder: borrowing PrivateDirectory) -> Bool {
+        folder.contains(GroupFolders.Folder.accounts.rawValue) || folder.contains(indexName)
     }
 
     private func makeGroup(_ group: KeychainGroup) throws(CredentialError) {
@@ -261,7 +275,8 @@ package struct AccountRecordFiles: AccountRecords {
     private func collect(
         _ group: KeychainGroup, after index: AccountIndex?
     ) throws(CredentialError) -> (entries: [AccountIndex.Entry], unreadable: [String]) {
-        guard let folder = try folders.open(.accounts, of: group) else { return ([], []) }
+        // Whoever signs an account out takes its name away first: what is named is missing with its folder.
+        guard let folder = try folders.open(.accounts, of: group) else { return ([], index?.inOrder ?? []) }
         var accounts: [String: Account] = [:]
         var unreadable: [String] = []
         for id in try ids(in: group) {
