@@ -1,3 +1,6 @@
+import CredentialCore
+import StrictJSON
+
 /// The keys of one account in a cluster, below `PREFIX/GROUP/`.
 package struct AccountKeys: Sendable, Hashable {
     /// `PREFIX/GROUP/`.
@@ -44,5 +47,40 @@ struct AccountReading {
     init(_ found: [ClusterRecord?], epoch: ClusterRecord?, host: ClusterRecord?) {
         (set, intent, live, aside) = (found[0], found[1], found[2], found[3])
         (self.epoch, self.host) = (epoch, host)
+    }
+}
+
+/// As one process of a host hands it to another: what stands in the cluster, sealed as it is there.
+extension AccountReading {
+    private static var members: [(name: String, part: WritableKeyPath<AccountReading, ClusterRecord?>)] {
+        [
+            ("set", \.set), ("intent", \.intent), ("live", \.live), ("aside", \.aside), ("epoch", \.epoch),
+            ("host", \.host),
+        ]
+    }
+
+    var json: JSONObject {
+        var object = JSONObject()
+        for (name, part) in Self.members {
+            guard let record = self[keyPath: part] else { continue }
+            var member = JSONObject()
+            member["revision"] = .integer(record.revision)
+            member["value"] = .string(Base64URL.encode(record.value))
+            object[name] = .object(member)
+        }
+        return object
+    }
+
+    /// Reads what ``json`` has written; `nil` where it is none.
+    init?(json: JSONObject, _ keys: AccountKeys, host: String) {
+        self.init([nil, nil, nil, nil], epoch: nil, host: nil)
+        let names = Self.keys(keys) + [keys.epoch, keys.host(host)]
+        for ((name, part), key) in zip(Self.members, names) {
+            guard let member = json[name] else { continue }
+            guard let revision = member.object?["revision"]?.integer,
+                let value = member.object?["value"]?.string.flatMap(Base64URL.decode)
+            else { return nil }
+            self[keyPath: part] = ClusterRecord(key: key, value: value, revision: revision)
+        }
     }
 }

@@ -1,4 +1,5 @@
 package import CredentialCore
+package import StrictJSON
 import Synchronization
 
 /// The groups that this host shares with others, each through its cluster.
@@ -96,6 +97,14 @@ package final class ClusterSharing: GroupSharing {
     }
 
     // MARK: Refresh
+
+    package func handOver(_ account: String, of group: KeychainGroup) -> JSONObject? {
+        links.withLock { $0[group] }?.handOver(account)
+    }
+
+    package func resume(
+        _ account: String, of group: KeychainGroup, with handed: JSONObject
+    ) throws(CredentialError) { try link(group)?.resume(account, with: handed) }
 
     package func refresh(
         _ job: SharedRefreshJob, in group: KeychainGroup
@@ -228,7 +237,7 @@ package final class ClusterSharing: GroupSharing {
     /// This machine's copy of an account that was seen a moment ago to be as the cluster has it, and is so still; `nil` where
     /// the cluster is to be asked.
     func seenCopy(of id: String, _ link: GroupLink) throws(CredentialError) -> AccountRecord? {
-        guard let seen = link.takeSeen(id)?.set, let copy = try parts.local.read(id, in: link.group),
+        guard let seen = link.tellSeen(id)?.set, let copy = try parts.local.read(id, in: link.group),
             copy.sealed?.key == String(seen.revision)
         else { return nil }
         return copy
@@ -250,7 +259,7 @@ package final class ClusterSharing: GroupSharing {
             return nil
         }
         let copied = try copy(record, id, link, tells: tells)
-        if copied.generation == record.revision { link.noteSeen(id, reading) }
+        link.noteSeen(id, copied.generation == record.revision ? reading : nil)
         return copied
     }
 

@@ -1,4 +1,5 @@
 import CredentialCore
+import StrictJSON
 import Synchronization
 
 /// This process's way to the cluster of one group: the connection, this host's key, and the data keys that it opens.
@@ -18,10 +19,18 @@ final class GroupLink: Sendable {
         var failure: (error: CredentialError, at: Int64)?
         /// The data keys of this host as the cluster has them, still wrapped.
         var given: [Int64: [UInt8]] = [:]
-        /// Accounts as they were read, and when.
-        var seen: [String: (reading: AccountReading, at: Int64)] = [:]
+        /// Accounts as they were read.
+        var seen: [String: Seen] = [:]
         /// What stood for the newest account of the group when somebody here began to add one.
         var newcomers: ClusterRecord??
+    }
+
+    /// An account as it was read, and when by the clock of the machine's run, which all its processes share.
+    private struct Seen {
+        var reading: AccountReading
+        var at: Int64
+        /// Whether what it holds was given out already.
+        var isTold = false
     }
 
     /// For how long a failed try counts for all who would try again, in milliseconds.
@@ -172,20 +181,61 @@ final class GroupLink: Sendable {
         }
     }
 
-    /// Notes that the copy of an account is as the cluster has it.
-    func noteSeen(_ id: String, _ reading: AccountReading) {
+    /// Notes that the copy of an account is as the cluster has it; with `nil`, that it is not known to be.
+    func noteSeen(_ id: String, _ reading: AccountReading?) {
         let now = parts.bootClock.milliseconds
-        state.withLock { $0.seen[id] = (reading, now) }
+        state.withLock { $0.seen[id] = reading.map { Seen(reading: $0, at: now) } }
     }
 
-    /// An account as it was seen a moment ago; it is told once. What a command has looked up for its choice it need not read
-    /// again for its token, or to refresh it; who is overtaken reads again.
+    /// An account as it was seen a moment ago, to give out what it holds; it is told once. What a command has looked up for its
+    /// choice it need not read again for its token.
+    func tellSeen(_ id: String) -> AccountReading? {
+        let now = parts.bootClock.milliseconds
+        return state.withLock { state in
+            guard let seen = state.seen[id], !seen.isTold, Self.counts(seen, now) else { return nil }
+            state.seen[id]?.isTold = true
+            return seen.reading
+        }
+    }
+
+    /// An account as it was seen a moment ago, to refresh it: who is overtaken reads again.
     func takeSeen(_ id: String) -> AccountReading? {
         let now = parts.bootClock.milliseconds
-        guard let seen = state.withLock({ $0.seen.removeValue(forKey: id) }), now - seen.at < Self.seenTime else {
-            return nil
+        return state.withLock { $0.seen.removeValue(forKey: id) }.flatMap {
+            Self.counts($0, now) ? $0.reading : nil
         }
-        return seen.reading
+    }
+
+    private static func counts(_ seen: Seen, _ now: Int64) -> Bool { now - seen.at < seenTime }
+
+    /// An account as it was seen a moment ago, with the data key that opens it, both sealed as they are in the cluster: for the
+    /// process that is to refresh it.
+    func handOver(_ id: String) -> JSONObject? {
+        let now = parts.bootClock.milliseconds
+        return state.withLock { state in
+            guard let seen = state.seen[id], Self.counts(seen, now), let newest = state.given.keys.max(),
+                let key = state.given[newest]
+            else { return nil }
+            var object = seen.reading.json
+            object["at"] = .integer(seen.at)
+            object["data_key"] = .integer(newest)
+            object["wrapped"] = .string(Base64URL.encode(key))
+            return object
+        }
+    }
+
+    /// Takes up what ``handOver(_:)`` has given to another process of this host.
+    ///
+    /// - Throws: ``ErrorCode/internalFault``.
+    func resume(_ id: String, with handed: JSONObject) throws(CredentialError) {
+        guard let reading = AccountReading(json: handed, keys(id), host: backend.host),
+            let at = handed["at"]?.integer, let number = handed["data_key"]?.integer,
+            let key = handed["wrapped"]?.string.flatMap(Base64URL.decode)
+        else { throw CredentialError(.internalFault, "what was read of \(id) cannot be read") }
+        state.withLock { state in
+            state.seen[id] = Seen(reading: reading, at: at)
+            state.given[number] = key
+        }
     }
 
     /// The number of the newest data key that this host was given; 0 for none.

@@ -1,5 +1,6 @@
 import CredentialCore
 import CryptoSupport
+import StrictJSON
 import TestPorts
 import Testing
 
@@ -15,8 +16,10 @@ import Testing
         var request = try request()
         request.subject = (TokenRequestKey(policy: "p", scope: ["a"], resource: "https://r"), ["a", "b"])
         (request.takesOver, request.waited) = (true, 7)
+        request.handed = JSONObject()
+        request.handed?["at"] = 1
         let read = try RefreshWire.decodeRequest(RefreshWire.encode(request))
-        #expect(read.takesOver && read.waited == 7)
+        #expect(read.takesOver && read.waited == 7 && read.handed == request.handed)
         #expect(read.group == request.group)
         #expect(read.account == request.account)
         #expect(read.type == request.type)

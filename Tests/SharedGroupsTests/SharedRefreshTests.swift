@@ -126,15 +126,68 @@ struct SharedRefreshTests {
         #expect(scene.world.cluster.tokenSet(scene.link.keys(scene.account).set)?.isLost == false)
     }
 
-    @Test func `a refresh is a lease, two transactions and two reads`() throws {
+    @Test func `a refresh is a lease, two transactions and two reads, that of the choice with them`() throws {
         let scene = try SharedScene(), process = scene.process
-        // What a worker does: the caller's reading is its own process's.
-        let calls = process.trace.calls.count
-        #expect(try scene.run.token(process, force: true).refreshed)
+        let request = try Self.request(process, scene), calls = process.trace.calls.count
+        #expect(try process.services.tokens.token(request).refreshed)
+        // The first is the choice's.
         #expect(
-            process.trace.calls[calls...].filter { $0.hasPrefix("cluster.") }.suffix(5)
+            process.trace.calls.filter { $0.hasPrefix("cluster.") }
                 == ["cluster.read", "cluster.lease", "cluster.commit", "cluster.read", "cluster.commit"])
+        #expect(process.trace.calls[..<calls].contains("cluster.read"))
         #expect(process.copies[scene.account]?.refreshToken?.description == scene.standing)
+    }
+
+    /// A forced refresh of the account, which was just looked up.
+    private static func request(_ process: SimulatedProcess, _ scene: SharedScene) throws -> TokenService.Request {
+        let record = try #require(try process.ports.records.read(scene.account, in: World.group))
+        return try TokenDemand(forceRefresh: true).request(
+            of: record.account, under: scene.world.type, in: World.group, by: SimulatedAdapter())
+    }
+
+    @Test func `what a caller has read its worker does not read again, unless a moment has passed`() throws {
+        for (pause, reads) in [(Int64(0), 1), (500, 1), (1_000, 2)] {
+            let scene = try SharedScene(), caller = scene.process, worker = scene.run.hosts[0].process()
+            var request = try Self.request(caller, scene)
+            request.handed = caller.ports.sharing.handOver(scene.account, of: World.group)
+            scene.world.milliseconds += pause
+            // As the worker does it, at the other end of the pipe.
+            request = try RefreshWire.decodeRequest(RefreshWire.encode(request))
+            #expect(request.handed != nil)
+            let lock = try #require(try worker.ports.locks.tryLock(scene.account, in: World.group))
+            #expect(try worker.services.refresh.refresh(request, holding: lock).refreshed)
+            #expect(worker.trace.calls.filter { $0 == "cluster.read" }.count == reads, "after \(pause) ms")
+            #expect(worker.copies[scene.account]?.refreshToken?.description == scene.standing)
+        }
+    }
+
+    @Test func `what a caller has read is nothing any more once another host has refreshed`() throws {
+        let scene = try SharedScene(), caller = scene.process, worker = scene.run.hosts[0].process()
+        var request = try Self.request(caller, scene)
+        request.handed = caller.ports.sharing.handOver(scene.account, of: World.group)
+        #expect(try scene.run.token(scene.run.hosts[1].process(), force: true).refreshed)
+        let other = scene.standing
+        // It is about to send what is used up; it is overtaken, and gives what the other host has had.
+        let lock = try #require(try worker.ports.locks.tryLock(scene.account, in: World.group))
+        let answer = try worker.services.refresh.refresh(request, holding: lock)
+        #expect(answer.token.token.reveal() == "access-\(other ?? "")")
+        #expect(scene.standing == other)
+        #expect(scene.world.problems.isEmpty)
+    }
+
+    @Test func `what another process of the host hands over and is none is refused`() throws {
+        let scene = try SharedScene(), caller = scene.process
+        _ = try caller.ports.records.read(scene.account, in: World.group)
+        let handed = try #require(caller.ports.sharing.handOver(scene.account, of: World.group))
+        for member in ["at", "data_key", "wrapped", "set"] {
+            var broken = handed
+            broken[member] = true
+            let error = #expect(throws: CredentialError.self, "\(member)") {
+                try scene.run.hosts[0].process().ports.sharing.resume(
+                    scene.account, of: World.group, with: broken)
+            }
+            #expect(error?.code == .internalFault)
+        }
     }
 
     @Test func `who has waited for a peer that waits for another host does not wait for that as long again`() throws

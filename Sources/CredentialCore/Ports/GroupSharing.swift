@@ -1,3 +1,5 @@
+package import StrictJSON
+
 /// The groups that are shared with other hosts through a cluster. Every other group knows nothing of it.
 package protocol GroupSharing: Sendable {
     /// How a group is shared; `nil` for one of this machine alone.
@@ -27,6 +29,15 @@ package protocol GroupSharing: Sendable {
 
     /// For how many seconds the nodes of a group's cluster were waited for in vain just now; 0 for a group that is not shared.
     func secondsLost(of group: KeychainGroup) -> Int64
+
+    /// What this process has read of an account a moment ago, sealed as it is in the cluster, for the process that is to refresh
+    /// it; `nil` where it has not, and of a group that is not shared.
+    func handOver(_ account: String, of group: KeychainGroup) -> JSONObject?
+
+    /// Takes up what ``handOver(_:of:)`` has given to another process of this host, which need not be read again.
+    ///
+    /// - Throws: ``ErrorCode/internalFault`` where it is none; as ``backend(of:)``.
+    func resume(_ account: String, of group: KeychainGroup, with handed: JSONObject) throws(CredentialError)
 
     /// Refreshes a sign-in exactly once among all hosts. The caller holds the account's lock on this one.
     ///
@@ -318,6 +329,8 @@ package struct NothingShared: GroupSharing, GroupHosting, TokenSetVault {
     package func beginAdding(to group: KeychainGroup) throws(CredentialError) {}
     package func recentFailure(of group: KeychainGroup) -> CredentialError? { nil }
     package func secondsLost(of group: KeychainGroup) -> Int64 { 0 }
+    package func handOver(_ account: String, of group: KeychainGroup) -> JSONObject? { nil }
+    package func resume(_ account: String, of group: KeychainGroup, with handed: JSONObject) {}
     package func catchUp(_ group: KeychainGroup, unlessWithin seconds: Int64) throws(CredentialError) -> Bool {
         false
     }

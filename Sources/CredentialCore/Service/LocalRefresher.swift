@@ -10,8 +10,11 @@ package struct LocalRefresher: TokenRefresher {
     package func refresh(
         _ request: TokenService.Request, holding lock: any HeldLock
     ) throws(CredentialError) -> TokenService.Answer {
+        if let handed = request.handed {
+            try accounts.machine.sharing.resume(request.account.id, of: request.group, with: handed)
+        }
         // The account may have been signed out since the caller looked it up.
-        guard let record = try accounts.records.read(request.account.id, in: request.group) else {
+        guard let record = try accounts.repository.recordToRefresh(request.account.id, in: request.group) else {
             throw request.signInRequired("it was signed out meanwhile")
         }
         let account = record.account

@@ -24,6 +24,7 @@ package enum RefreshWire {
         object["force_refresh"] = .bool(request.forceRefresh)
         object["take_over"] = .bool(request.takesOver)
         object["waited"] = .integer(request.waited)
+        object["handed"] = request.handed.map(JSONValue.object)
         return JSONValue.object(object).bytes()
     }
 
@@ -49,6 +50,7 @@ package enum RefreshWire {
         request.loginScope = strings(object["login_scope"]) ?? []
         request.takesOver = object["take_over"]?.bool ?? false
         request.waited = object["waited"]?.integer ?? 0
+        request.handed = object["handed"]?.object
         if let key = object["subject_key"]?.object.flatMap(TokenRequestKey.init(json:)),
             let scope = strings(object["subject_scope"])
         {

@@ -1,3 +1,5 @@
+package import StrictJSON
+
 extension TokenService {
     /// What is asked for.
     package struct Request: Sendable {
@@ -25,6 +27,8 @@ extension TokenService {
         /// For how many seconds was waited so far, for a peer on this host or for nodes of a cluster: other hosts, and nodes, are
         /// waited for so much less.
         package var waited: Int64 = 0
+        /// What the caller has read of the account in its cluster, as ``GroupSharing/handOver(_:of:)`` gave it.
+        package var handed: JSONObject?
 
         /// Makes a request.
         package init(

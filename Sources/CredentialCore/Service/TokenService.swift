@@ -61,6 +61,8 @@ package struct TokenService: Sendable {
         }
         do throws(CredentialError) {
             if let failure = accounts.machine.sharing.recentFailure(of: request.group) { throw failure }
+            var request = request
+            request.handed = accounts.machine.sharing.handOver(request.account.id, of: request.group)
             return try refresher.refresh(request, holding: lock)
         } catch {
             // A cluster that was waited for in vain is not waited for once more.

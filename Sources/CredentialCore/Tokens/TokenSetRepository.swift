@@ -71,13 +71,23 @@ package struct TokenSetRepository: Sendable {
     ///
     /// - Throws: as ``read(_:in:isLocked:)``.
     func readToGive(_ account: Account, in group: KeychainGroup) throws(CredentialError) -> TokenSet? {
-        // A sign-in that waits to be taken up is taken up first.
-        if try waitingLogins(of: account.id, in: group).isEmpty,
-            let seen = try records.seenJustNow(account.id, in: group)
-        {
-            return try read(seen, isLocked: false)
-        }
+        if let seen = try seenJustNow(account.id, in: group) { return try read(seen, isLocked: false) }
         return try read(account, in: group, isLocked: true)
+    }
+
+    /// The record of an account that is to be refreshed; what was read of a cluster a moment ago is not read again, for who is
+    /// overtaken there is told. The caller holds the account's lock.
+    ///
+    /// - Throws: as ``read(_:in:isLocked:)``.
+    func recordToRefresh(_ id: String, in group: KeychainGroup) throws(CredentialError) -> AccountRecord? {
+        if let seen = try seenJustNow(id, in: group) { return seen }
+        return try records.read(id, in: group)
+    }
+
+    /// A sign-in that waits to be taken up is taken up first, over what stands there then.
+    private func seenJustNow(_ id: String, in group: KeychainGroup) throws(CredentialError) -> AccountRecord? {
+        guard try waitingLogins(of: id, in: group).isEmpty else { return nil }
+        return try records.seenJustNow(id, in: group)
     }
 
     /// The token set as this machine has seen it last: no cluster is asked.
