@@ -94,6 +94,22 @@ import Testing
         #expect(content(keeper) == "access-ada-1\n")
     }
 
+    @Test
+    func `what is wrong with the first token is told, and a sign-in that is lost while it still lives ends it`()
+        throws
+    {
+        let keeper = try keeper()
+        scene.machine.provider.end("ada")
+        scene.machine.clock.pass(3_580)
+        #expect(try keeper.start(isForEnvironment: true) == "access-ada-1")
+        let said = console.notices
+        #expect(said.contains("this token ends in 20 s; it could not be refreshed"))
+        #expect(said.contains("hint: credmgr login "))
+        #expect(said.components(separatedBy: "could not be refreshed").count == 2)
+        #expect(keep(keeper, for: 100).failure?.code == .signInRequired)
+        #expect(content(keeper) == "access-ada-1\n")
+    }
+
     @Test func `what another program has begun is replaced at once, and tried again after a moment`() throws {
         let keeper = try keeper()
         scene.machine.clock.pass(3_600)

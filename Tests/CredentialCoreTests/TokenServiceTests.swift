@@ -65,6 +65,22 @@ import Testing
         #expect(throws: trouble) { try scene.token(scene.request()) }
     }
 
+    @Test(arguments: [
+        ErrorCode.signInRequired, .denied, .malformedReply, .configuration, .validationFailed, .storeUnavailable,
+    ])
+    func `whatever the refresh fails by, a token that is still good is given, and why`(code: ErrorCode) throws {
+        let scene = try Self.signedIn(), failure = CredentialError(code, "so it is", hint: "credmgr doctor")
+        scene.machine.provider.fail(with: failure)
+        scene.machine.clock.pass(3_590)
+        let answer = try scene.token(scene.request())
+        #expect(answer.token.token.reveal() == "access-ada-1" && answer.failure?.code == code)
+        #expect(answer.warnings.count == 1 && answer.failure?.hint != nil)
+        #expect((scene.account()?.status == .active) == (code != .signInRequired))
+        #expect(throws: CredentialError.self) { try scene.token(scene.request(force: true)) }
+        scene.machine.clock.pass(10)
+        #expect(throws: CredentialError.self) { try scene.token(scene.request()) }
+    }
+
     @Test func `a peer at work is waited for by those only who need a new token`() throws {
         let scene = try Self.signedIn()
         let account = try #require(scene.account()), peer = scene.services()

@@ -41,11 +41,38 @@ import Testing
         #expect(try home.run(["token", "--min-valid", "7200"], exits: 4).standardOutput.isEmpty)
     }
 
+    @Test func `Whatever its renewal fails by, a token that still lives is given, and what helps is told`() throws {
+        try signIn()
+        // A wish, so that it is to be renewed now, and need not be.
+        try home.write(#"{"min_valid": 7200}"#, to: "config/credmgr/config.json")
+        let file = home.path + "/kept"
+        let replies: [ServerResponse] = [
+            .json(401, ["error": "invalid_client"]), .text(200, String(repeating: "x", count: 2 << 20)),
+            .text(200, "no JSON"), .json(200, ["token_type": "Bearer"]), .json(400, ["error": "invalid_grant"]),
+        ]
+        for (number, reply) in replies.enumerated() {
+            provider.change { $0.token = reply }
+            for words in [["token"], ["exec", "--", "printenv", "ACCESS_TOKEN"], ["token", "--output", file]] {
+                let given = try home.run(words)
+                #expect(words.last == file ? home.text(of: "kept") == "at-1\n" : given.line == "at-1")
+                let told = given.standardError.components(separatedBy: "could not be refreshed").count - 1
+                #expect(told == 1, "\(number) \(words): \(given.standardError)")
+            }
+        }
+        let lost = try home.run(["token"]).standardError
+        #expect(lost.contains("hint: ") && lost.contains("credmgr login "))
+        #expect(try home.run(["token", "--force-refresh"], exits: 4).standardOutput.isEmpty)
+    }
+
     @Test func `Where even a fresh one lives shorter it is given with a warning`() throws {
         try signIn()
-        provider.change { $0.token = Self.reply(100) }
-        let short = try home.run(["token", "--min-valid", "7200"])
-        #expect(short.line == "at-2" && short.standardError.contains("live shorter than the 7200 s"))
+        for words in [["token"], ["exec"], ["token", "--output", home.path + "/kept"]] {
+            provider.change { $0.token = Self.reply(100) }
+            let short = try home.run(
+                words + ["--min-valid", "7200"] + (words == ["exec"] ? ["--", "printenv", "ACCESS_TOKEN"] : []))
+            #expect(words.count == 3 || short.line == "at-2")
+            #expect(short.standardError.contains("live shorter than the 7200 s"), "\(words)")
+        }
     }
 
     @Test func `A token that has ended when it arrives is not given`() throws {

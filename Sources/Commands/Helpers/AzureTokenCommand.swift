@@ -48,7 +48,7 @@ struct AzureTokenCommand: Command {
         let query = try query()
         let (target, tenant) = try AzureTenant.target(query.target, tenant: arguments[Self.tenant], session)
         let answer = try TokenAccess(session).token(query, target)
-        for warning in answer.warnings { session.notices.warning(warning) }
+        TokenAccess(session).tell(answer)
         let shown = try TokenPresentation(answer, target)
         let members: [(name: String, value: JSONValue)] = [
             ("accessToken", .string(try shown.checkedToken())),

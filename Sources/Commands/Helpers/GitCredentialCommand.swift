@@ -52,7 +52,7 @@ struct GitCredentialCommand: Command {
             account: arguments[SharedOption.account], asker: .git(message: bytes))
         let answer = try TokenAccess(session).token(
             TokenQuery(), target, for: RememberedCall(words: words, gitUsername: username))
-        for warning in answer.warnings { session.notices.warning(warning) }
+        TokenAccess(session).tell(answer)
         try session.context.console.writeResult(
             try TokenPresentation(answer, target).gitCredential(username: username))
     }

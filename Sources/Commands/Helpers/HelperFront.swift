@@ -74,7 +74,7 @@ struct HelperFront: Sendable {
     func credential(_ wanted: Wanted, _ options: TargetOptions) throws(CredentialError) -> HelperCredential? {
         guard let target = try target(wanted, options) else { return nil }
         let answer = try TokenAccess(session).token(TokenQuery(), target)
-        for warning in answer.warnings { session.notices.warning(warning) }
+        TokenAccess(session).tell(answer)
         return HelperCredential(
             target: target, shown: try TokenPresentation(answer, target),
             ruleUsername: resolver.authority.username(beside: target.type, at: wanted.destination),

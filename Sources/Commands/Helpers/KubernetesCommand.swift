@@ -37,7 +37,7 @@ struct KubernetesCommand: Command {
         try fill(&query, from: info)
         let target = try Self.target(query.target, info, session)
         let answer = try TokenAccess(session).token(query, target, for: RememberedCall(words: words))
-        for warning in answer.warnings { session.notices.warning(warning) }
+        TokenAccess(session).tell(answer)
         try session.context.console.writeResult(
             try TokenPresentation(answer, target, wantsIDToken: query.wantsIDToken)
                 .bytes(as: .execCredential, execInfo: info))

@@ -47,7 +47,7 @@ struct OIDCTokenCommand: Command {
         let query = try query(session)
         let target = try TargetResolver(session).target(query.target)
         let answer = try TokenAccess(session).token(query, target)
-        for warning in answer.warnings { session.notices.warning(warning) }
+        TokenAccess(session).tell(answer)
         let shown = try TokenPresentation(answer, target, wantsIDToken: query.wantsIDToken)
         if arguments[Self.bearer] { return try session.context.console.writeResult(try shown.bytes(as: .bearer)) }
         if arguments[Self.authHeader] {

@@ -48,16 +48,19 @@ final class TokenKeeper: Sendable {
     ///   - call: the call, where it is of a form that the small program answers the next time.
     /// - Throws: what `token` throws; ``ErrorCode/inputOutput``.
     func start(isForEnvironment: Bool = false, for call: RememberedCall? = nil) throws(CredentialError) -> String {
-        var (token, text) = try fetch(query, call)
+        var first = try fetch(query, call)
+        TokenAccess(session).tell(first.answer)
         var longer = query
-        longer.freshness = query.freshness.whereKept(token)
-        if isForEnvironment, longer.freshness != query.freshness,
-            !longer.freshness.allows(token, now: session.context.clock.now)
+        longer.freshness = query.freshness.whereKept(first.token)
+        if isForEnvironment, first.answer.failure == nil, longer.freshness != query.freshness,
+            !longer.freshness.allows(first.token, now: session.context.clock.now)
         {
-            (token, text) = try fetch(longer, call)
+            first = try fetch(longer, call)
+            // That the provider's tokens live no longer than that is nobody's wish.
+            if first.answer.failure != nil { TokenAccess(session).tell(first.answer) }
         }
-        try put(token, text)
-        return text
+        try put(first.token, first.text)
+        return first.text
     }
 
     /// Refreshes the token whenever it is about to end, till ``end()``; at once where another program has put the first one
@@ -76,11 +79,12 @@ final class TokenKeeper: Sendable {
             if let token, query.freshness.allows(token, now: session.context.clock.now) { continue }
             pause = min(max(1, 2 * pause), Freshness.longestPause)
             do throws(CredentialError) {
-                let (next, text) = try fetch(query)
-                try put(next, text)
-                told = nil
+                let next = try fetch(query)
+                try put(next.token, next.text)
                 // Where a refresh fails, the old token is given again as long as it lives.
-                if query.freshness.allows(next, now: session.context.clock.now) { pause = 1 }
+                if let failure = next.answer.failure { throw failure }
+                told = nil
+                if query.freshness.allows(next.token, now: session.context.clock.now) { pause = 1 }
             } catch {
                 if error.message != told { session.notices.warning("the token is not refreshed: \(error)") }
                 told = error.message
@@ -101,12 +105,12 @@ final class TokenKeeper: Sendable {
 
     private func fetch(
         _ query: TokenQuery, _ call: RememberedCall? = nil
-    ) throws(CredentialError) -> (AccessToken, String) {
+    ) throws(CredentialError) -> (token: AccessToken, text: String, answer: TokenService.Answer) {
         let answer = try TokenAccess(session).token(query, target, for: call)
         let shown = try TokenPresentation(answer, target, wantsIDToken: query.wantsIDToken)
         var token = answer.token
         token.expiresAt = min(token.expiresAt, shown.bearerExpiresAt)
-        return (token, String(decoding: try shown.bytes(as: format).dropLast(), as: UTF8.self))
+        return (token, String(decoding: try shown.bytes(as: format).dropLast(), as: UTF8.self), answer)
     }
 
     private func put(_ token: AccessToken, _ text: String) throws(CredentialError) {

@@ -79,7 +79,7 @@ struct RequestCommand: Command {
             var query = asked
             if isRefused { query.forceRefresh = true }
             let answer = try access.token(query, target)
-            if !isRefused { for warning in answer.warnings { session.notices.warning(warning) } }
+            if !isRefused { access.tell(answer) }
             return ResourceCall.Access(token: answer.token) { () throws(CredentialError) in
                 try access.grant(of: answer.token, target)
             }

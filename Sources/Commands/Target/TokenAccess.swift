@@ -45,6 +45,18 @@ struct TokenAccess: Sendable {
         return answer
     }
 
+    /// Tells what the user should know of an answer; why there is no newer token, with what helps.
+    func tell(_ answer: TokenService.Answer) {
+        for warning in answer.warnings {
+            if let failure = answer.failure {
+                session.notices.warning(
+                    CredentialError(failure.code, warning, hint: failure.advice, details: failure.details))
+            } else {
+                session.notices.warning(warning)
+            }
+        }
+    }
+
     /// Keeps what this call found out, for the next one with the same words. The token itself is in the cache already, if
     /// it is to be: it is put there under the account's lock only.
     private func remember(_ token: AccessToken, _ target: Target, _ call: RememberedCall?) {
@@ -99,7 +111,7 @@ struct TokenAccess: Sendable {
         _ query: TokenQuery, _ target: Target
     ) throws(CredentialError) -> (token: AccessToken, grant: Grant) {
         let answer = try token(query, target)
-        for warning in answer.warnings { session.notices.warning(warning) }
+        tell(answer)
         guard let grant = try grant(of: answer.token, target) else {
             throw CredentialError(
                 .signInRequired, "account \(target.account.id) has no sign-in any more",

@@ -53,7 +53,7 @@ struct TokenCommand: Command {
         if arguments[Self.introspect] { return try introspect(query, target, session) }
         let answer = try TokenAccess(session).token(
             query, target, for: isForCluster ? nil : RememberedCall(words: query.words(in: session.options.group)))
-        for warning in answer.warnings { session.notices.warning(warning) }
+        TokenAccess(session).tell(answer)
         try session.context.console.writeResult(
             try TokenPresentation(answer, target, wantsIDToken: query.wantsIDToken)
                 .bytes(as: try format(), execInfo: session.context.environment[ExecCredential.variable]))

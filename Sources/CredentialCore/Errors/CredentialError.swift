@@ -35,6 +35,9 @@ public struct CredentialError: Error, Sendable, Equatable, CustomStringConvertib
     /// Whether trying again later may help without anybody doing anything.
     public var isTransient: Bool { code == .temporary || code == .lockTimeout }
 
+    /// Whether it says that the secrets cannot be had, or not kept.
+    package var isOfStore: Bool { [.storeLocked, .storeUnavailable, .storeDamaged].contains(code) }
+
     /// The same error with `hint` where it has none.
     public func withHint(_ hint: @autoclosure () -> Message) -> CredentialError {
         var copy = self
