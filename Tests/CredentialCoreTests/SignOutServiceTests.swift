@@ -74,6 +74,26 @@ import Testing
         #expect(scene.refreshFailure() == nil)
     }
 
+    @Test func `where the record cannot be removed what is journaled stays the account`() throws {
+        let scene = try Self.signedIn(.file)
+        let full = CredentialError(.inputOutput, "no space left on device")
+        let trace = PortTrace()
+        for call in ["records.write", "records.remove"] { trace.fail(call, with: full) }
+        try scene.token(scene.request(force: true), trace)
+        #expect(scene.machine.journaled().count == 1)
+        let error = #expect(throws: CredentialError.self) { try scene.signOut(trace) }
+        #expect(error == full)
+        // What the store has is used up; the journal has what came in its place.
+        let services = scene.services()
+        let inventory = services.rebuild.inventory(of: scene.group) { (set) throws(CredentialError) in
+            try services.repository.isSpent(set, in: scene.group)
+        }
+        #expect(inventory.copies.count == 1 && inventory.spent.isEmpty)
+        #expect(scene.refreshFailure() == nil)
+        try scene.signOut()
+        #expect(scene.machine.journaled().isEmpty && scene.machine.accounts().isEmpty)
+    }
+
     // MARK: Stops and meetings
 
     @Test(arguments: StoreKind.allCases)

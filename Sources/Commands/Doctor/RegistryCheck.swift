@@ -29,8 +29,8 @@ struct RegistryCheck: DoctorCheck {
             return [Finding(check, error, repair: takeOver(group, error, services))]
         }
         services.repository.finishSignIns(in: group, locks: session.context.locks)
-        let inventory = services.rebuild.inventory(of: group) { grant, id in
-            services.repository.isSpent(grant, of: id, in: group)
+        let inventory = services.rebuild.inventory(of: group) { (set) throws(CredentialError) in
+            try services.repository.isSpent(set, in: group)
         }
         let known = Dictionary(accounts.map { ($0.id, $0) }) { first, _ in first }
         findings += strangers(check, Set(known.keys).union(damaged), inventory, group, services.rebuild)

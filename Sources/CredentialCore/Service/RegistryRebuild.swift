@@ -38,9 +38,9 @@ package struct RegistryRebuild: Sendable {
 
     /// Reads all token sets of a group, each once. Never throws for a store: one that cannot be asked is listed.
     ///
-    /// - Parameter isSpent: whether a grant's refresh token is used up.
+    /// - Parameter isSpent: whether a refresh token of a set is used up.
     package func inventory(
-        of group: KeychainGroup, isSpent: (Grant, String) -> Bool = { _, _ in false }
+        of group: KeychainGroup, isSpent: (TokenSet) throws(CredentialError) -> Bool = { _ in false }
     ) -> Inventory {
         var inventory = Inventory()
         for kind in StoreKind.allCases {
@@ -51,7 +51,7 @@ package struct RegistryRebuild: Sendable {
                     let set = try bytes.flatMap { (bytes) throws(CredentialError) in
                         try Self.undamaged { () throws(CredentialError) in try TokenSet(decoding: bytes) }
                     }
-                    inventory.take(set, of: item.owner, kind, isSpent)
+                    try inventory.take(set, of: item.owner, kind, isSpent)
                 }
             } catch {
                 inventory.unread.append((kind, error))
@@ -64,7 +64,7 @@ package struct RegistryRebuild: Sendable {
                     try TokenSet(decoding: try stores.vault().open(sealed, of: account.id, in: group))
                 }
                 inventory.older.remove(account.id)
-                inventory.take(set, of: account.id, .file, isSpent)
+                try inventory.take(set, of: account.id, .file, isSpent)
             }
         } catch {
             if !inventory.unread.contains(where: { $0.store == .file }) { inventory.unread.append((.file, error)) }
@@ -110,10 +110,11 @@ package struct RegistryRebuild: Sendable {
 
 extension RegistryRebuild.Inventory {
     fileprivate mutating func take(
-        _ set: TokenSet?, of id: String, _ kind: StoreKind, _ isSpent: (Grant, String) -> Bool
-    ) {
+        _ set: TokenSet?, of id: String, _ kind: StoreKind,
+        _ isSpent: (TokenSet) throws(CredentialError) -> Bool
+    ) throws(CredentialError) {
         guard let set, set.account.id == id else { return damaged.append((kind, id)) }
         copies[id, default: [:]][kind] = (set.account, set.generation)
-        if set.grants.values.contains(where: { isSpent($0, id) }) { spent.append(id) }
+        if try isSpent(set) { spent.append(id) }
     }
 }

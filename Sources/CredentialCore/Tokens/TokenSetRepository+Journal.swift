@@ -7,6 +7,20 @@ extension TokenSetRepository {
         return spent.contains(digest, of: account, in: group)
     }
 
+    /// Whether a refresh token of a store's token set is known to be used up, and the journal has no later one in its place.
+    ///
+    /// - Throws: ``ErrorCode/inputOutput`` where the journal cannot be read, ``ErrorCode/storeDamaged``.
+    package func isSpent(_ set: TokenSet, in group: KeychainGroup) throws(CredentialError) -> Bool {
+        let isSpent = { (set: TokenSet) in
+            set.grants.values.contains { self.isSpent($0, of: set.account.id, in: group) }
+        }
+        guard isSpent(set) else { return false }
+        let later = try journal.read(set.account.id, in: group).flatMap { (sealed) throws(CredentialError) in
+            try newer(sealed, than: set, group)
+        }
+        return later.map(isSpent) ?? true
+    }
+
     /// Which refresh tokens are known to be used up, whatever account had them: for those that come from outside, where
     /// their account had another id, or the same person has a new one.
     package func spentByAnyone() -> @Sendable (Secret) -> Bool {
@@ -143,6 +157,14 @@ extension TokenSetRepository {
     /// The account of such a name; `nil` for another. Earlier versions had one name for each account, which ends with that.
     static func account(ofLogin name: String) -> String? {
         name.hasPrefix(loginPrefix) ? String(name.dropFirst(loginPrefix.count).prefix { $0 != "-" }) : nil
+    }
+
+    /// What the journal has of the account of a token set, if that is a later generation.
+    func newer(
+        _ record: [UInt8], than set: TokenSet, _ group: KeychainGroup
+    ) throws(CredentialError) -> TokenSet? {
+        let journaled = try open(record, key: set.journalKey, set.account.id, group)
+        return journaled.flatMap { $0.generation > set.generation ? $0 : nil }
     }
 
     /// Opens a journal record; `nil` when it is not of this token set, or damaged.

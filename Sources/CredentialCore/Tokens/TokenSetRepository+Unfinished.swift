@@ -32,13 +32,19 @@ extension TokenSetRepository {
     /// - Throws: ``ErrorCode/inputOutput``.
     func signInsWaiting(in group: KeychainGroup, of store: StoreKind) throws(CredentialError) -> [String] {
         var waiting: [String] = []
-        for id in try journal.accounts(in: group) {
-            guard let kept = try journal.read(id, in: group),
-                (try? AccountRecord(kept, of: id, in: group))?.account.store == store
-            else { continue }
+        for id in try journal.accounts(in: group) where try signInWaiting(id, in: group)?.account.store == store {
             waiting.append(id)
         }
         return waiting
+    }
+
+    /// Whether the journal has a whole sign-in of an account, not a generation that only its token set opens.
+    func isSignInWaiting(_ id: String, in group: KeychainGroup) throws(CredentialError) -> Bool {
+        try signInWaiting(id, in: group) != nil
+    }
+
+    private func signInWaiting(_ id: String, in group: KeychainGroup) throws(CredentialError) -> AccountRecord? {
+        try journal.read(id, in: group).flatMap { try? AccountRecord($0, of: id, in: group) }
     }
 
     /// The name of the lock that is held while an account is added; no account has it, as their ids are of hexadecimal

@@ -109,9 +109,7 @@ package struct TokenSetRepository: Sendable {
         let id = record.account.id, group = record.group
         guard let set = try stored(record) else { return try keptSignIn(record, isLocked: isLocked) }
         guard let sealed = try journal.read(id, in: group) else { return set }
-        guard var journaled = try open(sealed, key: set.journalKey, id, group),
-            journaled.generation > set.generation
-        else {
+        guard var journaled = try newer(sealed, than: set, group) else {
             if isLocked { try journal.remove(id, in: group) }
             return set
         }
@@ -357,7 +355,10 @@ package struct TokenSetRepository: Sendable {
         {
             try stores.store(.secretService).remove(item(account.id, group))
         }
-        try journal.remove(account.id, in: group)
+        // A sign-in that waits would come again by itself. A generation of an account that is gone does not: it stays until then,
+        // for as long as the record cannot be removed it is the account.
+        let isGeneration = try !isSignInWaiting(account.id, in: group)
+        if !isGeneration { try journal.remove(account.id, in: group) }
         for name in try waitingLogins(of: account.id, in: group) { try journal.remove(name, in: group) }
         var current = record
         while let now = current {
@@ -367,6 +368,7 @@ package struct TokenSetRepository: Sendable {
             case .overtaken: current = try records.read(account.id, in: group)
             }
         }
+        if isGeneration { try journal.remove(account.id, in: group) }
     }
 
     /// A damaged record goes, too; where it lies then, nothing looks for an account.
