@@ -59,8 +59,14 @@ package struct AccountRecordFiles: AccountRecords {
     private func read(
         _ id: String, in group: KeychainGroup, _ folder: borrowing PrivateDirectory
     ) throws(CredentialError) -> AccountRecord? {
-        guard Name.isValid(id), let bytes = try folder.read(id, limit: Self.limit) else { return nil }
-        return try record(bytes, of: id, in: group, folder)
+        guard Name.isValid(id) else { return nil }
+        let bytes: [UInt8]?
+        do throws(CredentialError) { bytes = try folder.read(id, limit: Self.limit) } catch {
+            // The record is the store of what stands in it.
+            guard error.code == .inputOutput else { throw error }
+            throw CredentialError(.storeUnavailable, error.text, hint: error.advice, details: error.details)
+        }
+        return try bytes.map { (bytes) throws(CredentialError) in try record(bytes, of: id, in: group, folder) }
     }
 
     private func record(
@@ -283,9 +289,7 @@ package struct AccountRecordFiles: AccountRecords {
             do throws(CredentialError) {
                 if let record = try read(id, in: group, folder) { accounts[id] = record.account }
             } catch {
-                guard error.code == .storeDamaged || error.code == .unsupported || error.code == .inputOutput else {
-                    throw error
-                }
+                guard error.isOfStore || error.code == .unsupported else { throw error }
                 unreadable.append(id)
             }
         }
