@@ -28,7 +28,8 @@ public final class AccountStore: Sendable {
     ///   - options: what is to be otherwise than usual.
     ///   - environment: where things are (`HOME`, `XDG_*`, `DBUS_SESSION_BUS_ADDRESS`); the process's own
     ///   for `nil`.
-    /// - Throws: ``CredentialCore/ErrorCode/configuration`` without a home folder.
+    /// - Throws: ``CredentialCore/ErrorCode/configuration`` without a home folder; ``CredentialCore/ErrorCode/usage`` where
+    ///   `CREDMGR_CACHE` is neither `on` nor `off`.
     public init(_ options: Options = Options(), environment: [String: String]? = nil) throws(CredentialError) {
         self.options = options
         parts = try StoreParts(options, environment: environment ?? ProcessEnvironment.variables())

@@ -24,6 +24,7 @@ struct StoreParts: Sendable {
         machine = local.ports
         types = ConfiguredTypes(local.ports.catalog)
         configuration = try machine.configuration()
+        try AccountServices.checkCacheSwitch(machine.environment)
         redirects = local.redirects(in: English())
         browser = SystemBrowser(
             local.programs, environment: environment, configured: configuration.browser,

@@ -64,6 +64,14 @@ import Testing
         }
     }
 
+    @Test func `the cache is on or off here, too`() async throws {
+        func open(_ word: String) throws -> AccountStore {
+            try AccountStore(environment: world.environment.merging(["CREDMGR_CACHE": word]) { $1 })
+        }
+        for word in ["no", "OFF"] { #expect(await failure { try open(word) }?.code == .usage) }
+        for word in ["on", "off", ""] { #expect(try open(word).accounts().isEmpty) }
+    }
+
     @Test func `sign-ins go to another machine and come from one, with a program or the command at either end`()
         async throws
     {

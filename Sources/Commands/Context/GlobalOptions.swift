@@ -28,6 +28,7 @@ package struct GlobalOptions: Sendable {
         let storeName = arguments[GlobalOption.store] ?? Self.set("CREDMGR_STORE", environment)
         namesStore = storeName != nil
         store = try StoreKind.wished(storeName, else: nil)
+        try AccountServices.checkCacheSwitch(environment)
         noInput = arguments[GlobalOption.noInput] || Self.set("CREDMGR_NO_INPUT", environment) != nil
         timeout = arguments[GlobalOption.timeout].map(Int.init)
         isVerbose = arguments[GlobalOption.verbose]

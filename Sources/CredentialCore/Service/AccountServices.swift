@@ -51,6 +51,15 @@ package struct AccountServices: Sendable {
         }
     }
 
+    /// Refuses what `CREDMGR_CACHE` must not be: a slip must not keep tokens where none are to be kept.
+    ///
+    /// - Throws: ``ErrorCode/usage``.
+    package static func checkCacheSwitch(_ environment: [String: String]) throws(CredentialError) {
+        guard let word = environment["CREDMGR_CACHE"], !["", "on", "off"].contains(word) else { return }
+        throw CredentialError(
+            .usage, "CREDMGR_CACHE is 'on' or 'off', not '\(ForeignText.shown(word, limit: 40))'")
+    }
+
     /// The machine's, by their names.
     var records: any AccountRecords { machine.records }
     var locks: any AccountLocks { machine.locks }
