@@ -81,6 +81,16 @@ import Testing
             try home.run(which).line.hasPrefix("\(bob)\tB2C_Acccount\tbob@example.com\tby a rule of config.json"))
         #expect(
             try home.run(which, environment: ["CREDMGR_ACCOUNT": alice]).line.hasSuffix("\tby CREDMGR_ACCOUNT"))
+        // A rule may name the type alone.
+        try home.write(
+            "{\"rules\":[\n{\"directory\":\"/**\",\"type\":\"B2C_Acccount\"}]}", to: "config/credmgr/config.json")
+        #expect(
+            try home.run(["which", "--explain"]).line
+                .hasSuffix(
+                    "\tby the default of the type, its type by a rule of config.json (\(home.path)/config/credmgr/config.json:2)"
+                ))
+        #expect(try home.json(["which", "--json"]).object?["rule_line"] == 2)
+        #expect(try home.run(which).line.hasSuffix("\tby the default of the type"))
         let token = try home.json(["token", "--format", "json", "--account", DemoTenant.alice.objectID])
         #expect(token.object?["account"]?.object?["id"]?.string == alice)
     }

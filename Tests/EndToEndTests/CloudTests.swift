@@ -125,6 +125,10 @@ import Testing
         let shown = try home.json(["az", "account", "show", "-o=json"]).object
         #expect(shown?["tenantId"]?.string == DemoTenant.tenant && shown?["state"] == "Enabled")
         #expect(shown?["user"]?.object?["name"]?.string == "alice@example.com")
+        // A label is the user's own; the Azure CLI knows none.
+        try home.run(["label", "alice@example.com", "mine"])
+        let labelled = try home.json(["az", "account", "show", "-o=json"]).object
+        #expect(labelled?["user"]?.object?["name"]?.string == "alice@example.com")
         #expect(try home.json(["az", "account", "list", "-o=json", "--all"]).array?.count == 1)
         let words = ["az", "account", "get-access-token", "-o=json"]
         #expect(try home.json(words + ["--tenant", DemoTenant.tenant]).object?["accessToken"]?.string != nil)

@@ -146,6 +146,13 @@ struct `With a real keyring` {
         #expect(account?["id"]?.string == id)
         #expect(account?["store"]?.string == "secret-service")
         #expect(try home.run(["store", "status"]).standardOutput.contains("secret-service: locked"))
+        // Who has a token needs no sign-in, though the keyring is locked.
+        let needed = ["login", "--type", DemoTenant.typeName, "--if-needed"], cached = ["CREDMGR_CACHE": "on"]
+        try home.run(needed, environment: cached, exits: 5)
+        try keyring.unlock()
+        try home.run(["token"], environment: cached)
+        try keyring.lock()
+        #expect(try home.run(needed, environment: cached).standardOutput.contains(id))
         // A sign-in goes nowhere else.
         try home.run(["login", "--type", DemoTenant.typeName, "--print-url"], exits: 5)
         try keyring.unlock()

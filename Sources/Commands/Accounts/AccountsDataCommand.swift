@@ -23,7 +23,8 @@ struct AccountsDataCommand: Command {
 
     func run(_ session: Session) throws(CredentialError) {
         let (group, account) = try AccountFinder(session).account(
-            arguments[Self.account], type: arguments[SharedOption.type])
+            arguments[Self.account], type: arguments[SharedOption.type],
+            in: (["accounts", "data"], arguments[Self.set].map { ["--set", $0] } ?? []))
         let data = session.services(session.stores()).userData
         guard let text = arguments[Self.set] else {
             return try session.print(.object(try data.read(of: account, in: group)))

@@ -22,7 +22,7 @@ struct AccountsShowCommand: Command {
 
     func run(_ session: Session) throws(CredentialError) {
         let (group, account) = try AccountFinder(session).account(
-            arguments[Self.account], type: arguments[SharedOption.type])
+            arguments[Self.account], type: arguments[SharedOption.type], in: (["accounts", "show"], []))
         let index = try session.context.records.index(of: group, .none)
         let presentation = AccountPresentation(
             account, group: group, isDefault: DefaultAccounts.contain(account, index))

@@ -14,9 +14,9 @@ struct LabelCommand: Command {
     let arguments: Arguments
 
     func run(_ session: Session) throws(CredentialError) {
-        let selection = try AccountFinder(session).selection(arguments[Self.account])
-        let group = selection.group, account = selection.account
         let text = arguments[Self.text]
+        let selection = try AccountFinder(session).selection(arguments[Self.account], in: (["label"], [text]))
+        let group = selection.group, account = selection.account
         guard ForeignText.shown(text, limit: 200) == text else {
             throw CredentialError(.usage, "a label has at most 200 characters, none of them invisible")
         }

@@ -15,7 +15,7 @@ struct UseCommand: Command {
 
     func run(_ session: Session) throws(CredentialError) {
         let (group, account) = try AccountFinder(session).account(
-            arguments[Self.account], type: arguments[SharedOption.type])
+            arguments[Self.account], type: arguments[SharedOption.type], in: (["use"], []))
         let type = arguments[SharedOption.type] ?? account.type
         try session.services(session.stores(mayPrompt: false)).choice.choose(account, in: group)
         session.context.events.append(

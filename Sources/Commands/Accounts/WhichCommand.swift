@@ -35,18 +35,19 @@ struct WhichCommand: Command {
         var line = "\(target.account.id)\t\(target.type.name)\t\(ForeignText.shown(target.account.shownName))"
         if arguments[Self.explain] {
             line += "\tby \(target.rule.rawValue)"
+            if target.rule != .configuration, place != nil { line += ", its type by a rule of config.json" }
             if let place { line += " (\(place))" }
         }
         try session.print(line + "\n")
     }
 
-    /// The file, and the line in it, of the rule that chose the account; `nil` where no file did.
+    /// The file, and the line in it, of the rule that chose the account, or its type; `nil` where no file did.
     private func place(
         of target: Target, _ resolver: TargetResolver, _ options: TargetOptions, _ session: Session
     ) -> RuleLocation? {
-        guard target.rule == .configuration, let rule = try? resolver.rule(options, for: target.type) else {
-            return nil
-        }
-        return session.rulePlace(rule)
+        let rule =
+            target.rule == .configuration
+            ? try? resolver.rule(options, for: target.type) : try? resolver.ruleOfType(options)
+        return rule.flatMap(session.rulePlace)
     }
 }

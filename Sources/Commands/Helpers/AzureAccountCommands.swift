@@ -79,7 +79,9 @@ private enum AzureAccount {
     ) -> [(name: String, value: JSONValue)] {
         func variable(_ name: String) -> String? { GlobalOptions.set(name, session.context.environment) }
         let id = subscription ?? variable("AZURE_SUBSCRIPTION_ID") ?? variable("ARM_SUBSCRIPTION_ID") ?? tenant
-        let user = JSONObject(["name": .string(target.account.shownName), "type": "user"])
+        let user = JSONObject([
+            "name": .string(target.account.username ?? target.account.shownName), "type": "user",
+        ])
         return [
             ("environmentName", "AzureCloud"), ("homeTenantId", JSONValue(tenant)), ("id", JSONValue(id)),
             ("isDefault", true), ("managedByTenants", .array([])), ("name", .string(target.type.name)),

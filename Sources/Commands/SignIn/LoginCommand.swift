@@ -179,11 +179,16 @@ struct LoginCommand: Command {
         let request = try demand.request(
             of: found, under: target.type, in: target.group,
             by: session.context.adapters.adapter(of: target.type))
+        let now = session.context.clock.now
+        if let token = session.cache.token(for: request.key, of: found.id, in: target.group),
+            request.freshness.allows(token, now: now)
+        {
+            return found
+        }
         guard let set = try session.services(stores).repository.read(found, in: target.group, isLocked: false)
         else {
             return nil
         }
-        let now = session.context.clock.now
         if let token = set.accessToken(for: request.key), request.freshness.allows(token, now: now) { return found }
         if case .needsLogin = found.status { return nil }
         guard let grant = set.grants[request.key.policy], grant.isRefreshable,

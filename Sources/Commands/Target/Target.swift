@@ -51,6 +51,12 @@ package struct TargetResolver: Sendable {
         return rules(options).first?.type
     }
 
+    /// The rule that names the type, where neither option nor environment does.
+    func ruleOfType(_ options: TargetOptions) throws(CredentialError) -> AccountRule? {
+        guard try namedType(options) == nil, let rule = rules(options).first, rule.type != nil else { return nil }
+        return rule
+    }
+
     /// The type named by option or environment; `nil` when none is.
     func namedType(_ options: TargetOptions) throws(CredentialError) -> String? {
         let name = options.type ?? GlobalOptions.set("CREDMGR_TYPE", session.context.environment)
@@ -96,8 +102,12 @@ package struct TargetResolver: Sendable {
 
     /// The account of `type` that is meant.
     package func target(ofType type: AccountType, _ options: TargetOptions) throws(CredentialError) -> Target {
-        try target(
-            ofType: type, in: group(of: type), wish: wish(options, rule(options, for: type)), isKnown: true)
+        try target(ofType: type, wish: try wish(options, rule(options, for: type)))
+    }
+
+    /// The account of `type` that a name is meant for.
+    func target(ofType type: AccountType, wish: AccountSelection.Wish?) throws(CredentialError) -> Target {
+        try target(ofType: type, in: group(of: type), wish: wish, isKnown: true)
     }
 
     private func target(
@@ -227,29 +237,44 @@ struct AccountFinder: Sendable {
 
     /// The one account that `name` fits.
     ///
-    /// - Parameter type: only accounts that this type sees.
+    /// - Parameters:
+    ///   - type: only accounts that this type sees.
+    ///   - command: the words around the name, where that is an argument of its own; the name is what `--account` says else.
     /// - Throws: ``ErrorCode/noSuchAccount``, ``ErrorCode/ambiguousAccount``.
     func account(
-        _ name: String, type typeName: String?
+        _ name: String, type typeName: String?, in command: (before: [String], after: [String])? = nil
     ) throws(CredentialError) -> (group: KeychainGroup, account: Account) {
         if let typeName {
             let resolver = TargetResolver(session)
             let target = try resolver.target(
-                ofType: try resolver.type(named: typeName), TargetOptions(type: typeName, account: name))
+                ofType: try resolver.type(named: typeName), wish: wish(name, in: command, type: typeName))
             return (target.group, target.account)
         }
-        let selection = try selection(name)
+        let selection = try selection(name, in: command)
         return (selection.group, selection.account)
+    }
+
+    private func wish(
+        _ name: String, in command: (before: [String], after: [String])?, type: String? = nil
+    ) -> AccountSelection.Wish {
+        guard let command else { return AccountSelection.Wish(name, rule: .option) }
+        var options: [String] = []
+        if let type { options += ["--type", type] }
+        if let group = session.options.group { options += ["--group", group.name] }
+        let before = ["credmgr"] + command.before, after = command.after + options
+        return AccountSelection.Wish(name, rule: .option) { id in ShellQuote.line(before + [id] + after) }
     }
 
     /// The one account that `name` fits, whatever type it is of, and the names it was found among.
     ///
     /// - Throws: as ``account(_:type:)``.
-    func selection(_ name: String) throws(CredentialError) -> AccountSelection {
+    func selection(
+        _ name: String, in command: (before: [String], after: [String])? = nil
+    ) throws(CredentialError) -> AccountSelection {
         try TargetResolver(session).choose(
             among: AccountSelection.Candidates(
                 in: try session.groups(), place: session.options.group.map { "group \($0)" } ?? "any group",
                 login: session.loginHint()),
-            wish: AccountSelection.Wish(name, rule: .option))
+            wish: wish(name, in: command))
     }
 }

@@ -29,11 +29,14 @@ package struct AccountSelection: Sendable {
         package let name: String
         /// Where it comes from.
         package let rule: Rule
+        /// The command that has an id in the name's place, where the name is an argument of its own.
+        package let again: (@Sendable (String) -> String)?
 
         /// Makes a wish.
-        package init(_ name: String, rule: Rule) {
+        package init(_ name: String, rule: Rule, again: (@Sendable (String) -> String)? = nil) {
             self.name = name
             self.rule = rule
+            self.again = again
         }
     }
 
@@ -181,7 +184,8 @@ package struct AccountSelection: Sendable {
             if rivals.count > 1 {
                 throw ambiguous(
                     "'\(name)' fits \(rivals.count) accounts of \(candidates.place)", rivals.map(\.1),
-                    hint: byID(entry.id, wish.rule))
+                    hint: wish.again.map { "name it by its id, such as: \($0(entry.id))" }
+                        ?? byID(entry.id, wish.rule))
             }
             return (group, entry, wish.rule)
         }
