@@ -49,6 +49,81 @@ import Testing
         #expect(listed.first?.object?["default"] == true)
     }
 
+    @Test func `Where a name fits several, what is said to do does it`() throws {
+        let alice = try tenant.signIn(at: home)
+        try home.run(["types", "set", DemoTenant.typeName, "keychain_group=other"])
+        let other = try tenant.signIn(at: home)
+        for words in [["use"], ["accounts", "show"], ["label"]] {
+            let text = words == ["label"] ? ["the first one"] : []
+            let said = try home.run(words + [DemoTenant.alice.email] + text, exits: 3).standardError
+            let hint = try #require(said.split(separator: "\n").first { $0.contains("hint: name it by its id") })
+            let command = try #require(hint.components(separatedBy: "such as: ").last)
+            #expect(command.hasPrefix("credmgr \(words.joined(separator: " ")) "))
+            #expect(command.contains(alice) || command.contains(other))
+            var variables = home.environment
+            variables["PATH"] = (Home.program as NSString).deletingLastPathComponent + ":/usr/bin:/bin"
+            let pasted = try ChildProcess("/bin/sh", ["-c", command], environment: variables).run()
+            #expect(pasted.exitStatus == 0, "\(command)\n\(pasted.standardError)")
+        }
+        #expect(
+            try home.json(["accounts", "--json"]).array?.filter { $0.object?["name"] == "the first one" }.count
+                == 1)
+    }
+
+    @Test func `A record that is refused is a store that cannot be had`() throws {
+        let alice = try tenant.signIn(at: home)
+        for (mode, words) in [(0o644, ["token"]), (0o644, ["token", "--account", alice]), (0o000, ["token"])] {
+            try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: file(of: alice))
+            // Root opens what nobody may.
+            if mode == 0, geteuid() == 0 { continue }
+            #expect(try home.run(words, exits: 5).standardError.contains(alice), "\(words)")
+        }
+        try FileManager.default.removeItem(atPath: file(of: alice))
+        try FileManager.default.createSymbolicLink(atPath: file(of: alice), withDestinationPath: "/dev/null")
+        #expect(try home.run(["token"], exits: 5).standardError.contains("is a symbolic link"))
+    }
+
+    @Test func `The cache is on or off, and nothing between`() throws {
+        try tenant.signIn(at: home)
+        for value in ["no", "0", "OFF", "false"] {
+            let said = try home.run(["token"], environment: ["CREDMGR_CACHE": value], exits: 2)
+            #expect(said.standardOutput.isEmpty && said.standardError.contains("CREDMGR_CACHE is 'on' or 'off'"))
+        }
+        let token = try home.run(["token"], environment: ["CREDMGR_CACHE": "on"]).line
+        // The token is cached now, and the call is known.
+        #expect(try home.run(["token"], environment: ["CREDMGR_CACHE": "on"]).line == token)
+        try home.run(["token"], environment: ["CREDMGR_CACHE": "no"], exits: 2)
+        for value in ["", "off"] {
+            #expect(try home.run(["token"], environment: ["CREDMGR_CACHE": value]).line == token)
+        }
+    }
+
+    @Test func `What stands in an imported definition is reported, and nothing else`() throws {
+        let path = try home.write(
+            #"{"client_id": "c", "issuer": "https://login.example.com"}"#, to: "Plain.json")
+        #expect(
+            try home.run(["types", "import", path]).standardOutput.split(separator: "\n").sorted()
+                == ["client_id: used", "issuer: used"])
+    }
+
+    @Test func `A client's secret goes with the definition that has it`() throws {
+        let provider = try ScriptedProvider()
+        let secret = try home.write("hush-hush-of-the-client\n", to: "secret")
+        let add = [
+            "types", "add", "Machine", "--offline", "--token-endpoint", provider.base + "/token", "--client-id",
+            "c", "--flow", "client_credentials",
+        ]
+        try home.run(add + ["--client-secret-file", secret])
+        let definition = try #require(home.text(of: "config/credmgr/types/Machine.json"))
+        // One that still wants it keeps it.
+        try home.write(definition, to: "Machine.json")
+        try home.run(["types", "import", home.path + "/Machine.json", "--force"])
+        try home.run(["login", "--type", "Machine"])
+        try home.run(add + ["--force"])
+        try home.write(definition, to: "config/credmgr/types/Machine.json")
+        try home.run(["login", "--type", "Machine"], exits: 5)
+    }
+
     @Test func `A client's secret goes with the type`() throws {
         let provider = try ScriptedProvider()
         let secret = try home.write("hush-hush-of-the-client\n", to: "secret")

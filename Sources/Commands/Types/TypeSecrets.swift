@@ -40,11 +40,15 @@ struct TypeSecrets {
         choice.tell("what is secret of the type", session)
     }
 
-    /// Takes what a store keeps for a definition that is gone out of whichever store has it, and says where that cannot be done.
-    func forget(of type: AccountType) {
+    /// Takes what a store keeps for a definition that is gone, and that in its place wants no more, out of whichever store has it,
+    /// and says where that cannot be done.
+    func forget(of type: AccountType, replacedBy new: AccountType? = nil) {
         let stores = session.stores(mayPrompt: false)
-        for (source, kind) in [(type.clientSecret, SecretItem.Kind.clientSecret), (type.privateKey, .privateKey)]
-        where source == .store {
+        let parts = [
+            (type.clientSecret, new?.clientSecret, SecretItem.Kind.clientSecret),
+            (type.privateKey, new?.privateKey, .privateKey),
+        ]
+        for (source, other, kind) in parts where source == .store && other != .store {
             let item = SecretItem(group: type.keychainGroup, owner: type.name, kind: kind)
             var wasThere = false
             var failure: (store: StoreKind, error: CredentialError)?

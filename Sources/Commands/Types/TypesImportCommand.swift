@@ -38,7 +38,7 @@ struct TypesImportCommand: Command {
             let stem = path.split(separator: "/").last.map { $0.hasSuffix(".json") ? $0.dropLast(5) : $0 } ?? ""
             type = try session.catalog.type(
                 try Name.checked(name ?? String(stem), kind: .accountType), in: file, at: path)
-            report = type.json.keys.map { "\($0): used" }
+            report = try session.catalog.keys(in: file, at: path).map { "\($0): used" }
         } else {
             let outcome = try session.context.settings.importSettings(
                 file.bytes, name: name, fix: arguments[Self.fix], exact: arguments[Self.exact], place: path)
@@ -46,9 +46,12 @@ struct TypesImportCommand: Command {
             report = outcome.report
         }
         try session.context.adapters.adapter(of: type).check(type)
+        // That of another folder is not replaced.
+        let old = arguments[Self.force] ? try? session.catalog.definition(of: type.name).type : nil
         let written = try session.catalog.add(type, force: arguments[Self.force])
         try session.print(report.map { session.shown($0) + "\n" }.joined())
         session.notices.note("account type \(type.name) is defined in \(written)")
+        if let old { TypeSecrets(session).forget(of: old, replacedBy: type) }
         try tellGroup(of: type, session)
     }
 

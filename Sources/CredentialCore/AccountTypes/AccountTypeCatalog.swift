@@ -83,6 +83,18 @@ public struct AccountTypeCatalog: Sendable {
     /// - Throws: ``ErrorCode/configuration``.
     public func type(_ name: String, in file: TypeFile, at path: String) throws(CredentialError) -> AccountType {
         if path.hasSuffix(".plist") { return try readSettings(file.bytes, name, file.isPrivate, path) }
+        return try AccountType(
+            name: name, json: try members(of: file, at: path), isPrivateFile: file.isPrivate, place: path)
+    }
+
+    /// The keys that stand in a definition of JSON.
+    ///
+    /// - Throws: ``ErrorCode/configuration``.
+    package func keys(in file: TypeFile, at path: String) throws(CredentialError) -> [String] {
+        try members(of: file, at: path).keys
+    }
+
+    private func members(of file: TypeFile, at path: String) throws(CredentialError) -> JSONObject {
         let value: JSONValue
         do {
             value = try JSONValue.parse(file.bytes, dialect: .commented)
@@ -92,7 +104,7 @@ public struct AccountTypeCatalog: Sendable {
         guard let members = value.object else {
             throw CredentialError(.configuration, "\(path) must hold an object, not \(value.kind)")
         }
-        return try AccountType(name: name, json: members, isPrivateFile: file.isPrivate, place: path)
+        return members
     }
 
     /// Whether what stands in a file is a definition, be it a broken one, and not the settings of an app, which may be JSON
