@@ -108,7 +108,6 @@ import Testing
             "credmgr token --account … --group … --take-over",
             "SharedGroupTests: a refresh that nobody knows the end of"
         ),
-        ("credmgr token --introspect", "OAuthServerTests: an introspection"),
         ("credmgr token --type …", "no message of the command: the library's for what it cannot do"),
         ("credmgr types", "Without types and accounts, What doctor says to do, does it"),
         ("credmgr types add --help", "Without types and accounts"),

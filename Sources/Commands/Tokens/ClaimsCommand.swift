@@ -80,8 +80,16 @@ struct ClaimsCommand: Command {
         _ query: TokenQuery, _ target: Target, _ session: Session
     ) throws(CredentialError) -> JSONObject {
         let (token, grant) = try TokenAccess(session).issued(query, target)
-        return try session.context.adapters.adapter(of: target.type).accessTokenClaims(
-            token, grant: grant, of: target.type, in: session.services(session.stores()).adapterContext)
+        do throws(CredentialError) {
+            return try session.context.adapters.adapter(of: target.type).accessTokenClaims(
+                token, grant: grant, of: target.type, in: session.services(session.stores()).adapterContext)
+        } catch {
+            guard error.code == .unsupported else { throw error }
+            let asking = ShellQuote.line(
+                ["credmgr", "token", "--introspect", "--type", target.type.name, "--account", target.account.id]
+                    + (session.options.group.map { ["--group", $0.name] } ?? []))
+            throw error.withHint("to ask the provider: \(asking)")
+        }
     }
 }
 

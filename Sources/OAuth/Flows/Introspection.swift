@@ -43,8 +43,7 @@ package struct AccessTokenCheck: Sendable {
         let text = token.token.reveal()
         guard AccessTokenValidator.isReadable(text) else {
             throw CredentialError(
-                .unsupported, "the access token is opaque: only its API and its provider can read it",
-                hint: "to ask the provider: credmgr token --introspect")
+                .unsupported, "the access token is opaque: only its API and its provider can read it")
         }
         guard let issuer = client.metadata.issuer, let keys = client.metadata.endpoints[.jwks] else {
             throw CredentialError(

@@ -77,6 +77,10 @@ import Testing
         let provider = try signedIn { _ in }
         let refused = try home.run(["claims", "--access-token"], exits: 2)
         #expect(refused.standardError.contains("the access token is opaque"))
+        let account = try #require(try home.json(["which", "--json"]).object?["id"]?.string)
+        #expect(
+            refused.standardError.contains("to ask the provider: credmgr token --introspect --type ")
+                && refused.standardError.contains(" --account \(account)\n"))
         try home.run(["claims", "--resource", "https://api.example.test"], exits: 2)
         _ = provider
     }
