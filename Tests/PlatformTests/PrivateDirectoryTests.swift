@@ -40,6 +40,27 @@ import Testing
         #expect(!FileManager.default.fileExists(atPath: base))
     }
 
+    @Test func `a folder is exposed wherever a link leads through one that others can write`() throws {
+        _ = try PrivateDirectory.create(["safe", "data"], below: base)
+        _ = try PrivateDirectory.create(["open", "data"], below: base)
+        let manager = FileManager.default
+        func link(_ name: String, to target: String) throws -> String {
+            try manager.createSymbolicLink(atPath: base + "/safe/" + name, withDestinationPath: target)
+            return base + "/safe/" + name
+        }
+        let direct = try link("direct", to: base + "/open/data"),
+            relative = try link("relative", to: "../open/data")
+        let twice = try link("twice", to: "direct"), round = try link("round", to: "round")
+        for path in [direct, relative, twice, base + "/safe/data", round, direct + "/groups"] {
+            #expect(PrivateDirectory.exposedFolder(above: path) == nil, "\(path)")
+        }
+        try manager.setAttributes([.posixPermissions: 0o777], ofItemAtPath: base + "/open")
+        for path in [direct, relative, twice, direct + "/groups", base + "/open/data"] {
+            #expect(PrivateDirectory.exposedFolder(above: path)?.hasSuffix("/open") == true, "\(path)")
+        }
+        #expect(PrivateDirectory.exposedFolder(above: base + "/safe/data") == nil)
+    }
+
     @Test func `links of the user's own are followed, others' are not`() throws {
         let real = temporary.path + "/real", link = temporary.path + "/link"
         _ = try PrivateDirectory.create(["inside"], below: real)

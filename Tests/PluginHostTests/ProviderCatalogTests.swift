@@ -65,6 +65,17 @@ import Testing
         #expect(reason(home)?.contains("is a symbolic link") == true)
     }
 
+    @Test func `where the data folder is a link of the user's own, its plugins are found`() throws {
+        let home = try PluginHome()
+        try home.install(CannedPlugin())
+        try FileManager.default.moveItem(atPath: home.base + "/credmgr", toPath: home.base + "/away")
+        try FileManager.default.createSymbolicLink(
+            atPath: home.base + "/credmgr", withDestinationPath: home.base + "/away")
+        #expect(reason(home) == nil)
+        chmod(home.base + "/away", 0o777)
+        #expect(reason(home, "*")?.contains("others can write") == true)
+    }
+
     @Test func `a folder that is a symbolic link is refused`() throws {
         let home = try PluginHome()
         let folder = try home.install(CannedPlugin())

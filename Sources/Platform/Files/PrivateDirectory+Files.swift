@@ -202,9 +202,11 @@ extension PrivateDirectory {
 
     /// Tidies up after killed processes; whatever fails here is of no consequence.
     package borrowing func removeStaleTemporaries() {
-        // The time is that of the folder, whose clock gives the files theirs: this process's may be another.
+        // The time is that of the folder, whose clock gives the files theirs: this process's may be another. It is asked for by the
+        // call that asks for theirs: what gives a process another clock (libfaketime) may know one call and not the other.
         var folder = stat()
-        guard unsafe fstat(descriptor.number, &folder) == 0, let names = try? names() else { return }
+        guard unsafe fstatat(descriptor.number, ".", &folder, AT_SYMLINK_NOFOLLOW) == 0, let names = try? names()
+        else { return }
         for name in names where name.utf8.first == UInt8(ascii: ".") && name.hasSuffix(Self.temporarySuffix) {
             var status = stat()
             if unsafe fstatat(descriptor.number, name, &status, AT_SYMLINK_NOFOLLOW) == 0,

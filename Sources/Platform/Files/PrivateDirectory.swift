@@ -100,7 +100,10 @@ package struct PrivateDirectory: ~Copyable, Sendable {
         return PrivateDirectory(path: path, descriptor: folder)
     }
 
-    private static func enter(_ name: String, from folder: borrowing FileDescriptor) -> Int32 {
+    /// Opens a folder in another; a link of the user's own or of root's is followed, as `stow` makes them.
+    ///
+    /// - Returns: the descriptor; below 0, and `errno`, where there is no such folder.
+    static func enter(_ name: String, from folder: borrowing FileDescriptor) -> Int32 {
         let flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC
         let number = unsafe openat(folder.number, name, flags | O_NOFOLLOW)
         // O_DIRECTORY with O_NOFOLLOW says ENOTDIR for a link, too.
@@ -137,23 +140,6 @@ package struct PrivateDirectory: ~Copyable, Sendable {
             throw CredentialError(
                 .inputOutput, "everybody can write in the folder \(shown)", hint: "chmod o-w '\(shown)'")
         }
-    }
-
-    /// The first folder above a path in which somebody else than the user and root can exchange what it leads to; `nil`
-    /// where there is none. In a folder like `/tmp`, with the sticky bit, nobody can.
-    package static func exposedFolder(above path: String) -> String? {
-        var place = path
-        while let slash = place.lastIndex(of: "/"), place != "/" {
-            place = slash == place.startIndex ? "/" : String(place[..<slash])
-            var status = stat()
-            guard unsafe stat(place, &status) == 0 else { continue }
-            let owner = status.st_uid
-            let writers: mode_t = status.st_gid == owner ? 0o002 : 0o022
-            if owner != geteuid() && owner != 0 || status.st_mode & writers != 0 && status.st_mode & S_ISVTX == 0 {
-                return place
-            }
-        }
-        return nil
     }
 
     /// Checks that a folder that is not there could be made: that the nearest one above it can be written.

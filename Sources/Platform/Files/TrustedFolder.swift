@@ -3,13 +3,14 @@ import Glibc
 
 /// A folder of programs and data that were installed, open: nobody but the user and root can change what is in it.
 ///
-/// No symbolic link leads there from its base, and none is followed in it.
+/// No symbolic link leads there from its base but one to the data folder, and none is followed in it.
 package struct TrustedFolder: ~Copyable, Sendable {
     /// The path, for messages and for starting programs.
     package let path: String
     private let descriptor: FileDescriptor
 
-    /// Opens a folder below `base`, which may be a link; what is below may not.
+    /// Opens a folder below `base`, which may be a link; of what is below the first may, if it is of the user's own or of root's:
+    /// the data folder may lie elsewhere.
     ///
     /// - Parameter components: the names on the way.
     /// - Returns: `nil` where there is no such folder.
@@ -25,12 +26,15 @@ package struct TrustedFolder: ~Copyable, Sendable {
             throw .system("cannot open the folder", base, number: errno)
         }
         var folder = FileDescriptor(owning: number)
-        for name in components {
+        for (place, name) in components.enumerated() {
             path += "/" + name
             guard FileNames.isComponent(name) else {
                 throw CredentialError(.inputOutput, "\(CredentialError.shownPath(path)) is not a folder's name")
             }
-            let next = unsafe openat(folder.number, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+            let next =
+                place == 0
+                ? PrivateDirectory.enter(name, from: folder)
+                : unsafe openat(folder.number, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
             if next < 0 {
                 if errno == ENOENT { return nil }
                 // O_DIRECTORY with O_NOFOLLOW says ENOTDIR for a link, too.

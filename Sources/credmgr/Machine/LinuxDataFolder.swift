@@ -69,6 +69,6 @@ struct LinuxDataFolder: DataFolder {
 
     /// Adapters and types that the user has installed there have rules of their own.
     private func isProgram(_ name: String, in folder: String) -> Bool {
-        folder == path && (name == "providers" || name == "types")
+        [path, path + "/."].contains(folder) && (name == "providers" || name == "types")
     }
 }
