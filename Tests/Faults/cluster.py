@@ -1,6 +1,7 @@
 """What goes wrong between hosts that share a group and the nodes of their cluster: at random, and case by case."""
 
 import collections
+import errno
 import os
 import random
 import shutil
@@ -300,16 +301,16 @@ def two_nodes_killed(chaos):
 
 def a_full_disk(chaos):
     nodes = chaos.nodes
-    free = os.statvfs(nodes.small)
-    with open(nodes.small + "/filler", "wb") as file:
-        for _ in range(free.f_bavail * free.f_bsize >> 20):
-            file.write(b"\0" * (1 << 20))
-        file.flush()
+    file = os.open(nodes.small + "/filler", os.O_CREAT | os.O_WRONLY, 0o600)
+    # The node writes meanwhile: it is full when nothing more goes in.
+    for size in (1 << 20, 4096):
         try:
-            while True:
-                os.write(file.fileno(), b"\0" * 4096)
-        except OSError:
-            pass
+            while os.write(file, b"\0" * size) == size:
+                pass
+        except OSError as error:
+            if error.errno != errno.ENOSPC:
+                raise
+    os.close(file)
     junk(chaos, 8)
     yield chaos.random.uniform(3, 10)
     os.unlink(nodes.small + "/filler")
@@ -319,7 +320,7 @@ def a_full_disk(chaos):
 
 def no_space(chaos):
     chaos.full_until = float("inf")
-    junk(chaos, 60)
+    junk(chaos, (chaos.nodes.QUOTA >> 20) + 12)
     yield chaos.random.uniform(3, 10)
     tidy(chaos)
     chaos.full_until = time.monotonic()
@@ -602,7 +603,7 @@ def troubles(scene):
     scene.expect("no quorum, and a sign-out", beta, ["logout", "--account", scene.account], [6])
     nodes.wait()
     scene.well("no quorum")
-    junk(scene, 60)
+    junk(scene, (scene.nodes.QUOTA >> 20) + 12)
     scene.expect("no space", alpha, scene.refresh, [5], "no space")
     scene.expect("no space, and a token that is valid", alpha, scene.token, [0])
     scene.expect("no space, and doctor", alpha, ["doctor"], [1], "NOSPACE")

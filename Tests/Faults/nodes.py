@@ -186,8 +186,8 @@ class Authority:
 class Nodes:
     """The nodes, their logs and folders. The last one's folder is a small file system of its own."""
 
-    QUOTA = 48 << 20
-    SMALL = 320 << 20
+    QUOTA = 160 << 20
+    SMALL = 640 << 20
 
     def __init__(self, network, folder, count=3):
         self.network, self.folder, self.count = network, folder, count
