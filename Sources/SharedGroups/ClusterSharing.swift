@@ -142,7 +142,14 @@ package final class ClusterSharing: GroupSharing {
                 _ = try? takeOne(job.account, link, tells: false)
             }
         }
-        let outcome = try shared.refresh(inner)
+        let outcome: SharedRefresh.Outcome
+        do throws(CredentialError) { outcome = try shared.refresh(inner) } catch {
+            // It is gone, and nothing of it is given any more, whether the next look finds the cluster or not.
+            if error.isFinal, error.code == .signInRequired {
+                try? forgetCopy(job.account, group, tells: false)
+            }
+            throw error
+        }
         record = outcome.record
         return SharedRefreshOutcome(
             tokenSet: outcome.tokenSet, refreshed: outcome.refreshed, warnings: outcome.warnings)
@@ -255,6 +262,7 @@ package final class ClusterSharing: GroupSharing {
     func takeOne(_ id: String, _ link: GroupLink, tells: Bool) throws(CredentialError) -> AccountRecord? {
         let reading = try link.account(id)
         guard let record = reading.set else {
+            link.noteSeen(id, nil)
             try forgetCopy(id, link.group, tells: tells)
             return nil
         }

@@ -25,7 +25,7 @@ extension SharedRefresh {
                 let (set, record) = try store(late, after: state, job)
                 return Outcome(tokenSet: set, record: record, refreshed: true)
             } catch {
-                if let unkept { throw unkept }
+                if let unkept { throw error.isFinal ? error : unkept.asFinal }
                 guard error.code == .temporary else { throw error }
                 return Outcome(
                     tokenSet: issued, refreshed: true,

@@ -77,6 +77,6 @@ extension SharedRefresh {
     }
 
     func signedOut(_ job: Job) -> CredentialError {
-        CredentialError(.signInRequired, "the account \(job.keys.id) was signed out")
+        CredentialError(.signInRequired, "the account \(job.keys.id) was signed out").asFinal
     }
 }

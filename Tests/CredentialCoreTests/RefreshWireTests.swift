@@ -60,7 +60,8 @@ import Testing
 
     @Test(arguments: ErrorCode.allCases)
     func `an error comes out as it went in`(code: ErrorCode) {
-        let error = CredentialError(code, "what happened", hint: "credmgr doctor", details: ["a", "b"])
+        var error = CredentialError(code, "what happened", hint: "credmgr doctor", details: ["a", "b"])
+        error.isFinal = code == .storeUnavailable
         let thrown = #expect(throws: CredentialError.self) {
             try RefreshWire.decodeAnswer(RefreshWire.encode(error))
         }

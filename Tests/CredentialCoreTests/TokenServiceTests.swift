@@ -66,7 +66,7 @@ import Testing
     }
 
     @Test(arguments: [
-        ErrorCode.signInRequired, .denied, .malformedReply, .configuration, .validationFailed, .storeUnavailable,
+        ErrorCode.signInRequired, .denied, .malformedReply, .configuration, .storeUnavailable,
     ])
     func `whatever the refresh fails by, a token that is still good is given, and why`(code: ErrorCode) throws {
         let scene = try Self.signedIn(), failure = CredentialError(code, "so it is", hint: "credmgr doctor")
@@ -79,6 +79,67 @@ import Testing
         #expect(throws: CredentialError.self) { try scene.token(scene.request(force: true)) }
         scene.machine.clock.pass(10)
         #expect(throws: CredentialError.self) { try scene.token(scene.request()) }
+    }
+
+    @Test(arguments: [ErrorCode.validationFailed, .storeLocked, .cancelled, .interrupted])
+    func `what does not hold up, does not open or was ended by a person gives nothing, and nothing is read again`(
+        code: ErrorCode
+    ) throws {
+        let scene = try Self.signedIn(), failure = CredentialError(code, "so it is"), trace = PortTrace()
+        scene.machine.provider.fail(with: failure)
+        scene.machine.clock.pass(3_590)
+        #expect(throws: failure) { try scene.token(scene.request(), trace) }
+        #expect(Self.readsBehindRefresh(trace).isEmpty)
+        scene.machine.provider.fail(with: nil)
+        #expect(try scene.token(scene.request()).refreshed)
+    }
+
+    @Test func `where a new token is demanded nothing is read once that cannot be had`() throws {
+        let scene = try Self.signedIn()
+        scene.machine.provider.fail(with: trouble)
+        scene.machine.clock.pass(3_590)
+        for request in [try scene.request(force: true), try scene.request(atLeast: 60)] {
+            let trace = PortTrace()
+            #expect(throws: trouble) { try scene.token(request, trace) }
+            #expect(Self.readsBehindRefresh(trace).isEmpty)
+        }
+        let trace = PortTrace()
+        #expect(try scene.token(scene.request(), trace).failure == trouble)
+        #expect(!Self.readsBehindRefresh(trace).isEmpty)
+    }
+
+    /// What was read of records and stores once the provider had been asked.
+    private static func readsBehindRefresh(_ trace: PortTrace) -> [String] {
+        trace.calls.drop { $0 != "provider.refresh" }.filter {
+            $0 == "records.read" || $0.hasSuffix("service.read")
+        }
+    }
+
+    @Test(arguments: [false, true])
+    func `new tokens that nothing keeps are an error, though the old one still lives`(hasWorker: Bool) throws {
+        let scene = try Self.signedIn(), trace = PortTrace()
+        scene.machine.clock.pass(3_590)
+        for call in ["secret-service.write", "journal.write"] {
+            trace.fail(call, with: CredentialError(.storeUnavailable, "it is full"))
+        }
+        let error = #expect(throws: CredentialError.self) {
+            if hasWorker {
+                try scene.token(scene.request(), worker: trace)
+            } else {
+                try scene.token(scene.request(), trace)
+            }
+        }
+        #expect(error?.code == .storeUnavailable && error?.message.contains("could not be kept") == true)
+        #expect(scene.machine.provider.refreshes.count == 1)
+    }
+
+    @Test func `where there is no room for new tokens none are asked for, and the old one is given`() throws {
+        let scene = try Self.signedIn(), trace = PortTrace()
+        scene.machine.clock.pass(3_590)
+        trace.fail("journal.reserve", with: CredentialError(.inputOutput, "no space left on device"))
+        let answer = try scene.token(scene.request(), trace)
+        #expect(answer.token.token.reveal() == "access-ada-1" && answer.failure?.code == .storeUnavailable)
+        #expect(scene.machine.provider.refreshes.isEmpty)
     }
 
     @Test func `a peer at work is waited for by those only who need a new token`() throws {

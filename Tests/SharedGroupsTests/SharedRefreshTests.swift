@@ -175,6 +175,40 @@ struct SharedRefreshTests {
         #expect(scene.world.problems.isEmpty)
     }
 
+    @Test
+    func `nothing is left of what another host has signed out, though the cluster is lost in the same moment`()
+        throws
+    {
+        var ends: [Bool] = []
+        for reads in 0..<8 {
+            let scene = try SharedScene(), caller = scene.process, worker = scene.run.hosts[0].process()
+            var request = try Self.request(caller, scene)
+            request.handed = caller.ports.sharing.handOver(scene.account, of: World.group)
+            try scene.run.hosts[1].process().services.signOut.forget(
+                request.account, policy: nil, in: World.group
+            ) { (_) throws(CredentialError) in }
+            #expect(worker.copies[scene.account] != nil)
+            Self.lose(worker.trace, at: reads + 1)
+            let lock = try #require(try worker.ports.locks.tryLock(scene.account, in: World.group))
+            let error = #expect(throws: CredentialError.self) {
+                try worker.services.refresh.refresh(request, holding: lock)
+            }
+            guard error?.code == .signInRequired else { continue }
+            #expect(error?.isFinal == true && worker.copies[scene.account] == nil, "after \(reads) reads")
+            ends.append(worker.trace.calls.count { $0 == "cluster.read" } > reads)
+        }
+        // In one of them it was the look behind that which found no cluster.
+        #expect(ends.contains(true) && ends.contains(false))
+    }
+
+    /// Loses the cluster before the read with this number from now on.
+    private static func lose(_ trace: PortTrace, at read: Int) {
+        guard read > 0 else {
+            return trace.fail("cluster.read", with: CredentialError(.temporary, "the cluster does not answer"))
+        }
+        trace.act(before: "cluster.read") { [unowned trace] in lose(trace, at: read - 1) }
+    }
+
     @Test func `what another process of the host hands over and is none is refused`() throws {
         let scene = try SharedScene(), caller = scene.process
         _ = try caller.ports.records.read(scene.account, in: World.group)

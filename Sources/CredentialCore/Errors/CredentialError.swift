@@ -20,6 +20,8 @@ public struct CredentialError: Error, Sendable, Equatable, CustomStringConvertib
     package var furtherHints: [Message] = []
     /// Whether a request failed before anything of it had left this machine.
     package var isBeforeRequest = false
+    /// Whether no token of before is given in its place: the provider's new ones could not be kept, or the account is gone.
+    package var isFinal = false
 
     /// Makes an error.
     public init(_ code: ErrorCode, _ message: Message, hint: Message? = nil, details: [String] = []) {
@@ -37,6 +39,13 @@ public struct CredentialError: Error, Sendable, Equatable, CustomStringConvertib
 
     /// Whether it says that the secrets cannot be had, or not kept.
     package var isOfStore: Bool { [.storeLocked, .storeUnavailable, .storeDamaged].contains(code) }
+
+    /// The same error as one in whose place no token of before is given.
+    package var asFinal: CredentialError {
+        var copy = self
+        copy.isFinal = true
+        return copy
+    }
 
     /// The same error with `hint` where it has none.
     public func withHint(_ hint: @autoclosure () -> Message) -> CredentialError {

@@ -15,7 +15,7 @@ package struct LocalRefresher: TokenRefresher {
         }
         // The account may have been signed out since the caller looked it up.
         guard let record = try accounts.repository.recordToRefresh(request.account.id, in: request.group) else {
-            throw request.signInRequired("it was signed out meanwhile")
+            throw request.signInRequired("it was signed out meanwhile").asFinal
         }
         let account = record.account
         var request = request

@@ -35,13 +35,13 @@ package struct RefreshOperation: Sendable {
         let now = accounts.clock.now
         var warnings: [Message] = []
         var set = refreshed(job.tokenSet, by: issued, job, now)
-        var outcome = try accounts.repository.save(&set, in: job.group)
+        var outcome = try keep(&set, job)
         if case .overtaken(let newer?) = outcome,
             newer.grants[job.key.policy] == job.tokenSet.grants[job.key.policy]
         {
             // Something else of the account was changed; the grant still is the one that was just used up.
             set = refreshed(newer, by: issued, job, now)
-            outcome = try accounts.repository.save(&set, in: job.group)
+            outcome = try keep(&set, job)
         }
         switch outcome {
         case .stored: break
@@ -71,6 +71,15 @@ package struct RefreshOperation: Sendable {
         accounts.cache.keep(token, of: set.account.id, in: job.group, now: now)
         append(.tokenRefreshed, job, now)
         return RefreshOutcome(token: token, idToken: issued.grant.idToken, warnings: warnings)
+    }
+
+    /// Keeps what was issued. Where that fails the refresh token that is there is used up, and the new one is lost.
+    private func keep(
+        _ set: inout TokenSet, _ job: RefreshJob
+    ) throws(CredentialError) -> TokenSetRepository.Outcome {
+        do throws(CredentialError) { return try accounts.repository.save(&set, in: job.group) } catch {
+            throw error.asFinal
+        }
     }
 
     /// `set` with what was issued.

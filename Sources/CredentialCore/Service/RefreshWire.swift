@@ -108,15 +108,18 @@ package enum RefreshWire {
         object["message"] = error.text.json
         object["hint"] = error.advice?.json
         object["details"] = JSONValue(error.details)
+        object["final"] = .bool(error.isFinal)
         return object
     }
 
     private static func error(_ object: JSONObject) -> CredentialError? {
         object["error"]?.string.flatMap(ErrorCode.init(rawValue:)).map { code in
-            CredentialError(
+            var error = CredentialError(
                 code, object["message"].flatMap(Message.init(json:)) ?? Message(verbatim: code.rawValue),
                 hint: object["hint"].flatMap(Message.init(json:)),
                 details: strings(object["details"]) ?? [])
+            error.isFinal = object["final"]?.bool ?? false
+            return error
         }
     }
 

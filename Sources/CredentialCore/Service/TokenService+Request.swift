@@ -79,10 +79,21 @@ extension TokenService.Request {
         return TokenService.Answer(token: token, idToken: set.grants[key.policy]?.idToken, refreshed: false)
     }
 
-    /// The token that cannot be refreshed now but has not ended yet; none where the caller demands a new one, or one that
-    /// lives longer.
+    /// Whether a token of before may be given in the place of an error: not where a new one, or one that lives longer, is
+    /// demanded; nor what a store had that did not open, or that a person has ended; nor beside a reply that does not hold up.
+    func mayGiveOld(because error: CredentialError) -> Bool {
+        guard !forceRefresh, !freshness.isDemanded, !error.isFinal else { return false }
+        return switch error.code {
+        case .storeLocked, .interrupted, .cancelled, .validationFailed: false
+        // Who may not use a cluster any more gets nothing more of it.
+        case .storeUnavailable, .storeDamaged, .denied: account.store != .etcd
+        default: true
+        }
+    }
+
+    /// The token that cannot be refreshed now but has not ended yet, where it may be given.
     func stillValid(in set: TokenSet, now: Instant, because error: CredentialError) -> TokenService.Answer? {
-        guard !forceRefresh, !freshness.isDemanded, let token = set.accessToken(for: key),
+        guard mayGiveOld(because: error), let token = set.accessToken(for: key),
             Freshness(minimumValidity: 1).allows(token, now: now)
         else {
             return nil

@@ -65,8 +65,8 @@ package struct TokenService: Sendable {
             request.handed = accounts.machine.sharing.handOver(request.account.id, of: request.group)
             return try refresher.refresh(request, holding: lock)
         } catch {
-            // A cluster that was waited for in vain is not waited for once more; who may not use it any more gets nothing more.
-            guard request.account.store != .etcd || !error.isOfStore && error.code != .denied,
+            // Nothing is read where it cannot help: it may take a passphrase, or a cluster that was waited for in vain.
+            guard request.mayGiveOld(because: error),
                 let set = try? accounts.repository.readLastSeen(request.account, in: request.group),
                 let answer = request.stillValid(in: set, now: accounts.clock.now, because: error)
             else { throw error }
