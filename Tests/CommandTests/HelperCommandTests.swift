@@ -1,5 +1,6 @@
 import CredentialCore
 import CryptoSupport
+import Foundation
 import Platform
 import StrictJSON
 import Synchronization
@@ -56,6 +57,53 @@ import Testing
         #expect(
             sent.map { $0.headers.first { $0.name.lowercased() == "authorization" }?.value }
                 == ["Bearer access-ada-1", "Bearer access-ada-2"])
+    }
+
+    @Test func `what a token could not be renewed by is not tried again where the token is refused`() {
+        signedIn()
+        scene.machine.provider.fail(with: CredentialError(.temporary, "no reply came"))
+        scene.machine.clock.pass(3_580)
+        let challenge = HTTPResponse(status: 401, headers: [("www-authenticate", "Bearer error=\"invalid_token\"")])
+        scene.transport.answer(.success(challenge))
+        let request = scene.run("request", "GET", "tasks", "--type", "Tasks")
+        #expect(request.status == 6 && request.output.isEmpty, "\(request.notices)")
+        #expect(scene.transport.requests.count == 1 && scene.machine.provider.refreshes.count == 1)
+        let server = "protocol=https\nhost=api.example.com\n"
+        let erased = scene.run("git-credential", "erase", input: server + "password=access-ada-1\n\n")
+        #expect(erased.status == 6, "\(erased.notices)")
+        #expect(scene.machine.provider.refreshes.count == 2)
+        // Another one was refused before: nothing is asked for it.
+        #expect(scene.run("git-credential", "erase", input: server + "password=another\n\n").status == 0)
+    }
+
+    @Test
+    func `a remote MCP server is told once with how a token could not be renewed, and gets it while it lives`() {
+        signedIn(#""scope": "read", "api_base": "https://api.example.com/mcp""#)
+        scene.machine.provider.fail(with: CredentialError(.temporary, "no reply came"))
+        scene.machine.clock.pass(3_580)
+        let answer = HTTPResponse(
+            status: 200, headers: [("content-type", "application/json")], body: Array(#"{"id":1}"#.utf8))
+        for _ in 0..<2 { scene.transport.answer(.success(answer)) }
+        let challenge = HTTPResponse(status: 401, headers: [("www-authenticate", "Bearer error=\"invalid_token\"")])
+        scene.transport.answer(.success(challenge))
+        let hello = #"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}"# + "\n"
+        let outcome = scene.run(
+            "mcp", "https://api.example.com/mcp", "--type", "Tasks", input: hello + hello + hello)
+        #expect(outcome.notices.components(separatedBy: "could not be refreshed").count == 2, "\(outcome.notices)")
+        #expect(outcome.output.split(separator: "\n").count == 3 && outcome.output.contains("no reply came"))
+        #expect(scene.transport.requests.count == 3)
+        // One for the start, and one for each message.
+        #expect(scene.machine.provider.refreshes.count == 4)
+    }
+
+    @Test func `a remote MCP server is not spoken to for somebody whose sign-in has ended`() {
+        signedIn(#""scope": "read", "api_base": "https://api.example.com/mcp""#)
+        scene.machine.provider.end("ada")
+        scene.machine.clock.pass(3_580)
+        let outcome = scene.run(
+            "mcp", "https://api.example.com/mcp", "--type", "Tasks", "--account", "ada@example.com", input: "")
+        #expect(outcome.status == 4 && scene.transport.requests.isEmpty)
+        #expect(outcome.notices.contains("hint: credmgr login --account ada@example.com"), "\(outcome.notices)")
     }
 
     @Test(arguments: ["https://evil.example/", "https://api.example.com:8443/", "http://api.example.com/"])

@@ -64,6 +64,54 @@ import Testing
         #expect(try home.run(["token", "--force-refresh"], exits: 4).standardOutput.isEmpty)
     }
 
+    @Test func `What the token of a cloud's program could not be renewed by is told beside it`() throws {
+        provider.change {
+            $0.idTokenSubject = "ada"
+            $0.refreshesIDTokens = true
+        }
+        try home.run([
+            "types", "add", "Work", "--issuer", provider.base, "--client-id", "app", "--scope", "openid api",
+        ])
+        try provider.signIn(at: home)
+        let service = try LoopbackServer { _ in .text(403, "<Error><Message>no trust</Message></Error>") }
+        defer { service.stop() }
+        try home.write(
+            #"{"min_valid": 7200, "rules": [{"host": "localhost:\#(service.port)", "type": "Work"}]}"#,
+            to: "config/credmgr/config.json")
+        provider.change {
+            $0.idTokenSubject = nil
+            $0.token = .text(503, "later")
+        }
+        let google = try home.run(["google"])
+        #expect(try JSONValue.parse(Array(google.standardOutput.utf8)).object?["success"] == true)
+        #expect(google.standardError.contains("could not be refreshed"))
+        let aws = try home.run(
+            ["aws", "--role-arn", "arn:aws:iam::123456789012:role/build"],
+            environment: ["AWS_ENDPOINT_URL_STS": "http://localhost:\(service.port)"], exits: 7)
+        #expect(aws.standardOutput.isEmpty && aws.standardError.contains("could not be refreshed"))
+    }
+
+    @Test func `Where the id token has ended, what the refresh fails by is not tried again at once`() throws {
+        provider.change {
+            $0.idTokenSubject = "ada"
+            $0.refreshesIDTokens = true
+            // The provider's clock may be behind: that is borne with at the sign-in.
+            $0.idTokenClaims = JSONObject(["exp": .integer(Int64(Date().timeIntervalSince1970) - 60)])
+        }
+        try home.run([
+            "types", "add", "Work", "--issuer", provider.base, "--client-id", "app", "--scope", "openid api",
+        ])
+        try provider.signIn(at: home)
+        try home.write(#"{"min_valid": 7200}"#, to: "config/credmgr/config.json")
+        provider.change {
+            $0.idTokenSubject = nil
+            $0.token = .json(400, ["error": "invalid_client"])
+        }
+        let before = provider.paths.count { $0 == "/token" }
+        #expect(try home.run(["token", "--id-token"], exits: 2).standardOutput.isEmpty)
+        #expect(provider.paths.count { $0 == "/token" } == before + 1)
+    }
+
     @Test func `Where even a fresh one lives shorter it is given with a warning`() throws {
         try signIn()
         for words in [["token"], ["exec"], ["token", "--output", home.path + "/kept"]] {

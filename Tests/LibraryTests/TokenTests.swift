@@ -148,6 +148,34 @@ import Testing
         #expect(try store.accounts().count == 1)
     }
 
+    @Test func `if needed is while a token still lives, too, where only a sign-in gives the next`() async throws {
+        let world = try LibraryWorld()
+        let opened = Mutex(0), told = Mutex<[String]>([])
+        try FileManager.default.createDirectory(
+            atPath: world.path + "/.config/credmgr", withIntermediateDirectories: true)
+        // A wish, so that it is to be renewed now, and need not be.
+        try #"{"min_valid": 80000}"#.write(
+            toFile: world.path + "/.config/credmgr/config.json", atomically: true, encoding: .utf8)
+        let store = try world.store { options in
+            options.warn = { text in told.withLock { $0.append(text) } }
+            options.openURL = { url in
+                opened.withLock { $0 += 1 }
+                try await LibraryWorld.browser()(url)
+            }
+        }
+        let alice = try await store.signIn(toType: "TaskList")
+        let before = try await store.token(of: alice)
+        world.provider.revokeRefreshTokens()
+        told.withLock { $0 = [] }
+        #expect(try await store.token(of: alice).token == before.token)
+        #expect(opened.withLock { $0 } == 1)
+        let said = told.withLock { $0 }
+        #expect(said.count == 1 && said[0].contains("could not be refreshed"), "\(said)")
+        #expect(said.first?.contains("; signIn(toType: account.type, as: account") == true, "\(said)")
+        #expect(try await store.token(of: alice, interaction: .ifNeeded).token != before.token)
+        #expect(opened.withLock { $0 } == 2)
+    }
+
     @Test func `a token goes to the type's own origin only, and where a rule lets it`() async throws {
         let world = try LibraryWorld(), store = try world.store()
         let alice = try await world.signIn(store)

@@ -63,6 +63,7 @@ struct AWSCommand: Command {
             return try session.print(kept.token.reveal() + "\n")
         }
         let answer = try TokenAccess(session).token(query, target)
+        TokenAccess(session).tell(answer)
         let token = try TokenPresentation(answer, target, wantsIDToken: query.wantsIDToken).checkedToken()
         let credentials = try STSReply(try send(token, role, target, to: endpoint, session), place: endpoint.origin)
         keep(credentials, key, target, session)

@@ -65,8 +65,10 @@ struct GitCredentialCommand: Command {
             let (_, target) = try target(message, session)
         else { return }
         var query = TokenQuery()
-        let token = try TokenAccess(session).token(query, target).token.token
-        guard ConstantTime.equal(Array(token.reveal().utf8), Array(refused.utf8)) else { return }
+        let answer = try TokenAccess(session).token(query, target)
+        guard ConstantTime.equal(Array(answer.token.token.reveal().utf8), Array(refused.utf8)) else { return }
+        // It was to be renewed just now: what that failed by is not tried again at once.
+        if let failure = answer.failure { throw failure }
         query.forceRefresh = true
         _ = try TokenAccess(session).token(query, target)
     }

@@ -34,8 +34,9 @@ struct GoogleCommand: Command {
             var query = TokenQuery(arguments, configuration: session.configuration)
             query.wantsIDToken = true
             let target = try TargetResolver(session).target(query.target)
-            let shown = try TokenPresentation(
-                try TokenAccess(session).token(query, target), target, wantsIDToken: true)
+            let given = try TokenAccess(session).token(query, target)
+            TokenAccess(session).tell(given)
+            let shown = try TokenPresentation(given, target, wantsIDToken: true)
             answer["success"] = true
             answer["token_type"] = .string(type)
             answer["id_token"] = .string(try shown.checkedToken())

@@ -21,6 +21,8 @@ final class MCPBridge: Sendable {
     private struct State {
         var sessionID: String?
         var protocolVersion: String?
+        /// What was told last of a token that could not be renewed.
+        var told: String?
     }
 
     private typealias Call = BackgroundCall<Void, Never>
@@ -179,6 +181,8 @@ final class MCPBridge: Sendable {
         let first = try token(except: nil)
         var reply = try send(request, with: first, emit)
         if reply.status == 401 || reply.status == 403, try isWorthRepeating(reply, first) {
+            // It was to be renewed just now: what that failed by is not tried again at once.
+            if let failure = first.failure { throw failure }
             reply = try send(request, with: try token(except: first.token.token), emit)
             _ = try isWorthRepeating(reply, first)
         }
@@ -209,11 +213,16 @@ final class MCPBridge: Sendable {
     /// A token that is valid; not `refused`, for which one refresh is made however many requests met it.
     private func token(except refused: Secret?) throws(CredentialError) -> TokenService.Answer {
         var query = TokenQuery()
-        guard let refused else { return try access.token(query, target) }
+        guard let refused else {
+            let answer = try access.token(query, target)
+            tell(answer)
+            return answer
+        }
         let outcome: Result<TokenService.Answer, CredentialError> = refreshing.withLock { _ in
             do throws(CredentialError) {
                 let newer = try access.token(query, target)
                 if newer.token.token != refused { return .success(newer) }
+                if let failure = newer.failure { return .failure(failure) }
                 query.forceRefresh = true
                 return .success(try access.token(query, target))
             } catch {
@@ -221,6 +230,16 @@ final class MCPBridge: Sendable {
             }
         }
         return try outcome.get()
+    }
+
+    /// Tells what the user should know of an answer; what keeps a token from being renewed once, not with each message.
+    private func tell(_ answer: TokenService.Answer) {
+        let failure = answer.failure?.message
+        let isKnown = state.withLock { state in
+            defer { state.told = failure }
+            return failure != nil && state.told == failure
+        }
+        if !isKnown { access.tell(answer) }
     }
 
     private func send(

@@ -41,7 +41,9 @@ struct MCPCommand: Command {
 
     /// The account to speak for, signed in by one of all that are started at once.
     private func target(_ url: String, _ session: Session) throws(CredentialError) -> Target {
-        if let target = try signedIn(url, session) { return target }
+        if let (target, answer) = try signedIn(url, session), answer.failure?.code != .signInRequired {
+            return target
+        }
         guard arguments[SharedOption.account] == nil else {
             throw CredentialError(
                 .signInRequired, "the account has to sign in again",
@@ -68,18 +70,20 @@ struct MCPCommand: Command {
         context.console = NoticeConsole(console: context.console)
         try LoginCommand(arguments: login).run(
             Session(context: context, options: session.options, notices: session.notices))
-        guard let target = try signedIn(url, session) else {
+        guard let (target, _) = try signedIn(url, session) else {
             throw CredentialError(.signInRequired, "the sign-in gave no account for \(ForeignText.shown(url))")
         }
         return target
     }
 
-    /// The account that can be spoken for without a person; `nil` where somebody has to sign in first.
-    private func signedIn(_ url: String, _ session: Session) throws(CredentialError) -> Target? {
+    /// The account that can be spoken for without a person, for as long as its token lives; `nil` where somebody has to sign in
+    /// first.
+    private func signedIn(
+        _ url: String, _ session: Session
+    ) throws(CredentialError) -> (Target, TokenService.Answer)? {
         guard let target = try known(url, session) else { return nil }
         do throws(CredentialError) {
-            _ = try TokenAccess(session).token(TokenQuery(), target)
-            return target
+            return (target, try TokenAccess(session).token(TokenQuery(), target))
         } catch {
             if error.code == .signInRequired { return nil }
             throw error

@@ -80,7 +80,7 @@ struct RequestCommand: Command {
             if isRefused { query.forceRefresh = true }
             let answer = try access.token(query, target)
             if !isRefused { access.tell(answer) }
-            return ResourceCall.Access(token: answer.token) { () throws(CredentialError) in
+            return ResourceCall.Access(token: answer.token, failure: answer.failure) { () throws(CredentialError) in
                 try access.grant(of: answer.token, target)
             }
         }

@@ -39,14 +39,19 @@ extension AccountStore {
             policy: policy, scope: scope ?? [], resource: resource, audience: audience,
             freshness: Freshness(demanded: minimumValidity, configured: parts.configuration.minimumValidity),
             forceRefresh: forceRefresh)
-        func give(_ demand: TokenDemand) async throws(CredentialError) -> AccessToken {
+        func give(
+            _ demand: TokenDemand
+        ) async throws(CredentialError) -> (token: AccessToken, failure: CredentialError?) {
             try await blocking { [self] () throws(CredentialError) in
-                try access(to: account, ofType: name, demand).token
+                let access = try access(to: account, ofType: name, demand)
+                return (access.token, access.failure)
             }
         }
         if interaction != .always {
             do throws(CredentialError) {
-                return try await give(demand)
+                let (token, failure) = try await give(demand)
+                // One that ends in a moment, and that nothing but a sign-in replaces.
+                guard interaction == .ifNeeded, failure?.code == .signInRequired else { return token }
             } catch {
                 guard interaction == .ifNeeded, error.code == .signInRequired else { throw error }
             }
@@ -58,7 +63,7 @@ extension AccountStore {
             prompt: interaction == .always ? .always : .auto)
         // The sign-in's tokens are from after the call.
         demand.forceRefresh = false
-        return try await give(demand)
+        return try await give(demand).token
     }
 
     // MARK: What is known of a token
@@ -133,16 +138,21 @@ extension AccountStore {
         let request = try demand.request(of: known, under: type, in: group, by: adapter)
         let accounts = try parts.accounts(refreshing: known, under: type)
         let token: AccessToken
+        var failure: CredentialError?
         if !demand.forceRefresh, let kept = accounts.cache.token(for: request.key, of: known.id, in: group),
             request.freshness.allows(kept, now: parts.machine.clock.now)
         {
             token = kept
         } else {
             let answer = try accounts.tokens.token(request)
-            for warning in answer.warnings { options.warn(warning.description) }
+            failure = answer.failure
+            for warning in answer.warnings {
+                let hint = failure?.forPrograms.hint
+                options.warn(hint.map { "\(warning); \($0)" } ?? warning.description)
+            }
             token = answer.token
         }
-        return ResourceCall.Access(token: token) { () throws(CredentialError) in
+        return ResourceCall.Access(token: token, failure: failure) { () throws(CredentialError) in
             try accounts.repository.read(known, in: group, isLocked: false)?.grants[token.key.policy]
         }
     }

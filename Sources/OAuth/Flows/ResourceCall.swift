@@ -7,13 +7,19 @@ package struct ResourceCall {
     package struct Access {
         /// The token.
         package let token: AccessToken
+        /// Why it is not a newer one though it ends soon.
+        package let failure: CredentialError?
         /// Gives the grant it was issued for, `nil` where there is none any more; asked for only when it is needed, for
         /// it is in the store.
         package let grant: () throws(CredentialError) -> Grant?
 
         /// Puts them together.
-        package init(token: AccessToken, grant: @escaping () throws(CredentialError) -> Grant?) {
+        package init(
+            token: AccessToken, failure: CredentialError? = nil,
+            grant: @escaping () throws(CredentialError) -> Grant?
+        ) {
             self.token = token
+            self.failure = failure
             self.grant = grant
         }
     }
@@ -51,7 +57,8 @@ package struct ResourceCall {
     /// - Parameter observer: makes the observer of each request that is sent; the last one has seen the reply.
     /// - Throws: ``ErrorCode/signInRequired`` with a ``CredentialError/stepUp`` where the resource wants more than the
     ///   token has, and where it takes tokens of another authorization server by now; ``ErrorCode/denied`` for a
-    ///   redirect to another origin; what the transport throws.
+    ///   redirect to another origin; what the transport throws; where the resource refuses a token that could not be renewed,
+    ///   why not.
     package func send(
         _ request: HTTPRequest, observing observer: () -> TransferObserver = { TransferObserver() }
     ) throws(CredentialError) -> HTTPResponse {
@@ -62,6 +69,8 @@ package struct ResourceCall {
         guard response.status == 401, challenges.contains(where: \.asksForFreshToken) else { return response }
         // No refresh makes a token of the one authorization server good where the API takes those of another.
         if let moved = try ResourceTypes.moved(type, request.address, response, in: context) { throw moved }
+        // It was to be renewed just now: what that failed by is not tried again at once.
+        if let failure = access.failure { throw failure }
         context.note("the service refused the token; refreshing it once")
         access = try self.access(true)
         response = try follow(request, access, observer)

@@ -47,6 +47,8 @@ extension TokenService {
     ) throws(CredentialError) -> Answer {
         let answer = try token(request)
         guard let idToken = answer.idToken, try IDTokenFacts(idToken).expiresAt <= now else { return answer }
+        // It was tried just now.
+        if let failure = answer.failure { throw failure }
         var again = request
         again.forceRefresh = true
         let renewed = try token(again)

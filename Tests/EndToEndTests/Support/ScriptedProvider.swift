@@ -22,6 +22,8 @@ final class ScriptedProvider: Sendable {
         var idTokenSubject: String?
         /// Put over the claims of the id token; `null` takes one away.
         var idTokenClaims: JSONObject = JSONObject()
+        /// Whether a refresh token comes beside an id token.
+        var refreshesIDTokens = false
         /// Put over the claims of an access token by RFC 9068; `null` takes one away. Without it the token is opaque.
         var accessTokenClaims: JSONObject?
         /// The `typ` of that access token.
@@ -166,7 +168,7 @@ final class ScriptedProvider: Sendable {
                 "iss": .string(base), "sub": .string(subject), "aud": "app", "iat": .integer(now),
                 "exp": .integer(now + 600), "nonce": nonce.map(JSONValue.string) ?? .null,
             ])
-            reply["refresh_token"] = nil
+            if !script.refreshesIDTokens { reply["refresh_token"] = nil }
             reply["id_token"] = .string(signed(claims, script.idTokenClaims, type: .null, shared))
         }
         if let changes = script.accessTokenClaims {
