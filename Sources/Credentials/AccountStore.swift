@@ -42,7 +42,8 @@ public final class AccountStore: Sendable {
     /// - Parameters:
     ///   - type: the definition.
     ///   - persisting: whether the definition is also written where the `credmgr` command and other tools look
-    ///   for it, in place of one that is there. Accounts of a type that only this program knows are seen by the command,
+    ///   for it, in place of one that is there, for which the stores keep nothing secret any more that this one does not
+    ///   want. Accounts of a type that only this program knows are seen by the command,
     ///   which cannot refresh them.
     /// - Throws: ``CredentialCore/ErrorCode/usage`` for a bad name; ``CredentialCore/ErrorCode/configuration`` for a
     ///   definition that its adapter cannot use; ``CredentialCore/ErrorCode/inputOutput``.
@@ -61,7 +62,7 @@ public final class AccountStore: Sendable {
         guard persisting else { return }
         if let group = options.group { type.keychainGroup = group }
         let known = try? parts.machine.catalog.definition(of: type.name).type
-        if known != type { _ = try parts.machine.catalog.add(type, force: true) }
+        if known != type { _ = try parts.accountsAtOnce.ownDefinitions.put(type, force: true) }
     }
 
     /// The definition of a type: configured here, else from the user's files.

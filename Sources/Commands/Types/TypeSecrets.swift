@@ -39,29 +39,4 @@ struct TypeSecrets {
         try write(privateKey, .privateKey, "private key")
         choice.tell("what is secret of the type", session)
     }
-
-    /// Takes what a store keeps for a definition that is gone, and that in its place wants no more, out of whichever store has it,
-    /// and says where that cannot be done.
-    func forget(of type: AccountType, replacedBy new: AccountType? = nil) {
-        let stores = session.stores(mayPrompt: false)
-        let parts = [
-            (type.clientSecret, new?.clientSecret, SecretItem.Kind.clientSecret),
-            (type.privateKey, new?.privateKey, .privateKey),
-        ]
-        for (source, other, kind) in parts where source == .store && other != .store {
-            let item = SecretItem(group: type.keychainGroup, owner: type.name, kind: kind)
-            var wasThere = false
-            var failure: (store: StoreKind, error: CredentialError)?
-            for store in [StoreKind.file, .secretService] where !wasThere {
-                do throws(CredentialError) {
-                    wasThere = try stores.store(store).read(item) != nil
-                    if wasThere { try stores.store(store).remove(item) }
-                } catch { failure = (store, error) }
-            }
-            guard let failure, !wasThere || failure.store == .file else { continue }
-            session.notices.warning(
-                "what is secret of the type \(type.name) may still be in the \(failure.store.shownName): \(failure.error)"
-            )
-        }
-    }
 }

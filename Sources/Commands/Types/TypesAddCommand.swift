@@ -168,10 +168,9 @@ struct TypesAddCommand: Command {
         let adapter = try session.context.adapters.adapter(of: type)
         try adapter.check(type)
         try secrets.keep(clientSecret: secret, privateKey: key, of: type)
-        let dropped = dropped(by: type, session), old = replaced(name, session)
-        let path = try session.catalog.add(type, force: arguments[Self.force])
+        let dropped = dropped(by: type, session)
+        let path = try session.definitions.put(type, force: arguments[Self.force])
         session.notices.note("account type \(name) is defined in \(path)")
-        if let old { secrets.forget(of: old, replacedBy: type) }
         if !dropped.isEmpty {
             session.notices.warning(
                 "the definition that was there had also \(dropped.joined(separator: ", ")), which the new one has "
@@ -181,11 +180,6 @@ struct TypesAddCommand: Command {
         for note in preset?.notes ?? [] {
             session.notices.note(Message(kept: ForeignText.shown(note, limit: 300)))
         }
-    }
-
-    /// The definition that is replaced; that of another folder is not.
-    private func replaced(_ name: String, _ session: Session) -> AccountType? {
-        arguments[Self.force] ? try? session.catalog.definition(of: name).type : nil
     }
 
     /// The keys of the definition that is replaced, which the new one does not have.

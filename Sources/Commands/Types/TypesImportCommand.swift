@@ -1,5 +1,6 @@
 import CommandLine
 import CredentialCore
+import OAuth
 import StrictJSON
 
 /// `credmgr types import`.
@@ -46,12 +47,9 @@ struct TypesImportCommand: Command {
             report = outcome.report
         }
         try session.context.adapters.adapter(of: type).check(type)
-        // That of another folder is not replaced.
-        let old = arguments[Self.force] ? try? session.catalog.definition(of: type.name).type : nil
-        let written = try session.catalog.add(type, force: arguments[Self.force])
+        let written = try session.definitions.put(type, force: arguments[Self.force])
         try session.print(report.map { session.shown($0) + "\n" }.joined())
         session.notices.note("account type \(type.name) is defined in \(written)")
-        if let old { TypeSecrets(session).forget(of: old, replacedBy: type) }
         try tellGroup(of: type, session)
     }
 

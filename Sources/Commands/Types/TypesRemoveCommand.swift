@@ -29,8 +29,7 @@ struct TypesRemoveCommand: Command {
         let paths = try session.catalog.remove(name)
         if let type {
             ClientRegistrar(session.definitions).end(type)
-            // Another folder may define it, too, and use the same.
-            if (try? session.catalog.definition(of: name)) == nil { TypeSecrets(session).forget(of: type) }
+            session.definitions.forget(type)
         }
         for path in paths {
             session.notices.note("removed \(path)")

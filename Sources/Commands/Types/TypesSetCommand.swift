@@ -1,5 +1,6 @@
 import CommandLine
 import CredentialCore
+import OAuth
 import StrictJSON
 
 /// `credmgr types set`: changes some keys of a definition and keeps all others.
@@ -71,7 +72,7 @@ struct TypesSetCommand: Command {
         let before = orphans.ids
         try secrets.keep(clientSecret: clientSecret, privateKey: privateKey, of: type)
         try keepComments(of: old.path, session)
-        let path = try session.catalog.add(type, force: true)
+        let path = try session.definitions.put(type, force: true)
         session.notices.note("account type \(type.name) is defined in \(path)")
         if path != old.path { session.notices.note("\(old.path) stays as it is and does not count any more") }
         orphans.tell(besides: before)

@@ -59,6 +59,17 @@ public struct AccountTypeCatalog: Sendable {
         throw try unknown(name)
     }
 
+    /// The user's own definition of `name`; `nil` where the user has none, whatever other folders have.
+    ///
+    /// - Throws: as ``definition(of:)``.
+    package func ownDefinition(of name: String) throws(CredentialError) -> Definition? {
+        for path in try userFiles(of: Name.checked(name, kind: .accountType)) {
+            guard let file = try files.read(path) else { continue }
+            return Definition(type: try type(name, in: file, at: path), path: path)
+        }
+        return nil
+    }
+
     /// Everything defined, sorted by name; a file that cannot be used is listed with the reason.
     ///
     /// - Throws: ``ErrorCode/inputOutput`` when a folder cannot be read.

@@ -151,6 +151,9 @@ package struct AccountServices: Sendable {
     /// What programs keep of their own beside an account.
     package var userData: UserDataService { UserDataService(accounts: self) }
 
+    /// Changes the user's own definitions of types.
+    package var ownDefinitions: OwnDefinitions { OwnDefinitions(accounts: self) }
+
     /// Moves sign-ins between the stores.
     package var migration: StoreMigration { StoreMigration(accounts: self) }
 

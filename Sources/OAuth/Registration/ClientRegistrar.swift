@@ -52,7 +52,7 @@ package struct ClientRegistrar: Sendable {
                     Array(token.reveal().utf8), for: item(type, .registrationToken),
                     label: "credmgr: \(type.name) client registration")
             }
-            let path = try desk.catalog.add(type, force: force)
+            let path = try desk.put(type, force: force)
             if client.secret != nil || client.management?.token != nil {
                 desk.tell(choice, "what is secret of it")
             }

@@ -37,6 +37,17 @@ package struct DefinitionDesk: Sendable {
     var catalog: AccountTypeCatalog { accounts.machine.catalog }
     var stores: any SecretStores { accounts.stores }
 
+    /// Writes a definition into the user's folder; what a store keeps of the client follows.
+    ///
+    /// - Returns: the file written.
+    /// - Throws: as ``AccountTypeCatalog/add(_:force:)``.
+    package func put(_ type: AccountType, force: Bool) throws(CredentialError) -> String {
+        try accounts.ownDefinitions.put(type, force: force)
+    }
+
+    /// Forgets what a store keeps for a definition that was removed.
+    package func forget(_ removed: AccountType) { accounts.ownDefinitions.forget(removed) }
+
     /// The adapter of a type finds nothing wrong with it.
     func check(_ type: AccountType) throws(CredentialError) {
         try accounts.machine.adapters.adapter(of: type).check(type)

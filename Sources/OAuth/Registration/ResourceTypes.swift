@@ -214,7 +214,7 @@ package struct ResourceTypes: Sendable {
             var type = type
             try describeClient(of: &type, at: finding.server)
             try desk.check(type)
-            return try desk.catalog.add(type, force: force)
+            return try desk.put(type, force: force)
         }
         do throws(CredentialError) {
             return try ClientRegistrar(desk).define(type, at: finding.server, force: force)
