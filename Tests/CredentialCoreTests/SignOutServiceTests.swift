@@ -1,5 +1,6 @@
 import CredentialCore
 import CryptoSupport
+import Synchronization
 import TestPorts
 import Testing
 
@@ -92,6 +93,24 @@ import Testing
         #expect(scene.refreshFailure() == nil)
         try scene.signOut()
         #expect(scene.machine.journaled().isEmpty && scene.machine.accounts().isEmpty)
+    }
+
+    @Test func `an account that is gone is signed out, though what is journaled of it cannot be removed`() throws {
+        let scene = try Self.signedIn(.file), trace = PortTrace(), told = Mutex<[String]>([])
+        trace.fail("records.write", with: CredentialError(.inputOutput, "no space left on device"))
+        try scene.token(scene.request(force: true), trace)
+        trace.heal()
+        trace.fail("journal.remove", with: CredentialError(.inputOutput, "input/output error"))
+        let services = AccountServices(
+            scene.machine.process(trace),
+            AccountPolicy(warn: { message in told.withLock { $0.append(message.description) } }),
+            ProductConfiguration())
+        let account = try #require(scene.account())
+        try services.signOut.forget(account, policy: nil, in: scene.group) { (_) throws(CredentialError) in }
+        #expect(scene.machine.accounts().isEmpty && scene.machine.secrets().isEmpty)
+        #expect(scene.machine.journaled() == [account.id])
+        #expect(scene.machine.events.last?.kind == .accountRemoved)
+        #expect(told.withLock { $0.count == 1 && $0[0].contains("input/output error") })
     }
 
     // MARK: Stops and meetings

@@ -126,7 +126,7 @@ package struct GroupMove: Sendable {
         case .stored, .unlisted, .kept: break
         case .journaled(let failure):
             // What nobody could open is not kept. The cluster has it still, and only here it would lead nowhere.
-            try? accounts.repository.remove(set.account, in: group)
+            _ = try? accounts.repository.remove(set.account, in: group)
             throw CredentialError(
                 failure.code,
                 "the \(store.shownName) did not take \(set.account.id) (\(failure)); the cluster has it still, and this host has not left yet",

@@ -201,7 +201,7 @@ package struct SignInService: Sendable {
             // What a person has refused their keyring is not kept elsewhere, nor is what nobody could open. The keyring
             // may have taken it all the same: where it cannot be removed now, the journal leads the next sign-in there.
             if isNew, account.store == .secretService {
-                try? accounts.repository.remove(account, in: group)
+                _ = try? accounts.repository.remove(account, in: group)
                 throw failure
             }
             return [Self.waiting(account, failure)]

@@ -41,7 +41,10 @@ package struct SignOutService: Sendable {
                     .temporary, "another process has changed \(account.id) meanwhile", hint: "try again")
             }
         } else {
-            try accounts.repository.remove(account, in: group)
+            if let failure = try accounts.repository.remove(account, in: group) {
+                accounts.policy.warn(
+                    "what was journaled of \(account.id), which nothing opens any more, is still there: \(failure)")
+            }
         }
         accounts.events.append(
             AccountEvent(

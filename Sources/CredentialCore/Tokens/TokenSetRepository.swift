@@ -346,8 +346,10 @@ package struct TokenSetRepository: Sendable {
     /// Forgets an account: its token set first, then its record, so that no secret is left without one. The caller holds
     /// the account's lock.
     ///
+    /// - Returns: why something of it is still journaled, though the account is gone.
     /// - Throws: the errors of ``SecretStore/remove(_:)`` and ``AccountRecords/remove(_:in:expecting:)``.
-    package func remove(_ account: Account, in group: KeychainGroup) throws(CredentialError) {
+    @discardableResult
+    package func remove(_ account: Account, in group: KeychainGroup) throws(CredentialError) -> CredentialError? {
         let record = try recordToRemove(account, in: group)
         // The copy that does not count goes first: as long as that fails, the account is as it was.
         if account.store == .secretService || record?.account.store == .secretService
@@ -368,7 +370,11 @@ package struct TokenSetRepository: Sendable {
             case .overtaken: current = try records.read(account.id, in: group)
             }
         }
-        if isGeneration { try journal.remove(account.id, in: group) }
+        // What opens it was in the token set, so what is left of it harms nobody.
+        do throws(CredentialError) { if isGeneration { try journal.remove(account.id, in: group) } } catch {
+            return error
+        }
+        return nil
     }
 
     /// A damaged record goes, too; where it lies then, nothing looks for an account.
