@@ -46,6 +46,7 @@ struct RegistryCheck: DoctorCheck {
                 "the refresh token of \(id) is used up: the store is older than what this machine has seen",
                 remedy: known[id].map { LoginCommandLine(for: $0, in: group).hint })
         }
+        findings += inventory.unknown.map { Finding(check, $0.error) }
         findings += unseen(check, accounts, inventory)
         if findings.isEmpty, !accounts.isEmpty {
             findings.append(

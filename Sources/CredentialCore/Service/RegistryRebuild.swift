@@ -19,6 +19,8 @@ package struct RegistryRebuild: Sendable {
         package var unread: [(store: StoreKind, error: CredentialError)] = []
         /// The accounts whose refresh token is known to be used up.
         package var spent: [String] = []
+        /// The accounts of which that could not be found out, and why.
+        package var unknown: [(id: String, error: CredentialError)] = []
 
         /// The accounts with secrets, oldest first, each in the store whose copy is the newest.
         package var accounts: [Account] {
@@ -51,7 +53,7 @@ package struct RegistryRebuild: Sendable {
                     let set = try bytes.flatMap { (bytes) throws(CredentialError) in
                         try Self.undamaged { () throws(CredentialError) in try TokenSet(decoding: bytes) }
                     }
-                    try inventory.take(set, of: item.owner, kind, isSpent)
+                    inventory.take(set, of: item.owner, kind, isSpent)
                 }
             } catch {
                 inventory.unread.append((kind, error))
@@ -64,7 +66,7 @@ package struct RegistryRebuild: Sendable {
                     try TokenSet(decoding: try stores.vault().open(sealed, of: account.id, in: group))
                 }
                 inventory.older.remove(account.id)
-                try inventory.take(set, of: account.id, .file, isSpent)
+                inventory.take(set, of: account.id, .file, isSpent)
             }
         } catch {
             if !inventory.unread.contains(where: { $0.store == .file }) { inventory.unread.append((.file, error)) }
@@ -112,9 +114,11 @@ extension RegistryRebuild.Inventory {
     fileprivate mutating func take(
         _ set: TokenSet?, of id: String, _ kind: StoreKind,
         _ isSpent: (TokenSet) throws(CredentialError) -> Bool
-    ) throws(CredentialError) {
+    ) {
         guard let set, set.account.id == id else { return damaged.append((kind, id)) }
         copies[id, default: [:]][kind] = (set.account, set.generation)
-        if try isSpent(set) { spent.append(id) }
+        do throws(CredentialError) { if try isSpent(set) { spent.append(id) } } catch {
+            unknown.append((id, error))
+        }
     }
 }
