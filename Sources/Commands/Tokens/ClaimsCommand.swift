@@ -84,10 +84,15 @@ struct ClaimsCommand: Command {
             return try session.context.adapters.adapter(of: target.type).accessTokenClaims(
                 token, grant: grant, of: target.type, in: session.services(session.stores()).adapterContext)
         } catch {
-            guard error.code == .unsupported else { throw error }
-            let asking = ShellQuote.line(
-                ["credmgr", "token", "--introspect", "--type", target.type.name, "--account", target.account.id]
-                    + (session.options.group.map { ["--group", $0.name] } ?? []))
+            guard error == AccessTokenCheck.opaque else { throw error }
+            var words = ["credmgr", "token", "--introspect", "--type", target.type.name]
+            words += ["--account", target.account.id]
+            if let policy = query.policy { words += ["--policy", policy] }
+            if !query.scope.isEmpty { words += ["--scope", query.scope.joined(separator: " ")] }
+            if let resource = query.resource { words += ["--resource", resource] }
+            if let audience = query.audience { words += ["--audience", audience] }
+            if let group = session.options.group { words += ["--group", group.name] }
+            let asking = ShellQuote.line(words)
             throw error.withHint("to ask the provider: \(asking)")
         }
     }

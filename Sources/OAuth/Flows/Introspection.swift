@@ -35,6 +35,10 @@ package struct AccessTokenCheck: Sendable {
     /// Makes it for a client.
     package init(_ client: OAuthClient) { self.client = client }
 
+    /// Says that a token is one that only its API, and its provider by introspection, can read.
+    package static let opaque = CredentialError(
+        .unsupported, "the access token is opaque: only its API and its provider can read it")
+
     /// The claims of an access token, once all of RFC 9068 §4 holds.
     ///
     /// - Throws: ``ErrorCode/unsupported`` for a token that is opaque, or a provider whose tokens cannot be checked;
@@ -42,8 +46,7 @@ package struct AccessTokenCheck: Sendable {
     package func claims(of token: AccessToken) throws(CredentialError) -> JSONObject {
         let text = token.token.reveal()
         guard AccessTokenValidator.isReadable(text) else {
-            throw CredentialError(
-                .unsupported, "the access token is opaque: only its API and its provider can read it")
+            throw Self.opaque
         }
         guard let issuer = client.metadata.issuer, let keys = client.metadata.endpoints[.jwks] else {
             throw CredentialError(
