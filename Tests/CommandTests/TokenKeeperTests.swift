@@ -58,6 +58,22 @@ import Testing
         #expect(try keeper.start(isForEnvironment: true) == "access-ada-2")
     }
 
+    @Test func `what befalls the longer one for an environment is told, too`() throws {
+        _ = try keeper()
+        let trace = PortTrace()
+        trace.fail("secret-service.write", with: CredentialError(.storeUnavailable, "it is full"))
+        var context = scene.context(console)
+        context.machine.programs = MemoryWorker(scene.machine, caller: PortTrace(), worker: trace)
+        let known = try scene.session(console)
+        let session = Session(context: context, options: known.options, notices: known.notices)
+        let keeper = TokenKeeper(
+            session, TokenQuery(), try TargetResolver(session).target(TargetOptions(type: "Tasks")),
+            file: try scene.programs.runtimeFile("token-", suffix: ""))
+        scene.machine.clock.pass(3_400)
+        #expect(try keeper.start(isForEnvironment: true) == "access-ada-2")
+        #expect(console.notices.contains("did not take the new tokens (it is full)"), "\(console.notices)")
+    }
+
     @Test func `each token is replaced before it ends, and the clock looked at often`() throws {
         let keeper = try keeper()
         _ = try keeper.start()

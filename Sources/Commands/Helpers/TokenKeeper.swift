@@ -57,7 +57,9 @@ final class TokenKeeper: Sendable {
         {
             first = try fetch(longer, call)
             // That the provider's tokens live no longer than that is nobody's wish.
-            if first.answer.failure != nil { TokenAccess(session).tell(first.answer) }
+            let wanted = longer.freshness.minimumValidity.map(TokenService.Request.shortLife)
+            first.answer.warnings.removeAll { $0 == wanted }
+            TokenAccess(session).tell(first.answer)
         }
         try put(first.token, first.text)
         return first.text

@@ -109,7 +109,12 @@ extension TokenService.Request {
         guard let wanted = freshness.minimumValidity, token.expiresAt.seconds(since: now) < wanted else {
             return []
         }
-        return ["the provider's tokens live shorter than the \(wanted) s asked for"]
+        return [Self.shortLife(wanted)]
+    }
+
+    /// Says that no token lives as long as was asked for, in seconds.
+    package static func shortLife(_ wanted: Int64) -> Message {
+        "the provider's tokens live shorter than the \(wanted) s asked for"
     }
 
     /// The account can give no token until a person has signed in again.
