@@ -53,9 +53,13 @@ import Testing
         let alice = try tenant.signIn(at: home)
         try home.run(["types", "set", DemoTenant.typeName, "keychain_group=other"])
         let other = try tenant.signIn(at: home)
-        for words in [["use"], ["accounts", "show"], ["label"]] {
-            let text = words == ["label"] ? ["the first one"] : []
-            let said = try home.run(words + [DemoTenant.alice.email] + text, exits: 3).standardError
+        let calls = [
+            (["use"], []), (["accounts", "show"], []), (["label"], ["the first one"]), (["label"], ["--", "-1"]),
+            (["accounts", "data"], ["--set", #"{"note": "hush-hush"}"#]),
+        ]
+        for (words, more) in calls {
+            let said = try home.run(words + [DemoTenant.alice.email] + more, exits: 3).standardError
+            #expect(!said.contains("hush-hush"))
             let hint = try #require(said.split(separator: "\n").first { $0.contains("hint: name it by its id") })
             let command = try #require(hint.components(separatedBy: "such as: ").last)
             #expect(command.hasPrefix("credmgr \(words.joined(separator: " ")) "))
@@ -65,9 +69,8 @@ import Testing
             let pasted = try ChildProcess("/bin/sh", ["-c", command], environment: variables).run()
             #expect(pasted.exitStatus == 0, "\(command)\n\(pasted.standardError)")
         }
-        #expect(
-            try home.json(["accounts", "--json"]).array?.filter { $0.object?["name"] == "the first one" }.count
-                == 1)
+        let names = try home.json(["accounts", "--json"]).array?.compactMap { $0.object?["name"]?.string } ?? []
+        #expect(names.contains("-1") && !names.contains("the first one"))
     }
 
     @Test func `A record that is refused is a store that cannot be had`() throws {
@@ -122,6 +125,39 @@ import Testing
         try home.run(add + ["--force"])
         try home.write(definition, to: "config/credmgr/types/Machine.json")
         try home.run(["login", "--type", "Machine"], exits: 5)
+    }
+
+    @Test func `A client's secret goes with whatever changes its definition`() throws {
+        let provider = try ScriptedProvider()
+        let secret = try home.write("hush-hush-of-the-client\n", to: "secret")
+        let add = [
+            "types", "add", "Machine", "--offline", "--token-endpoint", provider.base + "/token", "--client-id",
+            "c", "--flow", "client_credentials",
+        ]
+        try home.run(add + ["--client-secret-file", secret])
+        // In another group it is the same client still.
+        try home.run(["types", "set", "Machine", "keychain_group=other"])
+        try home.run(["login", "--type", "Machine"])
+        #expect(provider.forms.last?["client_secret"] != nil || provider.paths.last == "/token")
+        try home.run(["types", "set", "Machine", "--unset", "client_secret"])
+        try home.run(["types", "set", "Machine", #"client_secret={"store":true}"#])
+        try home.run(["login", "--type", "Machine"], exits: 5)
+    }
+
+    @Test func `The definition of another folder keeps its client's secret`() throws {
+        let provider = try ScriptedProvider()
+        let secret = try home.write("hush-hush-of-the-client\n", to: "secret")
+        let add = [
+            "types", "add", "Machine", "--offline", "--token-endpoint", provider.base + "/token", "--client-id",
+            "c", "--flow", "client_credentials",
+        ]
+        try home.run(add + ["--client-secret-file", secret])
+        let folder = ["XDG_DATA_DIRS": home.path + "/outside/share"], own = "config/credmgr/types/Machine.json"
+        try home.write(try #require(home.text(of: own)), to: "outside/share/credmgr/types/Machine.json")
+        try FileManager.default.removeItem(atPath: home.path + "/" + own)
+        try home.run(add + ["--force"], environment: folder)
+        try home.run(["types", "remove", "Machine"], environment: folder)
+        try home.run(["login", "--type", "Machine"], environment: folder)
     }
 
     @Test func `A client's secret goes with the type`() throws {

@@ -22,9 +22,11 @@ struct AccountsDataCommand: Command {
     let arguments: Arguments
 
     func run(_ session: Session) throws(CredentialError) {
+        // What is secret is not told again; the name of a file is none.
+        let file = arguments[Self.set].flatMap { $0.hasPrefix("@") ? $0 : nil }
         let (group, account) = try AccountFinder(session).account(
             arguments[Self.account], type: arguments[SharedOption.type],
-            in: (["accounts", "data"], arguments[Self.set].map { ["--set", $0] } ?? []))
+            in: (["accounts", "data"], file.map { ["--set", $0] } ?? []))
         let data = session.services(session.stores()).userData
         guard let text = arguments[Self.set] else {
             return try session.print(.object(try data.read(of: account, in: group)))

@@ -15,11 +15,12 @@ struct LabelCommand: Command {
 
     func run(_ session: Session) throws(CredentialError) {
         let text = arguments[Self.text]
-        let selection = try AccountFinder(session).selection(arguments[Self.account], in: (["label"], [text]))
-        let group = selection.group, account = selection.account
         guard ForeignText.shown(text, limit: 200) == text else {
             throw CredentialError(.usage, "a label has at most 200 characters, none of them invisible")
         }
+        let selection = try AccountFinder(session).selection(
+            arguments[Self.account], in: (["label"], text.hasPrefix("-") ? ["--", text] : [text]))
+        let group = selection.group, account = selection.account
         let others = selection.names.matches(for: text, of: nil).filter { $0.id != account.id }
         guard text.isEmpty || others.isEmpty else {
             throw CredentialError(.usage, "another account of group \(group) goes by that name already")

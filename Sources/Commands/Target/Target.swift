@@ -240,6 +240,7 @@ struct AccountFinder: Sendable {
     /// - Parameters:
     ///   - type: only accounts that this type sees.
     ///   - command: the words around the name, where that is an argument of its own; the name is what `--account` says else.
+    ///     Behind a `--` there are no options.
     /// - Throws: ``ErrorCode/noSuchAccount``, ``ErrorCode/ambiguousAccount``.
     func account(
         _ name: String, type typeName: String?, in command: (before: [String], after: [String])? = nil
@@ -261,8 +262,11 @@ struct AccountFinder: Sendable {
         var options: [String] = []
         if let type { options += ["--type", type] }
         if let group = session.options.group { options += ["--group", group.name] }
-        let before = ["credmgr"] + command.before, after = command.after + options
-        return AccountSelection.Wish(name, rule: .option) { id in ShellQuote.line(before + [id] + after) }
+        var before = ["credmgr"] + command.before, after = command.after
+        if after.first == "--" { before += options } else { after += options }
+        return AccountSelection.Wish(name, rule: .option) { [before, after] id in
+            ShellQuote.line(before + [id] + after)
+        }
     }
 
     /// The one account that `name` fits, whatever type it is of, and the names it was found among.
