@@ -22,7 +22,8 @@ public protocol AccountRecords: Sendable {
 
     /// The record of an account; `nil` where there is none.
     ///
-    /// - Throws: as ``index(of:_:)``; ``ErrorCode/storeDamaged`` where it is damaged, naming it.
+    /// - Throws: as ``index(of:_:)``; ``ErrorCode/storeDamaged`` where it is damaged, naming it;
+    ///   ``ErrorCode/storeUnavailable`` where it is refused or cannot be read, for it is the store of what stands in it.
     func read(_ id: String, in group: KeychainGroup) throws(CredentialError) -> AccountRecord?
 
     /// The record of an account as this machine has seen it last: of a group that hosts share no cluster is asked.
@@ -33,8 +34,9 @@ public protocol AccountRecords: Sendable {
     /// - Throws: as ``read(_:in:)``.
     func lastSeen(_ id: String, in group: KeychainGroup) throws(CredentialError) -> AccountRecord?
 
-    /// The record of an account of a group that hosts share, if this process has read it a moment ago and nothing on this
-    /// machine has changed it since: to give out what is in it, never to change it. It is given once.
+    /// The record of an account of a group that hosts share, if this process has read it a moment ago, or was handed what its
+    /// caller has read, and nothing on this machine has changed it since: to give out what is in it, or to refresh it, which tells
+    /// who is overtaken; never to change it otherwise. It is given once.
     ///
     /// - Parameters:
     ///   - id: the account's id.
