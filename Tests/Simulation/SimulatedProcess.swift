@@ -38,7 +38,8 @@ final class SimulatedProcess: @unchecked Sendable {
     /// Whether a person says that nobody else is at it.
     var takesOver = false
     private(set) lazy var ports = makePorts()
-    private(set) lazy var services = AccountServices(ports, AccountPolicy(refreshes: .here), ProductConfiguration())
+    private(set) lazy var services = AccountServices(
+        ports, AccountPolicy(refreshes: .worker), ProductConfiguration())
 
     var world: World { host.world }
 
@@ -146,7 +147,23 @@ final class SimulatedProcess: @unchecked Sendable {
         ports.random = random
         ports.cryptography = cryptography
         ports.adapters = AdapterRegistry([SimulatedAdapter()])
+        ports.programs = MemoryWorker(caller: trace) { [unowned self] (request) throws(CredentialError) in
+            worker(for: request)
+        }
         return ports
+    }
+
+    /// The worker that refreshes for this process: another one of its host, which may end where this one does not, and
+    /// knows of what this one has read only what it is handed.
+    private func worker(for request: TokenService.Request) -> MemoryWorker.Process {
+        let worker = host.process(), isHanded = request.handed != nil
+        world.tell("\(worker.name) works for \(name)" + (isHanded ? ", and knows what that has read" : ""))
+        worker.takesOver = takesOver
+        if isHanded {
+            (worker.read, worker.lastIntent, worker.lastAside) = (read, lastIntent, lastAside)
+            (worker.readExpelled, worker.knownExpelled) = (readExpelled, knownExpelled)
+        }
+        return (worker.trace, worker.services)
     }
 
     /// Keeps a sign-in that has just been had.
