@@ -237,8 +237,11 @@ extension Run {
             }
             return
         }
-        // The provider has gone on, and what it gave is nowhere.
-        if !world.provider.hasEnded(token.signIn), !world.excused.contains(token.signIn), !isKept {
+        // The provider has gone on, and what it gave is nowhere. Of a sign-in in whose place another one has stood no answer is
+        // kept, though that has ended since.
+        if !world.provider.hasEnded(token.signIn), !world.excused.contains(token.signIn), !isKept,
+            !world.wasReplaced(token.signIn)
+        {
             world.problems.append("\(token) is kept, which the provider does not take: \(errors)")
         }
         // Everybody is told to sign in again; nobody waits for what does not come.
