@@ -99,6 +99,28 @@ extension Option where Value == Int64? {
     }
 }
 
+/// A time, or none ever.
+package enum TimeOrNever: Sendable, Hashable {
+    case seconds(Int64)
+    case never
+}
+
+extension Option where Value == TimeOrNever? {
+    /// An option with a time as with ``Option/time(_:short:atLeast:_:)``, or the word `never`; given at most once.
+    package static func timeOrNever(_ name: String, atLeast least: Int64, _ summary: Message) -> Option {
+        @Sendable func value(_ text: String) -> TimeOrNever? {
+            if text == "never" { return .never }
+            return TimeSpan.seconds(text).flatMap { $0 >= least ? .seconds($0) : nil }
+        }
+        var spec = OptionSpec(name: name, value: .any("TIME"), summary: summary)
+        spec.fault = { text in
+            value(text) == nil
+                ? "takes a time such as 90, 90s, 30m, 8h or 2d, from \(least) s to a year, or never" : nil
+        }
+        return Option(spec) { $0?.last.flatMap(value) }
+    }
+}
+
 extension Option {
     /// An option with one of the words of `Choice`, given at most once.
     package static func choice<Choice: RawRepresentable<String> & CaseIterable & Sendable>(

@@ -120,7 +120,7 @@ package struct LocalMachine: Sendable {
                 files: SharedGroupFiles(folders), local: AccountRecordFiles(folders, clock: clock),
                 events: EventLogFile(folders), clock: clock, bootClock: LocalBootClock(), random: random,
                 cryptography: cryptography, stores: { LocalStores(self, AccountPolicy()) },
-                connect: { backend throws(CredentialError) in try EtcdCluster(backend, transport) },
+                connect: { backend, group throws(CredentialError) in try EtcdCluster(backend, group, transport) },
                 pause: { SystemTime.pause(milliseconds: $0) }))
     }
 }
@@ -133,7 +133,9 @@ extension EtcdCluster {
     /// The cluster that a group is shared through.
     ///
     /// - Throws: ``ErrorCode/usage`` for an address that is none.
-    fileprivate convenience init(_ backend: GroupBackend, _ transport: CurlTransport) throws(CredentialError) {
+    fileprivate convenience init(
+        _ backend: GroupBackend, _ group: KeychainGroup, _ transport: CurlTransport
+    ) throws(CredentialError) {
         var endpoints: [(name: String, channel: any RemoteProcedures)] = []
         for endpoint in backend.endpoints {
             guard let address = WebAddress(endpoint) else {
@@ -146,6 +148,6 @@ extension EtcdCluster {
                 transport: transport)
             endpoints.append((endpoint, channel))
         }
-        self.init(endpoints)
+        self.init(endpoints, setup: backend.setup(of: group))
     }
 }

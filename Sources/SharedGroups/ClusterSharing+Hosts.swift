@@ -8,13 +8,10 @@ extension ClusterSharing: GroupHosting {
         let key = try GroupLink.makeKey(group, backend.keyStore, parts)
         var backend = backend
         backend.publicKey = key.publicKey
-        let cluster = try parts.connect(backend)
+        let cluster = try parts.connect(backend, group)
         let first = GroupLink(group, backend, cluster, parts).membership
-        var settings = GroupSettings()
-        settings.cacheSeconds = backend.cacheSeconds
-        settings.takeOverSeconds = backend.takeOverSeconds
         do throws(CredentialError) {
-            try first.share(backend.host, key, settings: settings, passphrase: passphrase)
+            try first.share(backend.host, key, settings: backend.settings, passphrase: passphrase)
         } catch {
             // An earlier run of this host may have ended right after it had begun the group.
             guard error.code == .usage || error.code == .temporary,
@@ -45,6 +42,7 @@ extension ClusterSharing: GroupHosting {
                     .temporary, "somebody else writes below \(link.path) of the cluster", hint: "try again")
             }
         }
+        try backend.settings.write(to: parts.files, of: group)
         try parts.files.write(backend.fileContent, to: GroupBackend.fileName, of: group)
         return try host(
             GroupHost(name: backend.host, publicKey: key.publicKey, isAdmitted: true, joinedAt: parts.clock.now))
@@ -54,7 +52,7 @@ extension ClusterSharing: GroupHosting {
         _ group: KeychainGroup, _ backend: GroupBackend, passphrase: Secret?
     ) throws(CredentialError) -> SharedHost {
         try checkLeft(group)
-        let membership = GroupLink(group, backend, try parts.connect(backend), parts).membership
+        let membership = GroupLink(group, backend, try parts.connect(backend, group), parts).membership
         let (id, settings) = try membership.facts()
         var key = try GroupLink.makeKey(group, backend.keyStore, parts)
         // One that was left behind when this host was expelled is given nothing any more.
@@ -71,10 +69,22 @@ extension ClusterSharing: GroupHosting {
                 try membership.join(backend.host, key)
             }
         backend.groupID = id
-        backend.cacheSeconds = settings.cacheSeconds
-        backend.takeOverSeconds = settings.takeOverSeconds
+        backend.settings = settings
+        try settings.write(to: parts.files, of: group)
         try parts.files.write(backend.fileContent, to: GroupBackend.fileName, of: group)
         return try self.host(host)
+    }
+
+    package func change(
+        _ group: KeychainGroup, cacheSeconds: Int64?, takeOverSeconds: Int64??
+    ) throws(CredentialError) {
+        let link = try sharedLink(group)
+        _ = try link.standing([])
+        let settings = try link.membership.change { settings in
+            if let cacheSeconds { settings.cacheSeconds = cacheSeconds }
+            if let takeOverSeconds { settings.takeOverSeconds = takeOverSeconds }
+        }
+        try settings.write(to: parts.files, of: group)
     }
 
     package func hosts(of group: KeychainGroup) throws(CredentialError) -> [SharedHost] {

@@ -12,7 +12,7 @@ extension ClusterSharing {
     ) throws(CredentialError) -> AbandonedGroup? {
         let before = try leaving(group)
         let backend = if let before { before } else { try sharedLink(group).backend }
-        let link = GroupLink(group, backend, try parts.connect(backend), parts, isLeaving: true)
+        let link = GroupLink(group, backend, try parts.connect(backend, group), parts, isLeaving: true)
         var sets: [TokenSet] = []
         var isLast = false
         var belongs: Bool

@@ -16,7 +16,7 @@ package final class ClusterSharing: GroupSharing {
         /// The stores of this machine, where nobody is asked anything.
         package var stores: @Sendable () -> any SecretStores
         /// Makes the way to a cluster; opens nothing.
-        package var connect: @Sendable (GroupBackend) throws(CredentialError) -> any Cluster
+        package var connect: @Sendable (GroupBackend, KeychainGroup) throws(CredentialError) -> any Cluster
         /// Waits for so many milliseconds.
         package var pause: @Sendable (Int64) -> Void
 
@@ -24,7 +24,7 @@ package final class ClusterSharing: GroupSharing {
             files: any GroupFiles, local: any AccountRecords, events: any EventLog, clock: any WallClock,
             bootClock: any BootClock, random: any RandomSource, cryptography: any Cryptography & KeyAgreement,
             stores: @escaping @Sendable () -> any SecretStores,
-            connect: @escaping @Sendable (GroupBackend) throws(CredentialError) -> any Cluster,
+            connect: @escaping @Sendable (GroupBackend, KeychainGroup) throws(CredentialError) -> any Cluster,
             pause: @escaping @Sendable (Int64) -> Void
         ) {
             self.files = files
@@ -59,14 +59,16 @@ package final class ClusterSharing: GroupSharing {
 
     package func backend(of group: KeychainGroup) throws(CredentialError) -> GroupBackend? {
         guard let content = try parts.files.read(GroupBackend.fileName, of: group) else { return nil }
-        return try GroupBackend(fileContent: content, of: group)
+        var backend = try GroupBackend(fileContent: content, of: group)
+        if let seen = try GroupSettings(in: parts.files, of: group) { backend.settings = seen }
+        return backend
     }
 
     /// The way to a group's cluster; `nil` for a group that is not shared.
     func link(_ group: KeychainGroup) throws(CredentialError) -> GroupLink? {
         guard let backend = try backend(of: group) else { return nil }
         if let known = links.withLock({ $0[group] }), known.backend == backend { return known }
-        let link = GroupLink(group, backend, try parts.connect(backend), parts)
+        let link = GroupLink(group, backend, try parts.connect(backend, group), parts)
         links.withLock { $0[group] = link }
         return link
     }

@@ -129,7 +129,8 @@ final class GroupLink: Sendable {
         }
         let found = Array(reading.records[..<own.count])
         reading.records.removeFirst(own.count)
-        guard let record = found[0], let epoch = found[1], try membership.facts(in: record).id == backend.groupID
+        guard let record = found[0], let epoch = found[1],
+            case let facts = try membership.facts(in: record), facts.id == backend.groupID
         else {
             throw CredentialError(
                 .storeUnavailable,
@@ -157,6 +158,7 @@ final class GroupLink: Sendable {
                 .storeLocked, "this host, \(backend.host), is leaving the group \(group)",
                 hint: "credmgr groups leave \(group) --keep")
         }
+        if facts.settings != backend.settings { try facts.settings.write(to: parts.files, of: group) }
         if mayBeOlder { _ = try forgotten(by: KeyEpoch(epoch)) } else { try check(KeyEpoch(epoch)) }
         if known > 0, let wrapped = found[3] { state.withLock { $0.given[known] = wrapped.value } }
         return (reading, epoch, found[2])

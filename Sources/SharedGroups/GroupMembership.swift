@@ -61,7 +61,8 @@ package struct GroupMembership: Sendable {
         let id = random.bytes(Self.idSize), epoch = KeyEpoch.first.number
         var transaction = ClusterTransaction()
         transaction.conditions = [groupKey: 0, epochKey: 0]
-        var object = settings.json
+        var object = JSONObject()
+        settings.put(into: &object)
         object["version"] = 1
         object["id"] = .string(Base64URL.encode(id))
         let secret = random.bytes(Self.keySize)
@@ -77,7 +78,8 @@ package struct GroupMembership: Sendable {
         }
         if try cluster.commit(transaction) { return }
         throw CredentialError(
-            .usage, "there is a shared group at \(path) already")
+            .usage, "there is a shared group at \(path) already",
+            hint: "to have this host belong to it: credmgr groups join --help")
     }
 
     /// Asks to be let in.
@@ -283,10 +285,38 @@ package struct GroupMembership: Sendable {
     }
 
     func facts(in record: ClusterRecord) throws(CredentialError) -> (id: [UInt8], settings: GroupSettings) {
-        guard let object = try? JSONValue.parse(record.value, limits: .ownFile).object, object["version"] == 1,
-            let id = object["id"]?.string.flatMap(Base64URL.decode), id.count == Self.idSize
-        else { throw CredentialError(.storeDamaged, "\(groupKey) of the cluster is no group of this version") }
+        let (id, object) = try Self.object(in: record)
         return (id, GroupSettings(object))
+    }
+
+    private static func object(
+        in record: ClusterRecord
+    ) throws(CredentialError) -> (id: [UInt8], object: JSONObject) {
+        guard let object = try? JSONValue.parse(record.value, limits: .ownFile).object, object["version"] == 1,
+            let id = object["id"]?.string.flatMap(Base64URL.decode), id.count == idSize
+        else { throw CredentialError(.storeDamaged, "\(record.key) of the cluster is no group of this version") }
+        return (id, object)
+    }
+
+    /// Changes what the hosts agree on.
+    ///
+    /// - Throws: as ``facts()``; ``ErrorCode/temporary``.
+    func change(
+        _ change: (inout GroupSettings) -> Void
+    ) throws(CredentialError) -> GroupSettings {
+        for _ in 0..<Self.attempts {
+            guard let record = try cluster.read([groupKey])[0] else { break }
+            var settings = try facts(in: record).settings
+            change(&settings)
+            // What a newer version has put there stays.
+            var object = try Self.object(in: record).object
+            settings.put(into: &object)
+            var transaction = ClusterTransaction()
+            transaction.expect(record, at: groupKey)
+            transaction.changes = [.put(groupKey, JSONValue.object(object).bytes())]
+            if try cluster.commit(transaction) { return settings }
+        }
+        throw busy
     }
 
     /// The data keys that this host was given, read as they are asked for.
@@ -344,10 +374,24 @@ package struct GroupSettings: Sendable, Hashable {
         takeOverSeconds = object["take_over"]?.integer.map { max(0, $0) }
     }
 
-    var json: JSONObject {
-        var object = JSONObject()
+    func put(into object: inout JSONObject) {
         object["cache_ttl"] = .integer(cacheSeconds)
         object["take_over"] = takeOverSeconds.map(JSONValue.integer)
-        return object
+    }
+}
+
+extension GroupBackend {
+    /// What the hosts agree on, as this one knows it.
+    var settings: GroupSettings {
+        get {
+            var settings = GroupSettings()
+            settings.cacheSeconds = cacheSeconds
+            settings.takeOverSeconds = takeOverSeconds
+            return settings
+        }
+        set {
+            cacheSeconds = newValue.cacheSeconds
+            takeOverSeconds = newValue.takeOverSeconds
+        }
     }
 }

@@ -95,7 +95,7 @@ final class SimulatedProcess: @unchecked Sendable {
                     files: self, local: noting(ports.records), events: ports.events, clock: ports.clock,
                     bootClock: self,
                     random: random, cryptography: cryptography, stores: { stores(AccountPolicy()) },
-                    connect: { _ in self },
+                    connect: { _, _ in self },
                     pause: { [world, trace] milliseconds in
                         world.milliseconds += milliseconds
                         trace.quietCall("pause", otherwise: ()) {}

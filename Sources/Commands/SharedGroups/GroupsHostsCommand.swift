@@ -16,7 +16,8 @@ struct GroupsHostsCommand: Command {
         let group = try KeychainGroup(arguments[ClusterOption.group])
         let sharing = session.context.machine.sharing
         let hosts = try sharing.membership.hosts(of: group)
-        let own = try sharing.backend(of: group)?.host
+        let backend = try sharing.backend(of: group)
+        let own = backend?.host
         if arguments.wantsJSON {
             return try session.print(
                 .array(
@@ -34,5 +35,22 @@ struct GroupsHostsCommand: Command {
             ])
         }
         try session.print(table)
+        if let backend { session.notices.note("the hosts agree: \(backend.agreed)") }
+    }
+}
+
+extension GroupBackend {
+    /// What the hosts agree on.
+    var agreed: Message {
+        let takeOver: Message = takeOverSeconds.map { "\($0) s" } ?? "never"
+        return "--cache-ttl \(cacheSeconds) s, --take-over \(takeOver)"
+    }
+
+    /// The same as `--json` shows it.
+    var agreedJSON: JSONObject {
+        var object = JSONObject()
+        object["cache_ttl"] = .integer(cacheSeconds)
+        object["take_over"] = takeOverSeconds.map(JSONValue.integer) ?? .null
+        return object
     }
 }

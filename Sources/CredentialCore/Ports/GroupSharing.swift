@@ -118,6 +118,11 @@ package protocol GroupHosting: Sendable {
         _ group: KeychainGroup, _ backend: GroupBackend, passphrase: Secret?
     ) throws(CredentialError) -> SharedHost
 
+    /// Changes what the hosts agree on; `nil` leaves it as it is. The other hosts follow when they next ask the cluster.
+    func change(
+        _ group: KeychainGroup, cacheSeconds: Int64?, takeOverSeconds: Int64??
+    ) throws(CredentialError)
+
     /// The hosts, by name.
     func hosts(of group: KeychainGroup) throws(CredentialError) -> [SharedHost]
 
@@ -213,6 +218,12 @@ package struct GroupBackend: Sendable, Hashable {
     /// The same where nothing but the prefix is known.
     package static func path(of group: KeychainGroup, below prefix: String) -> String {
         (prefix.hasSuffix("/") ? prefix : prefix + "/") + group.name + "/"
+    }
+
+    /// What prints the commands that an administrator of the cluster gives this host its role with.
+    package func setup(of group: KeychainGroup) -> Message {
+        let more = prefix == Self.standardPrefix ? "" : " --prefix \(ShellQuote.word(prefix))"
+        return "credmgr groups share \(group) --print-etcd-setup --name \(host)\(more)"
     }
 
     package init(
@@ -346,6 +357,9 @@ package struct NothingShared: GroupSharing, GroupHosting, TokenSetVault {
     package func join(
         _ group: KeychainGroup, _ backend: GroupBackend, passphrase: Secret?
     ) throws(CredentialError) -> SharedHost { throw Self.error }
+    package func change(
+        _ group: KeychainGroup, cacheSeconds: Int64?, takeOverSeconds: Int64??
+    ) throws(CredentialError) { throw Self.error }
     package func hosts(of group: KeychainGroup) throws(CredentialError) -> [SharedHost] { throw Self.error }
     package func admit(
         _ host: String, fingerprint: String, to group: KeychainGroup

@@ -73,7 +73,7 @@ extension EtcdCluster {
             guard error.code == .temporary else { throw Self.named(error) }
             return Self.ended("\(name): \(error)")
         case .status(let status, let text):
-            let error = Self.refused(status, text, name)
+            let error = refused(status, text, name)
             return error.code == .temporary ? Self.ended("\(error)") : error
         }
     }

@@ -12,6 +12,8 @@ import Synchronization
 package final class EtcdCluster: Cluster {
     let endpoints: [(name: String, channel: any RemoteProcedures)]
     let elapsed: @Sendable () -> Int64
+    /// What prints the commands that give this host what it needs in the cluster.
+    private let setup: Message
     private let route = Mutex(Route())
 
     /// What earlier calls have shown.
@@ -40,10 +42,13 @@ package final class EtcdCluster: Cluster {
     ///
     /// - Parameters:
     ///   - endpoints: the names to show, and the channels.
+    ///   - setup: the command that prints what an administrator of the cluster does for this host.
     ///   - elapsed: milliseconds that only grow; those since now where nothing is given.
     package init(
-        _ endpoints: [(name: String, channel: any RemoteProcedures)], elapsed: (@Sendable () -> Int64)? = nil
+        _ endpoints: [(name: String, channel: any RemoteProcedures)], setup: Message = "credmgr groups share --help",
+        elapsed: (@Sendable () -> Int64)? = nil
     ) {
+        self.setup = setup
         self.endpoints = endpoints
         let watch = Stopwatch()
         self.elapsed = elapsed ?? { watch.elapsed }
@@ -124,10 +129,10 @@ package final class EtcdCluster: Cluster {
 
     package func health() -> [ClusterNode] {
         var nodes: [ClusterNode] = []
-        SideBySide.run(endpoints, atMost: endpoints.count, lane: { $0.name }) { endpoint, _ in
+        SideBySide.run(endpoints, atMost: endpoints.count, lane: { $0.name }) { [self] endpoint, _ in
             let watch = Stopwatch()
             var failure: CredentialError?
-            do throws(CredentialError) { try Self.check(endpoint) } catch { failure = error }
+            do throws(CredentialError) { try check(endpoint) } catch { failure = error }
             return ClusterNode(name: endpoint.name, milliseconds: watch.elapsed, error: failure)
         } take: {
             nodes.append($0)
@@ -135,15 +140,15 @@ package final class EtcdCluster: Cluster {
         return nodes
     }
 
-    private static func check(_ endpoint: (name: String, channel: any RemoteProcedures)) throws(CredentialError) {
-        let single = EtcdCluster([endpoint])
+    private func check(_ endpoint: (name: String, channel: any RemoteProcedures)) throws(CredentialError) {
+        let single = EtcdCluster([endpoint], setup: setup)
         _ = try single.call(EtcdMessages.status, [], again: true)
         // A member that has raised an alarm takes no writes (NOSPACE), or is damaged (CORRUPT).
         let alarms = EtcdMessages.alarms(in: try single.call(EtcdMessages.alarm, [], again: true))
         guard alarms.isEmpty else {
             throw CredentialError(
                 .storeUnavailable, "\(endpoint.name) tells of an alarm: \(alarms.joined(separator: ", "))",
-                hint: "etcdctl alarm list")
+                hint: alarms == ["NOSPACE"] ? Self.moreSpace : "etcdctl alarm list")
         }
     }
 
@@ -193,7 +198,7 @@ package final class EtcdCluster: Cluster {
                     failures.append("\(name): \(error)")
                     if !again { throw unanswered(failures) }
                 case .status(let status, let text):
-                    let error = Self.refused(status, text, name)
+                    let error = refused(status, text, name)
                     if error.code != .temporary { throw error }
                     failures.append("\(name): \(text)")
                     if !again { throw unanswered(failures) }
@@ -227,22 +232,27 @@ package final class EtcdCluster: Cluster {
         return error
     }
 
+    /// What makes room: history goes, then the files shrink, then writes are taken again.
+    private static let moreSpace: Message =
+        "an administrator of the cluster: etcdctl compact $(etcdctl get / -w fields | sed -n 's/.*Revision. : //p'); "
+        + "etcdctl defrag --cluster; etcdctl alarm disarm"
+
     /// The error of a status (google.golang.org/grpc/codes).
-    static func refused(_ status: Int, _ text: String, _ name: String) -> CredentialError {
+    func refused(_ status: Int, _ text: String, _ name: String) -> CredentialError {
         switch status {
         case 7:
             CredentialError(
                 .storeUnavailable, "\(name) lets this host's certificate do nothing with the group (\(text))",
-                hint: "an administrator of the cluster gives the role of the group to its user")
+                hint: "an administrator of the cluster gives its user the role of the group, by what this prints: \(setup)")
         case 16:
             CredentialError(
                 .storeUnavailable, "\(name) does not know who calls (\(text))",
-                hint: "the common name of the certificate must be a user of etcd")
+                hint: "the common name of the certificate must be a user of etcd, by what this prints: \(setup)")
         // The same status says that a node has too much to do just now.
         case 8 where text.contains("space exceeded"):
             CredentialError(
                 .storeUnavailable, "the cluster has no space left (\(text))",
-                hint: "etcdctl alarm list")
+                hint: Self.moreSpace)
         case 12:
             CredentialError(.malformedReply, "\(name) is no etcd 3.4 or newer (\(text))")
         default: CredentialError(.temporary, "\(name): \(text)")
