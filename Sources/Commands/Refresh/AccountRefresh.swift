@@ -12,6 +12,8 @@ struct AccountRefresh: Sendable {
         var warnings: [Message] = []
         /// What was refreshed.
         var notes: [Message] = []
+        /// The sign-ins that the provider has answered for.
+        var refreshed: Set<String> = []
         /// What failed; one failure does not keep it from the next token.
         var failures: [CredentialError] = []
     }
@@ -88,7 +90,9 @@ struct AccountRefresh: Sendable {
         if let failure = answer.failure { throw failure }
         let name = "\(request.account.id) (\(ForeignText.shown(request.account.shownName)))"
         outcome.warnings += answer.warnings.map { "\(name): \($0)" }
-        if answer.refreshed { outcome.notes.append("refreshed \(name)") }
+        guard answer.refreshed else { return }
+        outcome.notes.append("refreshed \(name)")
+        outcome.refreshed.insert(request.key.policy)
     }
 
     /// What to ask for.
