@@ -295,7 +295,8 @@ struct LoginCommand: Command {
         let (request, store) = (plan.request, plan.store)
         if outcome.account.store == store.kind {
             store.tell("the sign-in", session)
-        } else if session.options.store == store.kind {
+        } else if session.options.store == store.kind, outcome.account.store != .etcd {
+            // The accounts of a shared group are where the group is.
             session.notices.note(
                 "the account stays in the \(outcome.account.store.shownName); to move it: "
                     + "credmgr store migrate --to \(store.kind.rawValue) --group \(plan.group)")
