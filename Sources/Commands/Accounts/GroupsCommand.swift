@@ -62,7 +62,9 @@ struct GroupsCommand: Command {
         for (name, row) in sorted {
             table.add([
                 name, String(row.accountCount), ForeignText.shown(row.types.sorted().joined(separator: ", ")),
-                row.backend.map { session.shown("as \($0.host) at \($0.endpoints.joined(separator: ", ")), \(row.state.text)") } ?? "-",
+                row.backend.map {
+                    session.shown("as \($0.host) at \($0.endpoints.joined(separator: ", ")), \(row.state.text)")
+                } ?? "-",
             ])
         }
         try session.print(table)

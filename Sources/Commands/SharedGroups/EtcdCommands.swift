@@ -54,8 +54,10 @@ struct EtcdCommands {
         let node = ShellQuote.line(
             [
                 "etcd", "--name", own.host, "--data-dir", "data", "--auto-compaction-retention=1h",
-                "--listen-client-urls", own.client(at: own.bound), "--advertise-client-urls", own.client(at: own.host),
-                "--listen-peer-urls", own.peer(at: own.bound), "--initial-advertise-peer-urls", own.peer(at: own.host),
+                "--listen-client-urls", own.client(at: own.bound), "--advertise-client-urls",
+                own.client(at: own.host),
+                "--listen-peer-urls", own.peer(at: own.bound), "--initial-advertise-peer-urls",
+                own.peer(at: own.host),
                 "--initial-cluster", members, "--initial-cluster-token", Self.role(of: group), "--client-cert-auth",
                 "--trusted-ca-file", "ca.pem", "--cert-file", "node.pem", "--key-file", "node.key",
             ] + peerFiles + ["node", "--peer-cert-file", "node.pem", "--peer-key-file", "node.key"])
@@ -104,7 +106,10 @@ struct EtcdCommands {
     /// Once for all nodes: two machines that do it at the same time are in each other's way.
     private var users: String {
         let lines =
-            [Self.unlessThere("user", "root", ["--no-password"]), Self.etcdctl(["user", "grant-role", "root", "root"])]
+            [
+                Self.unlessThere("user", "root", ["--no-password"]),
+                Self.etcdctl(["user", "grant-role", "root", "root"]),
+            ]
             + steps + [Self.etcdctl(["auth", "enable"])]
         return lines.map { $0 + "\n" }.joined()
     }

@@ -55,13 +55,21 @@ struct GroupsExpelCommand: Command {
             let reuse = (try? jobs.first?.types.get())?.first?.type.refreshReuse
             switch Self.helps(before, after, Set(outcomes.flatMap(\.refreshed)), reuse) {
             case .yes: break
-            case .no: session.notices.warning(useless("did not replace the refresh token", account, group))
-            case .notAlone: session.notices.warning(useless("takes a replaced refresh token, too", account, group))
+            case .no:
+                session.notices.warning(
+                    useless(
+                        "the provider did not replace the refresh token of \(shown(account)), which \(name) knows",
+                        account, group))
+            case .notAlone:
+                session.notices.warning(
+                    useless(
+                        "the provider takes a replaced refresh token, too, and \(name) knows that of \(shown(account))",
+                        account, group))
             case .unknown: unknown.append(account)
             }
         }
         if let first = unknown.first {
-            let names = unknown.map { "\(ForeignText.shown($0.shownName)) (\($0.id))" }.joined(separator: ", ")
+            let names = unknown.map(shown).joined(separator: ", ")
             session.notices.warning(
                 CredentialError(
                     .problemsFound,
@@ -100,18 +108,16 @@ struct GroupsExpelCommand: Command {
         }
     }
 
-    private func useless(_ what: Message, _ account: Account, _ group: KeychainGroup) -> CredentialError {
-        CredentialError(
-            .problemsFound,
-            "the provider of \(ForeignText.shown(account.shownName)) (\(account.id)) \(what), and "
-                + "\(arguments[ClusterOption.host]) knows that",
-            hint: Self.anew(account, group))
+    private func useless(_ text: Message, _ account: Account, _ group: KeychainGroup) -> CredentialError {
+        CredentialError(.problemsFound, text, hint: Self.anew(account, group))
     }
+
+    private func shown(_ account: Account) -> String { "\(ForeignText.shown(account.shownName)) (\(account.id))" }
 
     /// Ends a sign-in at the provider and begins it anew.
     private static func anew(_ account: Account, _ group: KeychainGroup) -> Message {
-        let end = ShellQuote.line(["--account", account.id, "--group", group.name])
-        let begin = ShellQuote.line(["--type", account.type, "--group", group.name])
-        return "credmgr logout \(end) --revoke && credmgr login \(begin)"
+        let type = ShellQuote.word(account.type)
+        return
+            "credmgr logout --account \(account.id) --group \(group) --revoke && credmgr login --type \(type) --group \(group)"
     }
 }

@@ -30,7 +30,8 @@ struct GroupsShareCommand: Command {
                 "credmgr groups share work --print-etcd-setup --hosts alpha,beta,gamma"),
             .init(
                 "for who has no etcd: a node on this machine, alpha, for three hosts",
-                "credmgr groups share work --print-etcd-cluster --etcd https://alpha:2389 --hosts alpha,beta,gamma | sh"),
+                "credmgr groups share work --print-etcd-cluster --etcd https://alpha:2389 --hosts alpha,beta,gamma | sh"
+            ),
         ],
         exitStatuses: [5, 6, 7])
 
@@ -86,7 +87,8 @@ struct GroupsShareCommand: Command {
     private func printSetup(_ group: KeychainGroup, _ session: Session) throws(CredentialError) {
         try session.print(try etcdCommands(group).setup)
         session.notices.note(
-            "a user is the common name of its host's certificate; 'etcdctl auth enable' turns users on where they are not")
+            "a user is the common name of its host's certificate; 'etcdctl auth enable' turns users on where they are not"
+        )
     }
 
     private func printCluster(_ group: KeychainGroup, _ session: Session) throws(CredentialError) {
@@ -97,7 +99,8 @@ struct GroupsShareCommand: Command {
         }
         var endpoints: [EtcdEndpoint] = []
         for address in try GroupBackend.addresses(arguments) {
-            guard let endpoint = EtcdEndpoint(address), !endpoints.contains(where: { $0.host == endpoint.host }) else {
+            guard let endpoint = EtcdEndpoint(address), !endpoints.contains(where: { $0.host == endpoint.host })
+            else {
                 throw CredentialError(
                     .usage, "no node can be begun for \(address.origin)",
                     hint: "each node has a host of its own, and https: as --etcd https://HOST:2379")
@@ -113,7 +116,8 @@ struct GroupsShareCommand: Command {
         }
         try session.print(commands.cluster(endpoints, on: own[0]))
         session.notices.note(
-            "to be piped to sh: it makes the folder \(EtcdCommands.folder(of: group)) here, with the certificates, and runs a node")
+            "to be piped to sh: it makes the folder \(EtcdCommands.folder(of: group)) here, with the certificates, and runs a node"
+        )
     }
 
     private func etcdCommands(_ group: KeychainGroup) throws(CredentialError) -> EtcdCommands {

@@ -222,8 +222,9 @@ package struct GroupBackend: Sendable, Hashable {
 
     /// What prints the commands that an administrator of the cluster gives this host its role with.
     package func setup(of group: KeychainGroup) -> Message {
-        let more = prefix == Self.standardPrefix ? "" : " --prefix \(ShellQuote.word(prefix))"
-        return "credmgr groups share \(group) --print-etcd-setup --name \(host)\(more)"
+        let command: Message = "credmgr groups share \(group) --print-etcd-setup --name \(host)"
+        if prefix == Self.standardPrefix { return command }
+        return "\(command) --prefix \(ShellQuote.word(prefix))"
     }
 
     package init(

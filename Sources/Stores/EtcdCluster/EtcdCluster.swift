@@ -45,7 +45,8 @@ package final class EtcdCluster: Cluster {
     ///   - setup: the command that prints what an administrator of the cluster does for this host.
     ///   - elapsed: milliseconds that only grow; those since now where nothing is given.
     package init(
-        _ endpoints: [(name: String, channel: any RemoteProcedures)], setup: Message = "credmgr groups share --help",
+        _ endpoints: [(name: String, channel: any RemoteProcedures)],
+        setup: Message = "credmgr groups share --help",
         elapsed: (@Sendable () -> Int64)? = nil
     ) {
         self.setup = setup
@@ -233,9 +234,10 @@ package final class EtcdCluster: Cluster {
     }
 
     /// What makes room: history goes, then the files shrink, then writes are taken again.
-    private static let moreSpace: Message =
+    private static var moreSpace: Message {
         "an administrator of the cluster: etcdctl compact $(etcdctl get / -w fields | sed -n 's/.*Revision. : //p'); "
-        + "etcdctl defrag --cluster; etcdctl alarm disarm"
+            + "etcdctl defrag --cluster; etcdctl alarm disarm"
+    }
 
     /// The error of a status (google.golang.org/grpc/codes).
     func refused(_ status: Int, _ text: String, _ name: String) -> CredentialError {
@@ -243,7 +245,9 @@ package final class EtcdCluster: Cluster {
         case 7:
             CredentialError(
                 .storeUnavailable, "\(name) lets this host's certificate do nothing with the group (\(text))",
-                hint: "an administrator of the cluster gives its user the role of the group, by what this prints: \(setup)")
+                hint:
+                    "an administrator of the cluster gives its user the role of the group, by what this prints: \(setup)"
+            )
         case 16:
             CredentialError(
                 .storeUnavailable, "\(name) does not know who calls (\(text))",
