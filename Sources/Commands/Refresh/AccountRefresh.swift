@@ -46,13 +46,14 @@ struct AccountRefresh: Sendable {
         }
         guard job.isDue else { return outcome }
         do throws(CredentialError) {
+            let types = try job.types.get()
             if case .needsLogin(let reason) = account.status {
                 throw signInRequired(account, group, Message(kept: reason))
             }
             guard let set = try read(account, in: group) else {
                 throw signInRequired(account, group, "its secrets are gone from the \(account.store.shownName)")
             }
-            for (index, request) in requests(for: account, set, in: group, try job.types.get()).enumerated() {
+            for (index, request) in requests(for: account, set, in: group, types).enumerated() {
                 let waits = waits || index > 0
                 do throws(CredentialError) { try refresh(request, waits: waits, &outcome) } catch {
                     if !waits, error.code == .lockTimeout { return nil }

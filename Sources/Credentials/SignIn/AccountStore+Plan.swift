@@ -57,10 +57,12 @@ extension AccountStore {
 
     /// The type as its API has it now.
     ///
-    /// - Throws: ``ErrorCode/signInRequired`` where that is no type of `account` any more.
+    /// - Throws: ``ErrorCode/noSuchAccount`` where it does not see `account`; ``ErrorCode/signInRequired`` where the API's
+    ///   new one does not.
     private func current(
         _ type: AccountType, for account: Account?, _ accounts: AccountServices
     ) throws(CredentialError) -> AccountType {
+        try account?.check(seenBy: type, try registration(of: type), in: group(of: type))
         let current = try parts.current(type, accounts)
         guard let account, current != type, try registration(of: current) != account.registration else {
             return current

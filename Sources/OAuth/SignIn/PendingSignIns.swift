@@ -197,6 +197,10 @@ extension PendingSignIn {
         return object
     }
 
+    private static var unreadable: CredentialError {
+        CredentialError(.storeDamaged, "the pending sign-in cannot be read", hint: "start it again")
+    }
+
     fileprivate init(_ bytes: [UInt8], _ machine: MachinePorts) throws(CredentialError) {
         guard let object = try? JSONValue.parse(bytes, limits: .ownFile).object, let type = object["type"]?.string,
             let flow = object["flow"]?.string.flatMap(SignInFlow.init(rawValue:)),
@@ -205,7 +209,12 @@ extension PendingSignIn {
             let store = object["store"]?.string.flatMap(StoreKind.init(rawValue:)),
             let pending = object["pending"]?.object, let createdAt = object["created_at"]?.integer,
             let definition = object["definition"]?.object
-        else { throw CredentialError(.storeDamaged, "the pending sign-in cannot be read", hint: "start it again") }
+        else { throw Self.unreadable }
+        // Without the person that it is for anybody's would do.
+        let person = try object["person"].map { (value) throws(CredentialError) -> ExpectedPerson in
+            guard let person = value.object.flatMap(ExpectedPerson.init) else { throw Self.unreadable }
+            return person
+        }
         let defined = try AccountType(
             name: type, json: definition, isPrivateFile: true, place: "the pending sign-in")
         var parameters: [String: String] = [:]
@@ -222,7 +231,7 @@ extension PendingSignIn {
                 adapter: try machine.adapters.adapter(of: defined), request: request,
                 group: try KeychainGroup(group),
                 store: StoreChoice(kind: store, reason: object["store_reason"].flatMap(Message.init(json:))),
-                person: object["person"]?.object.flatMap(ExpectedPerson.init), parameters: parameters,
+                person: person, parameters: parameters,
                 forceNew: object["force_new"] == true),
             pending: pending, createdAt: Instant(epochSeconds: createdAt))
     }
