@@ -16,10 +16,13 @@ package struct SharedAccountRecords: AccountRecords {
 
     package func groups() throws(CredentialError) -> [KeychainGroup] {
         var groups = Set(try local.groups())
-        for group in try sharing.parts.files.groups() where try sharing.backend(of: group) != nil {
-            groups.insert(group)
-        }
+        for group in try sharing.parts.files.groups() where mayBeShared(group) { groups.insert(group) }
         return groups.sorted { $0.name < $1.name }
+    }
+
+    /// Whether a group is shared, or nobody can tell: what is wrong with its file is told to whoever looks into it.
+    private func mayBeShared(_ group: KeychainGroup) -> Bool {
+        do throws(CredentialError) { return try sharing.backend(of: group) != nil } catch { return true }
     }
 
     package func index(of group: KeychainGroup, _ check: IndexCheck) throws(CredentialError) -> AccountIndex {
@@ -34,6 +37,15 @@ package struct SharedAccountRecords: AccountRecords {
             }
         }
         return try local.index(of: group, check)
+    }
+
+    package func seenIndex(of group: KeychainGroup, _ check: IndexCheck) throws(CredentialError) -> AccountIndex {
+        guard mayBeShared(group) else { return try local.index(of: group, check) }
+        // A group that this host cannot look into leaves the names of the others what they are. Where none of them is
+        // meant, it is asked for its own, and tells what is wrong.
+        do throws(CredentialError) { return try local.index(of: group, check).readable } catch {
+            return AccountIndex()
+        }
     }
 
     package func confirmed(

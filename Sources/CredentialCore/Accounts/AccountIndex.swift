@@ -85,6 +85,11 @@ public struct AccountIndex: Sendable, Equatable {
     /// Every account.
     public var entries: [Entry] { lines.map(entry) }
 
+    /// The same without the accounts whose records could not be read.
+    package var readable: AccountIndex {
+        unreadable.isEmpty ? self : AccountIndex(Self.file(entries)) ?? AccountIndex()
+    }
+
     /// The account that stands first.
     public var first: Entry? { lines.first.map(entry) }
 
