@@ -111,8 +111,12 @@ extension SignInPlan {
         } else if session.mayAsk {
             request.password = try session.context.console.ask(
                 "Password of \(ForeignText.shown(username)): ", isSecret: true)
+        } else if let line = try session.context.console.readInputLine(), !line.isEmpty {
+            request.password = Secret(line)
         } else {
-            throw CredentialError(.usage, "the password flow needs --password-file where nobody can be asked")
+            throw CredentialError(
+                .usage,
+                "the password flow needs --password-file, or a line of standard input, where nobody can be asked")
         }
     }
 }
