@@ -47,6 +47,18 @@ extension Option where Value == String? {
     }
 }
 
+extension Option where Value == String? {
+    /// An option with a name, see ``Name``, given at most once.
+    package static func name(_ name: String, _ value: ValueSpec, _ summary: Message) -> Option {
+        var spec = OptionSpec(name: name, short: nil, value: value, summary: summary)
+        spec.fault = { text in
+            Name.isValid(text)
+                ? nil : "takes a name: 1 to 128 letters, digits, '.', '_' and '-', beginning with a letter or digit"
+        }
+        return Option(spec) { $0?.last }
+    }
+}
+
 extension Option where Value == [String] {
     /// An option with a value, given any number of times.
     package static func list(

@@ -177,7 +177,12 @@ struct STSReply: Sendable {
         text.firstIndex(of: ".").map { text[..<$0] + "Z" } ?? text
     }
 
-    /// The text of the first element of a name; the elements read here hold no others, and no entities.
+    /// What stands for a character that XML has another use for.
+    private static let entities = [
+        ("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&apos;", "'"), ("&amp;", "&"),
+    ]
+
+    /// The text of the first element of a name; the elements read here hold no others.
     private static func element(_ name: String, in xml: String) -> String? {
         let bytes = Array(xml.utf8)
         func place(of text: String, from start: Int) -> Int? {
@@ -191,6 +196,8 @@ struct STSReply: Sendable {
         let start = open + name.utf8.count + 2
         guard let end = place(of: "</\(name)>", from: start) else { return nil }
         let text = String(decoding: bytes[start..<end], as: UTF8.self)
-        return text.isEmpty || text.utf8.contains { $0 < 0x20 || $0 == UInt8(ascii: "<") } ? nil : text
+        if text.isEmpty || text.utf8.contains(where: { $0 < 0x20 || $0 == UInt8(ascii: "<") }) { return nil }
+        // The one for '&' is last: what it gives begins no other.
+        return entities.reduce(text) { $0.replacing($1.0, with: $1.1) }
     }
 }
