@@ -94,8 +94,9 @@ package final class ClusterSharing: GroupSharing {
         links.withLock { $0[group] }?.recentFailure
     }
 
-    package func secondsLost(of group: KeychainGroup) -> Int64 {
-        (links.withLock { $0[group] }?.cluster.millisecondsLost ?? 0) / 1_000
+    package var secondsLost: Int64 {
+        // The clusters of a process are waited for together.
+        (links.withLock { $0.values.map(\.cluster.millisecondsLost) }.max() ?? 0) / 1_000
     }
 
     // MARK: Refresh
@@ -155,6 +156,10 @@ package final class ClusterSharing: GroupSharing {
         record = outcome.record
         return SharedRefreshOutcome(
             tokenSet: outcome.tokenSet, refreshed: outcome.refreshed, warnings: outcome.warnings)
+    }
+
+    package func isUnfinished(_ account: String, in group: KeychainGroup) throws(CredentialError) -> Bool {
+        try link(group)?.account(account).intent != nil
     }
 
     package func unsettled(in group: KeychainGroup) throws(CredentialError) -> [String] {

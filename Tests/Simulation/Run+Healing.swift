@@ -106,7 +106,7 @@ extension Run {
         // After a cluster was put back there may be two accounts, and each host may mean another.
         let waiting = members.filter { member in errors.contains { $0.host == member.name } }
         for host in waiting.isEmpty ? [members[0]] : waiting {
-            do throws(CredentialError) { try token(host.process(), force: true, takesOver: true) } catch {
+            do throws(CredentialError) { try token(host.process(), force: false, takesOver: true) } catch {
                 if error.code != .signInRequired { world.problems.append("nobody can take over: \(error.message)") }
             }
         }

@@ -27,8 +27,8 @@ package protocol GroupSharing: Sendable {
     /// The error of this process's last try, if that was moments ago: who was refused then need not wait again.
     func recentFailure(of group: KeychainGroup) -> CredentialError?
 
-    /// For how many seconds the nodes of a group's cluster were waited for in vain just now; 0 for a group that is not shared.
-    func secondsLost(of group: KeychainGroup) -> Int64
+    /// For how many seconds the nodes of clusters were waited for in vain just now, whichever group was asked for.
+    var secondsLost: Int64 { get }
 
     /// What this process has read of an account a moment ago, sealed as it is in the cluster, for the process that is to refresh
     /// it; `nil` where it has not, and of a group that is not shared.
@@ -44,6 +44,11 @@ package protocol GroupSharing: Sendable {
     /// - Throws: ``ErrorCode/signInRequired``; ``ErrorCode/temporary`` while nobody may refresh, or the cluster cannot be
     ///   reached; as ``check(_:)``.
     func refresh(_ job: SharedRefreshJob, in group: KeychainGroup) throws(CredentialError) -> SharedRefreshOutcome
+
+    /// Whether a host has begun to refresh an account, and has not said how that ended; `false` in a group that is not shared.
+    ///
+    /// - Throws: as ``check(_:)``.
+    func isUnfinished(_ account: String, in group: KeychainGroup) throws(CredentialError) -> Bool
 
     /// The accounts of which this host has an answer of a provider that it has not put into the cluster yet.
     ///
@@ -340,7 +345,7 @@ package struct NothingShared: GroupSharing, GroupHosting, TokenSetVault {
     package func check(_ group: KeychainGroup) throws(CredentialError) {}
     package func beginAdding(to group: KeychainGroup) throws(CredentialError) {}
     package func recentFailure(of group: KeychainGroup) -> CredentialError? { nil }
-    package func secondsLost(of group: KeychainGroup) -> Int64 { 0 }
+    package var secondsLost: Int64 { 0 }
     package func handOver(_ account: String, of group: KeychainGroup) -> JSONObject? { nil }
     package func resume(_ account: String, of group: KeychainGroup, with handed: JSONObject) {}
     package func catchUp(_ group: KeychainGroup, unlessWithin seconds: Int64) throws(CredentialError) -> Bool {
@@ -350,6 +355,7 @@ package struct NothingShared: GroupSharing, GroupHosting, TokenSetVault {
         _ job: SharedRefreshJob, in group: KeychainGroup
     ) throws(CredentialError) -> SharedRefreshOutcome { throw Self.error }
     package func follow(_ group: KeychainGroup, _ following: GroupFollowing) {}
+    package func isUnfinished(_ account: String, in group: KeychainGroup) throws(CredentialError) -> Bool { false }
     package func unsettled(in group: KeychainGroup) throws(CredentialError) -> [String] { [] }
     package func settle(_ account: String, in group: KeychainGroup) throws(CredentialError) { throw Self.error }
     package func share(
