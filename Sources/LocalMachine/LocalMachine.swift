@@ -112,15 +112,20 @@ package struct LocalMachine: Sendable {
             }, programs: programs, sharing: sharing)
     }
 
+    /// What clusters have cost this process, whatever has asked for them.
+    private static let waiting = ClusterWaiting()
+
     /// The groups that are shared with other hosts, through etcd.
     private func sharing(by transport: CurlTransport) -> ClusterSharing {
-        let folders = folders
+        let folders = folders, waiting = Self.waiting
         return ClusterSharing(
             ClusterSharing.Parts(
                 files: SharedGroupFiles(folders), local: AccountRecordFiles(folders, clock: clock),
                 events: EventLogFile(folders), clock: clock, bootClock: LocalBootClock(), random: random,
                 cryptography: cryptography, stores: { LocalStores(self, AccountPolicy()) },
-                connect: { backend, group throws(CredentialError) in try EtcdCluster(backend, group, transport) },
+                connect: { backend, group throws(CredentialError) in
+                    try EtcdCluster(backend, group, transport, waiting)
+                },
                 pause: { SystemTime.pause(milliseconds: $0) }))
     }
 }
@@ -134,7 +139,7 @@ extension EtcdCluster {
     ///
     /// - Throws: ``ErrorCode/usage`` for an address that is none.
     fileprivate convenience init(
-        _ backend: GroupBackend, _ group: KeychainGroup, _ transport: CurlTransport
+        _ backend: GroupBackend, _ group: KeychainGroup, _ transport: CurlTransport, _ waiting: ClusterWaiting
     ) throws(CredentialError) {
         var endpoints: [(name: String, channel: any RemoteProcedures)] = []
         for endpoint in backend.endpoints {
@@ -148,6 +153,6 @@ extension EtcdCluster {
                 transport: transport)
             endpoints.append((endpoint, channel))
         }
-        self.init(endpoints, setup: backend.setup(of: group))
+        self.init(endpoints, setup: backend.setup(of: group), waiting: waiting)
     }
 }

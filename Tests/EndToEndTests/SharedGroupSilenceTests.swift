@@ -30,6 +30,8 @@ import Testing
 
     @Test func `Each command answers in time where the nodes were silent before`() throws {
         let two = hosts["two"]
+        // However many groups there are.
+        try two.run(["groups", "share", "second"] + hosts.cluster(as: "two"))
         try two.run(SharedHosts.token())
         silence()
         defer { nodes.stop() }

@@ -95,9 +95,8 @@ private struct RefusingNode: RemoteProcedures {
 
 @Test func `silent nodes take ten seconds of a command, and then nothing more`() throws {
     let node = SilentNode(), later: Mutex<Int64> = Mutex(0)
-    let cluster = EtcdCluster((1...3).map { ("silent \($0)", node) }) {
-        node.waited.withLock { $0 } + later.withLock { $0 }
-    }
+    let waiting = ClusterWaiting { node.waited.withLock { $0 } + later.withLock { $0 } }
+    let cluster = EtcdCluster((1...3).map { ("silent \($0)", node) }, waiting: waiting)
     func wait() -> Int64 {
         let before = node.waited.withLock { $0 }
         let error = #expect(throws: CredentialError.self) { try cluster.list("/credmgr/") }

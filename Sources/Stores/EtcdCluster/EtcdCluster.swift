@@ -7,25 +7,16 @@ import Synchronization
 ///
 /// A call that has not reached its endpoint goes to the next. One that broke is asked again only where it reads: of a
 /// transaction nobody knows then whether it was applied. The next call begins where the last one was answered: a node that
-/// is silent is waited for once. What was waited for in vain moments ago is left out of what the next call may take, and once
-/// nothing is left of it calls fail at once: so a command of many calls is bounded, too.
+/// is silent is waited for once. What was waited for in vain moments ago, by any cluster of this process, is left out of what the
+/// next call may take, and once nothing is left of it calls to nodes that were asked fail at once: so a command of many calls, and
+/// of many groups, is bounded, too.
 package final class EtcdCluster: Cluster {
     let endpoints: [(name: String, channel: any RemoteProcedures)]
-    let elapsed: @Sendable () -> Int64
+    private let waiting: ClusterWaiting
     /// What prints the commands that give this host what it needs in the cluster.
     private let setup: Message
-    private let route = Mutex(Route())
-
-    /// What earlier calls have shown.
-    private struct Route {
-        /// The endpoint that is asked first.
-        var first = 0
-        /// For how long was waited in vain, and when that last was, in milliseconds.
-        var lost: Int64 = 0
-        var lostAt: Int64 = 0
-        /// The error of the last call that nobody has answered.
-        var failure: CredentialError?
-    }
+    /// The endpoint that is asked first.
+    private let first = Mutex(0)
 
     /// How long one endpoint may take for a call, and all of them, in milliseconds.
     private static let callMilliseconds: Int64 = 4_500
@@ -34,8 +25,6 @@ package final class EtcdCluster: Cluster {
     private static let electionMilliseconds: Int64 = 3_000
     /// What an endpoint has of what is left, however many come after it.
     private static let leastMilliseconds: Int64 = 1_000
-    /// For how long it counts that was waited in vain, in milliseconds.
-    private static let memoryMilliseconds: Int64 = 10_000
     private static let keepAliveSeconds: Int32 = 5
 
     /// Makes it; nothing is opened yet.
@@ -43,17 +32,18 @@ package final class EtcdCluster: Cluster {
     /// - Parameters:
     ///   - endpoints: the names to show, and the channels.
     ///   - setup: the command that prints what an administrator of the cluster does for this host.
-    ///   - elapsed: milliseconds that only grow; those since now where nothing is given.
+    ///   - waiting: what it shares with the other clusters of the process.
     package init(
         _ endpoints: [(name: String, channel: any RemoteProcedures)],
-        setup: Message = "credmgr groups share --help",
-        elapsed: (@Sendable () -> Int64)? = nil
+        setup: Message = "credmgr groups share --help", waiting: ClusterWaiting = ClusterWaiting()
     ) {
         self.setup = setup
         self.endpoints = endpoints
-        let watch = Stopwatch()
-        self.elapsed = elapsed ?? { watch.elapsed }
+        self.waiting = waiting
     }
+
+    var elapsed: @Sendable () -> Int64 { waiting.elapsed }
+    private var names: [String] { endpoints.map(\.name) }
 
     package func read(_ keys: [String]) throws(CredentialError) -> [ClusterRecord?] {
         let answer = try call(EtcdMessages.transaction, EtcdMessages.readRequest(keys), again: true)
@@ -113,36 +103,40 @@ package final class EtcdCluster: Cluster {
         _ = try call(EtcdMessages.revoke, EtcdMessages.leaseRequest(lease), again: true)
     }
 
-    package var millisecondsLost: Int64 {
-        let now = elapsed()
-        return route.withLock { now - $0.lostAt > Self.memoryMilliseconds ? 0 : $0.lost }
-    }
+    package var millisecondsLost: Int64 { waiting.lost }
 
     package func hasWaited(_ milliseconds: Int64) {
-        let now = elapsed()
-        route.withLock { route in
-            if now - route.lostAt > Self.memoryMilliseconds { (route.lost, route.failure) = (0, nil) }
-            let most = max(route.lost, Self.allMilliseconds - Self.electionMilliseconds)
-            route.lost = min(route.lost + milliseconds, most)
-            route.lostAt = now
-        }
+        waiting.lose(milliseconds, upTo: Self.allMilliseconds - Self.electionMilliseconds)
     }
 
     package func health() -> [ClusterNode] {
-        var nodes: [ClusterNode] = []
-        SideBySide.run(endpoints, atMost: endpoints.count, lane: { $0.name }) { [self] endpoint, _ in
-            let watch = Stopwatch()
+        var nodes: [ClusterNode] = [], silent: [String] = []
+        let begin = elapsed(), waiting = waiting, setup = setup
+        SideBySide.run(endpoints, atMost: endpoints.count, lane: { $0.name }) { endpoint, _ in
+            let watch = Stopwatch(), own = waiting.copy()
             var failure: CredentialError?
-            do throws(CredentialError) { try check(endpoint) } catch { failure = error }
-            return ClusterNode(name: endpoint.name, milliseconds: watch.elapsed, error: failure)
-        } take: {
-            nodes.append($0)
+            do throws(CredentialError) { try Self.check(endpoint, setup, own) } catch { failure = error }
+            let reasons = failure?.code == .temporary ? own.failures(of: [endpoint.name]) ?? [] : []
+            if !reasons.isEmpty {
+                failure = CredentialError(
+                    .temporary, Message(verbatim: reasons.joined(separator: "; ")),
+                    hint: "see that etcd runs there, and that this host reaches it")
+            }
+            return (ClusterNode(name: endpoint.name, milliseconds: watch.elapsed, error: failure), reasons)
+        } take: { (node: ClusterNode, reasons: [String]) in
+            nodes.append(node)
+            silent += reasons
         }
+        // They were waited for at one time. Nodes of which none has answered are not asked once more.
+        if !silent.isEmpty { waiting.lose(elapsed() - begin) }
+        if silent.count == nodes.count { waiting.note(silent, of: names) }
         return nodes
     }
 
-    private func check(_ endpoint: (name: String, channel: any RemoteProcedures)) throws(CredentialError) {
-        let single = EtcdCluster([endpoint], setup: setup)
+    private static func check(
+        _ endpoint: (name: String, channel: any RemoteProcedures), _ setup: Message, _ waiting: ClusterWaiting
+    ) throws(CredentialError) {
+        let single = EtcdCluster([endpoint], setup: setup, waiting: waiting)
         _ = try single.call(EtcdMessages.status, [], again: true)
         // A member that has raised an alarm takes no writes (NOSPACE), or is damaged (CORRUPT).
         let alarms = EtcdMessages.alarms(in: try single.call(EtcdMessages.alarm, [], again: true))
@@ -156,27 +150,24 @@ package final class EtcdCluster: Cluster {
     // MARK: Endpoints
 
     /// The endpoint that is asked first.
-    var firstEndpoint: Int { route.withLock(\.first) }
+    var firstEndpoint: Int { first.withLock { $0 } }
 
     /// Has the next call begin at another endpoint than one that was lost.
     func beginElsewhere(than number: Int) {
-        route.withLock { if $0.first == number { $0.first = (number + 1) % endpoints.count } }
+        first.withLock { if $0 == number { $0 = (number + 1) % endpoints.count } }
     }
 
     private func call(_ method: String, _ message: [UInt8], again: Bool) throws(CredentialError) -> [UInt8] {
         var failures: [String] = []
-        let begin = elapsed()
-        let (first, end, known) = route.withLock { route in
-            if begin - route.lostAt > Self.memoryMilliseconds { (route.lost, route.failure) = (0, nil) }
-            return (route.first, begin + Self.allMilliseconds - route.lost, route.failure)
-        }
+        let known = waiting.failures(of: names), first = firstEndpoint
+        let end = elapsed() + Self.allMilliseconds - waiting.lost
         for step in endpoints.indices {
             let number = (first + step) % endpoints.count, (name, channel) = endpoints[number]
             let asked = elapsed()
             // Who was answered by another node each time has lost as much, and is not refused for that.
             let left = max(end - asked, known == nil ? Self.leastMilliseconds : 0)
             guard left > 0 else {
-                if failures.isEmpty, let known { throw known }
+                if failures.isEmpty, let known { failures = known }
                 break
             }
             // Those that come later have their share, however long the first ones are silent.
@@ -185,12 +176,8 @@ package final class EtcdCluster: Cluster {
                 return try channel.call(
                     method, message, milliseconds: Int(min(Self.callMilliseconds, share)))
             } catch {
-                let now = elapsed()
-                route.withLock { route in
-                    route.first = (number + 1) % endpoints.count
-                    route.lost += now - asked
-                    route.lostAt = now
-                }
+                self.first.withLock { $0 = (number + 1) % endpoints.count }
+                waiting.lose(elapsed() - asked)
                 switch error {
                 case .unreached(let error):
                     if error.code != .temporary { throw Self.named(error) }
@@ -226,11 +213,9 @@ package final class EtcdCluster: Cluster {
     }
 
     private func unanswered(_ failures: [String]) -> CredentialError {
-        let error = CredentialError(
-            .temporary, "the cluster cannot be reached (\(failures.joined(separator: "; ")))",
-            hint: "credmgr doctor")
-        route.withLock { $0.failure = error }
-        return error
+        waiting.note(failures, of: names)
+        return CredentialError(
+            .temporary, "the cluster cannot be reached (\(failures.joined(separator: "; ")))", hint: "credmgr doctor")
     }
 
     /// What makes room: history goes, then the files shrink, then writes are taken again.
