@@ -117,14 +117,14 @@ package struct LocalMachine: Sendable {
 
     /// The groups that are shared with other hosts, through etcd.
     private func sharing(by transport: CurlTransport) -> ClusterSharing {
-        let folders = folders, waiting = Self.waiting
+        let folders = folders, waiting = Self.waiting, clock = clock
         return ClusterSharing(
             ClusterSharing.Parts(
                 files: SharedGroupFiles(folders), local: AccountRecordFiles(folders, clock: clock),
                 events: EventLogFile(folders), clock: clock, bootClock: LocalBootClock(), random: random,
                 cryptography: cryptography, stores: { LocalStores(self, AccountPolicy()) },
                 connect: { backend, group throws(CredentialError) in
-                    try EtcdCluster(backend, group, transport, waiting)
+                    try EtcdCluster(backend, group, transport, waiting, clock)
                 },
                 pause: { SystemTime.pause(milliseconds: $0) }))
     }
@@ -139,7 +139,8 @@ extension EtcdCluster {
     ///
     /// - Throws: ``ErrorCode/usage`` for an address that is none.
     fileprivate convenience init(
-        _ backend: GroupBackend, _ group: KeychainGroup, _ transport: CurlTransport, _ waiting: ClusterWaiting
+        _ backend: GroupBackend, _ group: KeychainGroup, _ transport: CurlTransport, _ waiting: ClusterWaiting,
+        _ clock: any WallClock
     ) throws(CredentialError) {
         var endpoints: [(name: String, channel: any RemoteProcedures)] = []
         for endpoint in backend.endpoints {
@@ -153,6 +154,14 @@ extension EtcdCluster {
                 transport: transport)
             endpoints.append((endpoint, channel))
         }
-        self.init(endpoints, setup: backend.setup(of: group), waiting: waiting)
+        self.init(
+            endpoints, setup: backend.setup(of: group), waiting: waiting,
+            certificate: {
+                // Why a file cannot be read libcurl says.
+                guard let file = backend.certificate?.certificateFile,
+                    let pem = (try? PlainFile.read(file, limit: 1 << 20))?.content
+                else { return nil }
+                return OwnCertificate(file: file, pem: pem)
+            }, now: { clock.now })
     }
 }

@@ -91,7 +91,9 @@ extension ClusterSharing: GroupHosting {
         let link = try sharedLink(group)
         // Who was expelled, or waits, learns nothing of the others.
         _ = try link.standing([], mayBeOlder: true)
-        return try link.membership.hosts().map { (host) throws(CredentialError) in try self.host(host) }
+        let (hosts, damaged) = try link.membership.roster()
+        let shown = try hosts.map { (host) throws(CredentialError) in try self.host(host) }
+        return (shown + damaged.map(SharedHost.init(damaged:))).sorted { $0.name < $1.name }
     }
 
     package func admit(
@@ -165,24 +167,56 @@ extension ClusterSharing: GroupHosting {
     package func findings(of group: KeychainGroup) -> [GroupFinding] {
         do throws(CredentialError) {
             let link = try sharedLink(group)
-            var findings = link.cluster.health().map { node in
+            var findings: [GroupFinding] = []
+            if let certificate = link.cluster.ownCertificate {
+                let check = "certificate of \(link.backend.host)"
+                // Nothing else can be seen with it.
+                if let fault = certificate.fault(at: parts.clock.now) {
+                    return [GroupFinding(check: check, text: "", error: fault)]
+                }
+                let warning = certificate.warning(at: parts.clock.now)
+                findings.append(
+                    GroupFinding(
+                        check: check, text: "it counts until \(certificate.to.rfc3339)", error: warning,
+                        isEarly: warning != nil))
+            }
+            let nodes = link.cluster.health(), silent = nodes.filter { $0.error?.code == .temporary }
+            if !nodes.isEmpty, silent.count == nodes.count {
+                let reasons = silent.compactMap { $0.error?.message }.joined(separator: "; ")
+                let error = CredentialError(.temporary, "the cluster cannot be reached (\(reasons))", hint: Self.noQuorum)
+                return findings + [GroupFinding(check: "cluster", text: "", error: error)]
+            }
+            findings += nodes.map { node in
                 GroupFinding(
                     check: "endpoint \(node.name)", text: "answers within \(node.milliseconds) ms",
                     error: node.error)
             }
+            // What each of them has said is not said once more.
+            if !nodes.isEmpty, nodes.allSatisfy({ $0.error != nil }) { return findings }
             do throws(CredentialError) {
-                _ = try link.standing([])
-                _ = try link.hostKey()
+                let epoch = try GroupMembership.epoch(try link.standing([]).epoch)
+                try link.checkGivenKey(epoch)
                 findings.append(GroupFinding(check: "host \(link.backend.host)", text: "it belongs to the group"))
+                findings += try link.membership.roster().damaged.map { name in
+                    GroupFinding(
+                        check: "host \(ForeignText.shown(name, limit: 80))", text: "",
+                        error: GroupHost.damage(link.membership.hostKey(name)))
+                }
                 findings.append(try clock(link))
                 findings += try unfinished(link)
             } catch {
-                findings.append(GroupFinding(check: "cluster", text: "", error: error))
+                var told = error
+                if error.code == .temporary { told.advice = Self.noQuorum }
+                findings.append(GroupFinding(check: "cluster", text: "", error: told))
             }
             return findings
         } catch {
             return [GroupFinding(check: "cluster", text: "", error: error)]
         }
+    }
+
+    private static var noQuorum: Message {
+        "see that etcd runs on most of the nodes, and that this host reaches them; tokens that are still valid are given meanwhile"
     }
 
     /// Whether what hosts have refreshed was not refreshed in the future, as this host's clock has it.

@@ -222,7 +222,7 @@ package final class ClusterSharing: GroupSharing {
     ) {
         // First, so that nobody who comes to be meanwhile is taken for one who is gone.
         let known = try parts.local.index(of: link.group, .ids).ids
-        let listing = try link.listing()
+        let (listing, epoch) = try link.listing()
         var changed: [String] = []
         var there: Set<String> = []
         for record in listing.listed {
@@ -243,6 +243,8 @@ package final class ClusterSharing: GroupSharing {
                 }
             }
         }
+        // Without the group's key nothing opens, and that is not a matter of those accounts.
+        if damaged.contains(where: { $0.error.code == .storeLocked }) { _ = try link.key(ofEpoch: epoch) }
         for id in known where !there.contains(id) { try forgetCopy(id, link.group, tells: true) }
         try noteLook(link.group)
         return (damaged, listing.revision)

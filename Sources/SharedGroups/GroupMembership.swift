@@ -144,10 +144,19 @@ package struct GroupMembership: Sendable {
         return try KeyEpoch(record).has(ExpelledHost(name: "", publicKey: publicKey))
     }
 
-    /// The hosts of the group, by name.
-    package func hosts() throws(CredentialError) -> [GroupHost] {
-        try cluster.list(path + "hosts/").map { (record) throws(CredentialError) in try GroupHost(record) }
+    /// The hosts of the group, by name. Whose record is damaged is none: it has no key that another could be wrapped for.
+    package func hosts() throws(CredentialError) -> [GroupHost] { try roster().hosts }
+
+    /// The hosts of the group, and the names under which none can be read.
+    func roster() throws(CredentialError) -> (hosts: [GroupHost], damaged: [String]) {
+        var roster: (hosts: [GroupHost], damaged: [String]) = ([], [])
+        for record in try cluster.list(path + "hosts/") {
+            if let host = try? GroupHost(record) { roster.hosts.append(host) } else { roster.damaged.append(name(of: record)) }
+        }
+        return roster
     }
+
+    private func name(of record: ClusterRecord) -> String { String(record.key.dropFirst(hostKey("").count)) }
 
     /// Of whom this host knows that they were expelled, once the cluster has said this of it.
     typealias Knowing = (KeyEpoch) throws(CredentialError) -> KeyEpoch
@@ -223,7 +232,18 @@ package struct GroupMembership: Sendable {
             guard let epochRecord = found[0], epochRecord == seen else { continue }
             let epoch = try KeyEpoch(epochRecord), id = try groupID()
             let listed = found.dropFirst().compactMap(\.self)
-            let hosts = try listed.map { (record) throws(CredentialError) in try GroupHost(record) }
+            // One that cannot be read is remembered by what stands in its place.
+            var hosts: [GroupHost] = []
+            for record in listed {
+                if let host = try? GroupHost(record) {
+                    hosts.append(host)
+                    continue
+                }
+                hosts.append(
+                    GroupHost(
+                        name: self.name(of: record), publicKey: try cryptography.sha256(record.value),
+                        isAdmitted: false, joinedAt: clock.now))
+            }
             let forgotten = known.missing(in: epoch)
             guard hosts.contains(where: { $0.name == name }) || forgotten.contains(where: { $0.name == name })
             else {
@@ -294,7 +314,7 @@ package struct GroupMembership: Sendable {
     ) throws(CredentialError) -> (id: [UInt8], object: JSONObject) {
         guard let object = try? JSONValue.parse(record.value, limits: .ownFile).object, object["version"] == 1,
             let id = object["id"]?.string.flatMap(Base64URL.decode), id.count == idSize
-        else { throw CredentialError(.storeDamaged, "\(record.key) of the cluster is no group of this version") }
+        else { throw damaged("\(record.key) of the cluster is no group of this version", record.key) }
         return (id, object)
     }
 
@@ -317,6 +337,15 @@ package struct GroupMembership: Sendable {
             if try cluster.commit(transaction) { return settings }
         }
         throw busy
+    }
+
+    /// The error of a record without which the group is none.
+    static func damaged(_ text: Message, _ key: String) -> CredentialError {
+        let group = key.split(separator: "/").dropLast().last.map(String.init) ?? ""
+        return CredentialError(
+            .storeDamaged, text,
+            hint: "an administrator of the cluster puts it back from a backup; to give the group up here: "
+                + "credmgr groups leave \(group) --forget")
     }
 
     /// The data keys that this host was given, read as they are asked for.

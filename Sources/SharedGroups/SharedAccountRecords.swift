@@ -32,8 +32,8 @@ package struct SharedAccountRecords: AccountRecords {
             } catch {
                 // The copies serve meanwhile. Who looks through several groups for a name is not kept by the cluster of
                 // one; who finds nothing, or finds an account of this one, is told.
-                guard check == .none || error.code == .temporary else { throw error }
-                try sharing.noteLook(group)
+                guard check == .none || error.leavesCopies else { throw error }
+                if error.leavesCopies { try sharing.noteLook(group) } else { try sharing.link(group)?.note(error) }
             }
         }
         return try local.index(of: group, check)
@@ -61,7 +61,7 @@ package struct SharedAccountRecords: AccountRecords {
         do throws(CredentialError) {
             return try sharing.takeOne(id, link, tells: true)
         } catch {
-            guard error.code == .temporary, let copy = try local.read(id, in: group) else { throw error }
+            guard error.leavesCopies, let copy = try local.read(id, in: group) else { throw error }
             return Self.record(ofCopy: copy)
         }
     }
@@ -83,7 +83,7 @@ package struct SharedAccountRecords: AccountRecords {
             do throws(CredentialError) {
                 for (id, error) in try sharing.takeAll(link).damaged { damaged(id, error) }
             } catch {
-                guard error.code == .temporary else { throw error }
+                guard error.leavesCopies else { throw error }
             }
         }
         return try local.registry(of: group, damaged: damaged)

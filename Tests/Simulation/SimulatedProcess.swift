@@ -33,6 +33,8 @@ final class SimulatedProcess: @unchecked Sendable {
     /// For how long its cluster is said to have been silent, and for how long it was told that something else was waited for.
     var millisecondsLost: Int64 = 0
     var waitedElsewhere: Int64 = 0
+    /// The last one that has worked for this one.
+    private(set) var lastWorker: SimulatedProcess?
     /// Whether the provider has answered it.
     private(set) var isAnswered = false
     /// Whether a person says that nobody else is at it.
@@ -159,6 +161,7 @@ final class SimulatedProcess: @unchecked Sendable {
         let worker = host.process(), isHanded = request.handed != nil
         world.tell("\(worker.name) works for \(name)" + (isHanded ? ", and knows what that has read" : ""))
         worker.takesOver = takesOver
+        lastWorker = worker
         if isHanded {
             (worker.read, worker.lastIntent, worker.lastAside) = (read, lastIntent, lastAside)
             (worker.readExpelled, worker.knownExpelled) = (readExpelled, knownExpelled)

@@ -26,7 +26,7 @@ struct RegistryCheck: DoctorCheck {
                 findings.append(unreadable(check, id, error, group, services))
             }.accounts
         } catch {
-            return [Finding(check, error, repair: takeOver(group, error, services))]
+            return [Finding(check, error, repair: takeOver(group, error, services), in: group)]
         }
         services.repository.finishSignIns(in: group, locks: session.context.locks)
         let inventory = services.rebuild.inventory(of: group) { (set) throws(CredentialError) in

@@ -29,6 +29,15 @@ struct GroupsHostsCommand: Command {
         }
         var table = Table(["HOST", "FINGERPRINT", "STATUS", "JOINED"])
         for host in hosts {
+            if host.isDamaged {
+                session.notices.warning(
+                    CredentialError(
+                        .storeDamaged, "the record of the host \(ForeignText.shown(host.name, limit: 80)) is damaged",
+                        hint: Message(
+                            verbatim: ShellQuote.line(["credmgr", "groups", "expel", group.name, host.name]))))
+                table.add([ForeignText.shown(host.name, limit: 80), "", "damaged", ""])
+                continue
+            }
             table.add([
                 host.name + (host.name == own ? " (this one)" : ""), host.fingerprint,
                 host.isAdmitted ? "admitted" : "waits", host.joinedAt.rfc3339,

@@ -147,12 +147,12 @@ package protocol GroupHosting: Sendable {
     ///   - agree: is given the token sets, and whether this is the last host, before anything is changed.
     ///   - take: is given the same once the group is one of this machine alone, and before the cluster forgets anything; without
     ///     what an earlier run has noted as taken.
-    /// - Returns: what stays in the cluster though no host can open it: where this one had lost its key, and was the last.
+    /// - Returns: what is to be told of it.
     @discardableResult
     func leave(
         _ group: KeychainGroup, _ agree: ([TokenSet], Bool) throws(CredentialError) -> Void,
         take: ([TokenSet], Bool) throws(CredentialError) -> Void
-    ) throws(CredentialError) -> AbandonedGroup?
+    ) throws(CredentialError) -> GroupDeparture
 
     /// Forgets the group on this host and asks no cluster: for a host that its cluster lets in no more. The others have it as one of
     /// theirs until one of them expels it.
@@ -174,6 +174,20 @@ package protocol GroupHosting: Sendable {
 
     /// What is wrong or worth knowing of a group's cluster, for `doctor`.
     func findings(of group: KeychainGroup) -> [GroupFinding]
+}
+
+/// How a host has left a group.
+package struct GroupDeparture: Sendable, Hashable {
+    /// What stays in the cluster though no host can open it: where this one had lost its key, and was the last.
+    package var abandoned: AbandonedGroup?
+    /// What the others call this host, where the cluster that answers does not know it: where the group is, this host may be one of
+    /// theirs still.
+    package var untold: String?
+
+    package init(abandoned: AbandonedGroup? = nil, untold: String? = nil) {
+        self.abandoned = abandoned
+        self.untold = untold
+    }
 }
 
 /// What is left of a group in its cluster when no host can open it any more.
@@ -258,6 +272,14 @@ package struct SharedHost: Sendable, Hashable {
     package var isAdmitted: Bool
     /// When it asked.
     package var joinedAt: Instant
+    /// Whether nothing but its name can be read: it is given no key, and can only be expelled.
+    package var isDamaged = false
+
+    /// One of which nothing but its name can be read.
+    package init(damaged name: String) {
+        self.init(name: name, fingerprint: "", isAdmitted: false, joinedAt: Instant(epochSeconds: 0))
+        isDamaged = true
+    }
 
     package init(name: String, fingerprint: String, isAdmitted: Bool, joinedAt: Instant) {
         self.name = name
@@ -275,11 +297,14 @@ package struct GroupFinding: Sendable {
     package var text: Message
     /// What is wrong; `nil` where nothing is.
     package var error: CredentialError?
+    /// Whether nothing is wrong yet.
+    package var isEarly: Bool
 
-    package init(check: String, text: Message, error: CredentialError? = nil) {
+    package init(check: String, text: Message, error: CredentialError? = nil, isEarly: Bool = false) {
         self.check = check
         self.text = text
         self.error = error
+        self.isEarly = isEarly
     }
 }
 
@@ -377,7 +402,7 @@ package struct NothingShared: GroupSharing, GroupHosting, TokenSetVault {
     package func leave(
         _ group: KeychainGroup, _ agree: ([TokenSet], Bool) throws(CredentialError) -> Void,
         take: ([TokenSet], Bool) throws(CredentialError) -> Void
-    ) throws(CredentialError) -> AbandonedGroup? { throw Self.error }
+    ) throws(CredentialError) -> GroupDeparture { throw Self.error }
     package func forget(
         _ group: KeychainGroup, _ drop: () throws(CredentialError) -> Void
     ) throws(CredentialError) -> String { throw Self.error }

@@ -44,7 +44,7 @@ package struct SignInService: Sendable {
             }
         } catch {
             // The cluster was not to be reached any more when the person came back from signing in.
-            guard store == .etcd, error.code == .temporary else { throw error }
+            guard store == .etcd, error.leavesCopies else { throw error }
             failure = error
         }
         let known = forceNew ? nil : try self.known(result, registration, group, person, asOfLast: true)

@@ -70,6 +70,7 @@ extension EtcdCluster {
     private func error(of failure: RemoteFailure, _ name: String) throws(CredentialError) -> CredentialError {
         switch failure {
         case .unreached(let error), .broken(let error):
+            if let fault = ownFault { return fault }
             guard error.code == .temporary else { throw Self.named(error) }
             return Self.ended("\(name): \(error)")
         case .status(let status, let text):

@@ -15,6 +15,8 @@ package final class EtcdCluster: Cluster {
     private let waiting: ClusterWaiting
     /// What prints the commands that give this host what it needs in the cluster.
     private let setup: Message
+    private let certificate: @Sendable () -> OwnCertificate?
+    private let now: @Sendable () -> Instant
     /// The endpoint that is asked first.
     private let first = Mutex(0)
 
@@ -33,11 +35,17 @@ package final class EtcdCluster: Cluster {
     ///   - endpoints: the names to show, and the channels.
     ///   - setup: the command that prints what an administrator of the cluster does for this host.
     ///   - waiting: what it shares with the other clusters of the process.
+    ///   - certificate: reads this host's; `nil` where it shows none, or none can be read.
+    ///   - now: the time by which that counts.
     package init(
         _ endpoints: [(name: String, channel: any RemoteProcedures)],
-        setup: Message = "credmgr groups share --help", waiting: ClusterWaiting = ClusterWaiting()
+        setup: Message = "credmgr groups share --help", waiting: ClusterWaiting = ClusterWaiting(),
+        certificate: @escaping @Sendable () -> OwnCertificate? = { nil },
+        now: @escaping @Sendable () -> Instant = { Instant(epochSeconds: 0) }
     ) {
         self.setup = setup
+        self.certificate = certificate
+        self.now = now
         self.endpoints = endpoints
         self.waiting = waiting
     }
@@ -109,6 +117,11 @@ package final class EtcdCluster: Cluster {
         waiting.lose(milliseconds, upTo: Self.allMilliseconds - Self.electionMilliseconds)
     }
 
+    package var ownCertificate: OwnCertificate? { certificate() }
+
+    /// What is wrong with this host's certificate, where a connection has failed: the nodes do not say.
+    var ownFault: CredentialError? { certificate()?.fault(at: now()) }
+
     package func health() -> [ClusterNode] {
         var nodes: [ClusterNode] = [], silent: [String] = []
         let begin = elapsed(), waiting = waiting, setup = setup
@@ -178,6 +191,7 @@ package final class EtcdCluster: Cluster {
             } catch {
                 self.first.withLock { $0 = (number + 1) % endpoints.count }
                 waiting.lose(elapsed() - asked)
+                if case .status = error {} else if let fault = ownFault { throw fault }
                 switch error {
                 case .unreached(let error):
                     if error.code != .temporary { throw Self.named(error) }
