@@ -223,8 +223,8 @@ import Testing
         let listed = try home.run(["accounts", "--json"], exits: 5)
         #expect(listed.standardError.contains("the record \(home.path)/\(record) is damaged"))
         try home.run(["token", "--type", DemoTenant.typeName], exits: 5)
-        let again = try tenant.signIn(at: home)
-        #expect(try home.json(["accounts", "--json"]).array?.map { $0.object?["id"]?.string } == [again])
+        #expect(try tenant.signIn(at: home) == id)
+        #expect(try home.json(["accounts", "--json"]).array?.map { $0.object?["id"]?.string } == [id])
         #expect(home.files.keys.contains { $0.contains("/.\(id).corrupt-") })
         try home.run(["token", "--type", DemoTenant.typeName])
     }

@@ -192,7 +192,8 @@ package struct TargetResolver: Sendable {
                 + (group == type.keychainGroup ? [] : ["--group", group.name]))
     }
 
-    /// The type that every account was signed in under, if it is one, where the accounts are looked for.
+    /// The type that every account was signed in under, if it is one, where the accounts are looked for; not while nobody knows of
+    /// which one a record is that cannot be read.
     private func onlyType(
         in lookup: GroupLookup
     ) throws(CredentialError) -> (group: KeychainGroup, type: String)? {
@@ -200,8 +201,9 @@ package struct TargetResolver: Sendable {
         for (groups, asSeen) in lookup.lots.map({ ($0, true) }) + [(lookup.last, false)] {
             var found: (group: KeychainGroup, type: String)?
             for group in groups {
-                let index = asSeen ? try records.seenIndex(of: group, .none) : try records.index(of: group, .none)
-                // Not while a record cannot be read.
+                let index =
+                    (asSeen ? try records.seenIndex(of: group, .none) : try records.index(of: group, .none))
+                    .withUnreadable
                 guard index.unreadable.isEmpty else { return nil }
                 guard let first = index.first else { continue }
                 guard index.areAll(ofType: first.type) else { return nil }

@@ -129,19 +129,22 @@ package struct AccountSelection: Sendable {
         for group in candidates.groups where known.isEmpty {
             indexes.append((group, try candidates.index(of: group, records, check)))
         }
+        // Whose record cannot be read is meant by the same names as before.
+        let named = indexes.map { (group: $0.group, index: $0.index.withUnreadable) }
         let (group, entry, rule): (KeychainGroup, AccountIndex.Entry, Rule)
         do throws(CredentialError) {
-            (group, entry, rule) = try choose(among: candidates, wish: wish, indexes)
+            (group, entry, rule) = try choose(among: candidates, wish: wish, named)
         } catch {
-            // A record that cannot be read may be the one that is meant: then its own error says more. By what else than its id it was
-            // called nobody knows any more.
+            // A record that cannot be read may be the one that is meant, where nobody knows what it was called: then its own error
+            // says more.
             if error.code == .noSuchAccount {
-                try tellUnreadable(check == .everything ? nil : wish, indexes, records)
+                try tellUnreadable(check == .everything ? nil : wish, named, records)
             }
             throw error
         }
-        // That it is the only one, or the only one of this name, is not known while a record cannot be read or is missing,
-        // nor by names that do not agree with the records: rather no token than another person's.
+        // That it is the only one is not known while a record cannot be read or is missing of which nobody knows what it was called,
+        // nor is anything by names that do not agree with the records: rather no token than another person's. A name that one
+        // account has is that account's.
         let isCertain =
             wish.map { $0.name == entry.id || candidates.registration != nil }
             ?? (rule != .onlyAccount || entry.chosenAt != nil)
@@ -161,16 +164,20 @@ package struct AccountSelection: Sendable {
                     return try choose(among: candidates, wish: wish, records, .ids, known: confirmed)
                 }
             }
-            let isBehind = try tellUnreadable(nil, indexes, records)
+            let isBehind = if wish == nil { try tellUnreadable(nil, named, records) } else { false }
             if isBehind, check != .everything {
                 return try choose(among: candidates, wish: wish, records, .everything)
             }
         }
+        guard let names = indexes.first(where: { $0.group == group })?.index else { return nil }
         let record =
             candidates.asSeen ? try records.lastSeen(entry.id, in: group) : try records.read(entry.id, in: group)
-        guard let account = record?.account, account.registration == entry.registration,
-            let names = indexes.first(where: { $0.group == group })?.index
-        else { return nil }
+        guard let account = record?.account, account.registration == entry.registration else {
+            if check == .everything, names.unreadable.contains(entry.id) {
+                throw CredentialError.recordIsMissing(entry.id)
+            }
+            return nil
+        }
         return AccountSelection(account: account, group: group, rule: rule, names: names)
     }
 

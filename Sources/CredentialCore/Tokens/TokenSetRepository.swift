@@ -180,6 +180,17 @@ package struct TokenSetRepository: Sendable {
         }
     }
 
+    /// What the keyring still has of an account whose record is lost, for whoever makes it a new one; the record has what other
+    /// stores had.
+    package func grantsWithoutRecord(of account: Account, in group: KeychainGroup) -> [String: Grant] {
+        guard account.store == .secretService, let store = try? stores.store(.secretService),
+            let bytes = try? store.read(item(account.id, group)), let set = try? TokenSet(decoding: bytes),
+            set.account.id == account.id, set.account.registration == account.registration,
+            set.account.subject == account.subject
+        else { return [:] }
+        return set.grants
+    }
+
     // MARK: Writing
 
     /// Sets room aside for the next generation of a token set in the journal, so that a full disk is noticed before
