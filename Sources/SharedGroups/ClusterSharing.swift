@@ -238,7 +238,7 @@ package final class ClusterSharing: GroupSharing {
                 do throws(CredentialError) {
                     if let record { try copy(record, id, link, tells: true) }
                 } catch {
-                    guard error.code == .storeDamaged || error.code == .storeLocked else { throw error }
+                    guard [.storeDamaged, .storeLocked, .unsupported].contains(error.code) else { throw error }
                     damaged.append((id, error))
                 }
             }

@@ -47,7 +47,9 @@ import Testing
         let doctor = try ChildProcess(Home.program, ["doctor"], environment: home.environment).run()
         #expect(doctor.exitStatus == 1)
         for id in [alice, bob] {
-            #expect(doctor.standardOutput.contains("registry \(DemoTenant.group): the record of account \(id) is missing"))
+            #expect(
+                doctor.standardOutput.contains(
+                    "registry \(DemoTenant.group): the record of account \(id) is missing"))
         }
         // Each person has the account that was theirs again, and what was called so.
         #expect(try tenant.signIn(at: home) == alice)

@@ -478,7 +478,8 @@ import Testing
         #expect(try records.index(of: group, .none).unreadableEntries.map(\.label) == ["both"])
     }
 
-    @Test func `what nobody knows the name of stops no account that is named, in this group and in another`() throws {
+    @Test func `what nobody knows the name of stops no account that is named, in this group and in another`() throws
+    {
         try add(1...1)
         let other = try KeychainGroup("other")
         guard

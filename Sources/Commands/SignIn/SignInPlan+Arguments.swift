@@ -39,7 +39,9 @@ extension SignInPlan {
         }
         if flow == .jwtBearer { request.username = arguments[LoginCommand.username] }
         if flow == .password { try Self.addPassword(to: &request, arguments, session) }
-        let store = try StoreChoice(session, stores)
+        let store = try session.services(stores).storeOfSignIn(for: target.account) { () throws(CredentialError) in
+            try StoreChoice(session, stores)
+        }
         // One that stays locked is found out before a person signs in for nothing. Any item will do; to ask for all would
         // take long where there are thousands.
         _ = try stores.store(store.kind).read(

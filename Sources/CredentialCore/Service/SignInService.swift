@@ -95,7 +95,7 @@ package struct SignInService: Sendable {
         if isNew, let former {
             // Its person has come back: a new record takes the place of the one that cannot be read.
             _ = try accounts.records.setAside(former.id, in: group)
-            set.grants = accounts.repository.grantsWithoutRecord(of: account, in: group)
+            set.grants = try accounts.repository.grantsWithoutRecord(of: account, in: group)
         }
         if !isNew {
             // Between the look at the names and the lock the account may have been moved or labelled.

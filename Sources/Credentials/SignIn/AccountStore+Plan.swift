@@ -46,7 +46,9 @@ extension AccountStore {
             request.loginHint = try SignInPlan.knownUser(
                 for: request, adapter, among: try parts.machine.records.index(of: group, .none))
         }
-        let store = try parts.storeOfNewAccounts(accounts)
+        let store = try accounts.storeOfSignIn(for: wish.account) { () throws(CredentialError) in
+            try parts.storeOfNewAccounts(accounts)
+        }
         // One that stays locked is found out before a person signs in for nothing.
         _ = try accounts.stores.store(store.kind).read(
             SecretItem(group: group, owner: type.name, kind: .clientSecret))
