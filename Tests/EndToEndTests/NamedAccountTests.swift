@@ -130,6 +130,9 @@ import Testing
         #expect(
             try home.run(["types", "import", path]).standardOutput.split(separator: "\n").sorted()
                 == ["client_id: used", "issuer: used"])
+        let told = try home.json(["types", "import", path, "--force", "--json"]).object
+        #expect(told?["type"] == "Plain" && told?["file"]?.string?.hasSuffix("/types/Plain.json") == true)
+        #expect(told?["report"]?.array?.compactMap(\.string).sorted() == ["client_id: used", "issuer: used"])
     }
 
     @Test func `A client's secret goes with the definition that has it`() throws {

@@ -2,6 +2,7 @@ import CredentialCore
 import EncryptedFileStore
 import Foundation
 import SecretServiceStore
+import StrictJSON
 import TestSupport
 import Testing
 
@@ -23,6 +24,12 @@ struct MigrationTests {
             let rehearsal = try scene.run(["store", "migrate", "--to", "secret-service", "--dry-run"])
             #expect(rehearsal.exitStatus == 0)
             #expect(rehearsal.standardOutput.components(separatedBy: "would move").count == 5)
+            let words = ["store", "migrate", "--to", "secret-service", "--json"]
+            let rows = try JSONValue.parse(try scene.run(words + ["--dry-run"]).standardOutput).array
+            #expect(rows?.compactMap { $0.object?["account"]?.string }.sorted() == ids)
+            #expect(rows?.last?.object?["owner"] == "Tasks")
+            #expect(rows?.count == 4 && rows?.allSatisfy { $0.object?["would_move"] == .bool(true) } == true)
+            #expect(try scene.run(words).exitStatus == 2)
             #expect(try scene.holders(file) == ids)
             #expect(try scene.holders(service).isEmpty)
 
