@@ -44,6 +44,7 @@ struct AWSCommand: Command {
                 .usage, "--role-arn is missing: the role whose credentials are wanted",
                 hint: "credmgr aws --help")
         }
+        try Self.check(role: role)
         var query = TokenQuery(arguments, configuration: session.configuration)
         query.wantsIDToken = !arguments[Self.accessToken]
         let target = try TargetResolver(session).target(query.target)
@@ -68,6 +69,21 @@ struct AWSCommand: Command {
         let credentials = try STSReply(try send(token, role, target, to: endpoint, session), place: endpoint.origin)
         keep(credentials, key, target, session)
         try session.print(credentials.text + "\n")
+    }
+
+    /// Checks the name of a role; that of a server like AWS has another partition, perhaps no account.
+    ///
+    /// - Throws: ``ErrorCode/usage``.
+    static func check(role: String) throws(CredentialError) {
+        let parts = role.split(separator: ":", maxSplits: 5, omittingEmptySubsequences: false)
+        guard parts.count == 6, parts[0] == "arn", !parts[1].isEmpty, parts[2] == "iam",
+            parts[5].hasPrefix("role/"),
+            parts[5] != "role/", parts[4].allSatisfy(\.isNumber)
+        else {
+            throw CredentialError(
+                .usage,
+                "--role-arn takes arn:aws:iam::ACCOUNT:role/NAME, not '\(ForeignText.shown(role, limit: 80))'")
+        }
     }
 
     /// Where the token goes: AWS's own service, or a server that a rule or the type names.
