@@ -112,20 +112,15 @@ package struct LocalMachine: Sendable {
             }, programs: programs, sharing: sharing)
     }
 
-    /// What clusters have cost this process, whatever has asked for them.
-    private static let waiting = ClusterWaiting()
-
     /// The groups that are shared with other hosts, through etcd.
     private func sharing(by transport: CurlTransport) -> ClusterSharing {
-        let folders = folders, waiting = Self.waiting, clock = clock
+        let folders = folders
         return ClusterSharing(
             ClusterSharing.Parts(
                 files: SharedGroupFiles(folders), local: AccountRecordFiles(folders, clock: clock),
                 events: EventLogFile(folders), clock: clock, bootClock: LocalBootClock(), random: random,
                 cryptography: cryptography, stores: { LocalStores(self, AccountPolicy()) },
-                connect: { backend, group throws(CredentialError) in
-                    try EtcdCluster(backend, group, transport, waiting, clock)
-                },
+                connect: { backend throws(CredentialError) in try EtcdCluster(backend, transport) },
                 pause: { SystemTime.pause(milliseconds: $0) }))
     }
 }
@@ -138,10 +133,7 @@ extension EtcdCluster {
     /// The cluster that a group is shared through.
     ///
     /// - Throws: ``ErrorCode/usage`` for an address that is none.
-    fileprivate convenience init(
-        _ backend: GroupBackend, _ group: KeychainGroup, _ transport: CurlTransport, _ waiting: ClusterWaiting,
-        _ clock: any WallClock
-    ) throws(CredentialError) {
+    fileprivate convenience init(_ backend: GroupBackend, _ transport: CurlTransport) throws(CredentialError) {
         var endpoints: [(name: String, channel: any RemoteProcedures)] = []
         for endpoint in backend.endpoints {
             guard let address = WebAddress(endpoint) else {
@@ -154,14 +146,6 @@ extension EtcdCluster {
                 transport: transport)
             endpoints.append((endpoint, channel))
         }
-        self.init(
-            endpoints, setup: backend.setup(of: group), waiting: waiting,
-            certificate: {
-                // Why a file cannot be read libcurl says.
-                guard let file = backend.certificate?.certificateFile,
-                    let pem = (try? PlainFile.read(file, limit: 1 << 20))?.content
-                else { return nil }
-                return OwnCertificate(file: file, pem: pem)
-            }, now: { clock.now })
+        self.init(endpoints)
     }
 }

@@ -54,11 +54,7 @@ struct DoctorCommand: Command {
     }
 
     private func check(_ session: Session) -> [Finding] {
-        var told: Set<[String]> = []
-        return Self.checks.flatMap { $0.findings(session, isOnline: arguments[Self.online]) }.filter { finding in
-            guard let group = finding.group else { return true }
-            return told.insert([group.name, finding.message.description]).inserted || finding.repair != nil
-        }
+        Self.checks.flatMap { $0.findings(session, isOnline: arguments[Self.online]) }
     }
 
     /// Repairs what the user agrees to.

@@ -52,7 +52,7 @@ struct LogoutCommand: Command {
     private func forget(
         _ account: Account, in group: KeychainGroup, _ session: Session, _ stores: any SecretStores
     ) throws(CredentialError) {
-        let type = try definition(of: account, in: group, session)
+        let type = try definition(of: account, session)
         let policy = try type.flatMap { (type) throws(CredentialError) -> String? in
             guard let name = arguments[SharedOption.policy] else { return nil }
             return try session.context.adapters.adapter(of: type).policy(name, of: type)
@@ -111,19 +111,14 @@ struct LogoutCommand: Command {
     }
 
     /// The type of an account. Where nothing defines it any more, the account can still be forgotten here.
-    private func definition(
-        of account: Account, in group: KeychainGroup, _ session: Session
-    ) throws(CredentialError) -> AccountType? {
+    private func definition(of account: Account, _ session: Session) throws(CredentialError) -> AccountType? {
         do throws(CredentialError) {
             return try TargetResolver(session).type(named: account.type)
         } catch {
             let isNeeded =
                 arguments[Self.revoke] || arguments[Self.browser] || arguments[SharedOption.policy] != nil
             if !isNeeded { return nil }
-            guard arguments[SharedOption.policy] == nil else { throw error }
-            guard arguments[Self.force] else {
-                throw arguments[Self.revoke] ? kept(account, in: group, because: error) : error
-            }
+            guard arguments[Self.force], arguments[SharedOption.policy] == nil else { throw error }
             session.notices.warning("the tokens of \(account.id) were not revoked: \(error)")
             return nil
         }
@@ -164,16 +159,11 @@ struct LogoutCommand: Command {
                 session.notices.warning("the tokens of \(account.id) were not revoked: \(error)")
                 return
             }
-            throw kept(account, in: group, because: error)
+            throw CredentialError(
+                error.code,
+                "the tokens of \(account.id) were not revoked, so the account is kept: \(error)",
+                hint: forcing(account, in: group), details: error.details)
         }
-    }
-
-    private func kept(
-        _ account: Account, in group: KeychainGroup, because error: CredentialError
-    ) -> CredentialError {
-        CredentialError(
-            error.code, "the tokens of \(account.id) were not revoked, so the account is kept: \(error)",
-            hint: forcing(account, in: group), details: error.details)
     }
 
     /// The command that forgets an account whatever its provider says.

@@ -41,11 +41,10 @@ extension AccountIndex {
     }
 
     /// The account that is taken where none is named: the only one, else the one that was chosen. While a record cannot
-    /// be read, it is not known that one is the only one, unless it is known of which registration the other is.
+    /// be read, it is not known that one is the only one.
     public func defaultEntry(of registration: Registration) -> Entry? {
-        let all = withUnreadable
-        let lines = all.lines(of: registration, atMost: 2)
-        return lines.count == 1 && all.unreadable.isEmpty ? entry(lines[0]) : all.chosen(of: registration)
+        let lines = lines(of: registration, atMost: 2)
+        return lines.count == 1 && unreadable.isEmpty ? entry(lines[0]) : chosen(of: registration)
     }
 
     /// Whether every account was signed in under this type.

@@ -140,9 +140,7 @@ package struct SecretReader: Sendable {
         }
     }
 
-    private func file(_ written: String, _ need: SecretNeed) throws(CredentialError) -> [UInt8] {
-        let home = environment["HOME"] ?? ""
-        let path = written.hasPrefix("~/") && home.hasPrefix("/") ? home + written.dropFirst() : written
+    private func file(_ path: String, _ need: SecretNeed) throws(CredentialError) -> [UInt8] {
         guard let file = try read(path, need) else {
             throw absent(need, "there is no file \(ForeignText.shown(path))")
         }
