@@ -254,7 +254,7 @@ let testTargets: [Target] = [
         "CommandTests",
         [
             "Commands", "CommandLine", "GenericOAuth2Adapter", "AzureB2CAdapter", "CredentialCore", "CryptoSupport",
-            "FastToken", "Platform", "QRCodes", "StrictJSON", "TestCommands", "TestPorts", "TestSupport",
+            "FastToken", "OAuth", "Platform", "QRCodes", "StrictJSON", "TestCommands", "TestPorts", "TestSupport",
         ],
         exclude: ["Snapshots"]),
     tests(

@@ -138,7 +138,10 @@ enum B2CConfiguration {
 
     private static func checkPolicy(_ name: String, of type: AccountType) throws(CredentialError) {
         do throws(CredentialError) {
-            _ = try B2CPolicy.named(name, of: type)
+            var named = type
+            // It does not vouch for itself: beside aliases it is one of them, or has the form of a policy.
+            if !type.policies.isEmpty { (named.defaultPolicy, named.passwordResetPolicy) = (nil, nil) }
+            _ = try B2CPolicy.named(name, of: named)
         } catch {
             throw CredentialError(.configuration, error.text, hint: error.advice)
         }

@@ -47,6 +47,18 @@ extension Option where Value == String? {
     }
 }
 
+extension Option where Value == String? {
+    /// An option with a name, see ``Name``, given at most once.
+    package static func name(_ name: String, _ value: ValueSpec, _ summary: Message) -> Option {
+        var spec = OptionSpec(name: name, short: nil, value: value, summary: summary)
+        spec.fault = { text in
+            Name.isValid(text)
+                ? nil : "takes a name: 1 to 128 letters, digits, '.', '_' and '-', beginning with a letter or digit"
+        }
+        return Option(spec) { $0?.last }
+    }
+}
+
 extension Option where Value == [String] {
     /// An option with a value, given any number of times.
     package static func list(
@@ -96,6 +108,28 @@ extension Option where Value == Int64? {
                 ? "takes a time such as 90, 90s, 30m, 8h or 2d, from \(least) s to a year" : nil
         }
         return Option(spec) { $0?.last.flatMap(seconds) }
+    }
+}
+
+/// A time, or none ever.
+package enum TimeOrNever: Sendable, Hashable {
+    case seconds(Int64)
+    case never
+}
+
+extension Option where Value == TimeOrNever? {
+    /// An option with a time as with ``Option/time(_:short:atLeast:_:)``, or the word `never`; given at most once.
+    package static func timeOrNever(_ name: String, atLeast least: Int64, _ summary: Message) -> Option {
+        @Sendable func value(_ text: String) -> TimeOrNever? {
+            if text == "never" { return .never }
+            return TimeSpan.seconds(text).flatMap { $0 >= least ? .seconds($0) : nil }
+        }
+        var spec = OptionSpec(name: name, value: .any("TIME"), summary: summary)
+        spec.fault = { text in
+            value(text) == nil
+                ? "takes a time such as 90, 90s, 30m, 8h or 2d, from \(least) s to a year, or never" : nil
+        }
+        return Option(spec) { $0?.last.flatMap(value) }
     }
 }
 

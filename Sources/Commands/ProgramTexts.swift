@@ -74,7 +74,8 @@ extension EnvironmentText {
         EnvironmentText(
             "AZURE_SUBSCRIPTION_ID, ARM_SUBSCRIPTION_ID", "the subscription that az account show tells"),
         EnvironmentText(
-            "AWS_CONFIG_FILE, CARGO_HOME, DOCKER_CONFIG, GOENV, KUBECONFIG, NPM_CONFIG_USERCONFIG, TF_CLI_CONFIG_FILE",
+            "AWS_CONFIG_FILE, CARGO_HOME, DOCKER_CONFIG, GIT_CONFIG_GLOBAL, GOENV, KUBECONFIG, NPM_CONFIG_USERCONFIG, "
+                + "PIP_CONFIG_FILE, TF_CLI_CONFIG_FILE",
             "where setup finds the configuration of these programs"),
     ]
 }
@@ -94,6 +95,7 @@ extension FileText {
             "digests of refresh tokens that are used up, so that no backup has one sent again"),
         FileText(
             "~/.local/share/credmgr/file-store.key", "the key file of the file store, where no passphrase is used"),
+        FileText("~/.local/share/credmgr/setup.json", "what setup has written where, so that it can be taken back"),
         FileText("~/.local/share/credmgr/providers/", "adapters of your own"),
         FileText("/usr/lib/credmgr/providers/", "adapters that packages bring"),
         FileText("~/.cache/credmgr/metadata/", "what providers publish of themselves; may be deleted at any time"),

@@ -8,7 +8,7 @@ enum SharedOption {
     static let account = Option.value("account", .account, "the account, by id, username, subject or label")
 
     // What shapes a token: ``TokenQuery``.
-    static let policy = Option.value("policy", .policy, "the policy, by alias or name")
+    static let policy = Option.name("policy", .policy, "the policy, by alias or name")
     static let scope = Option.words("scope", .any("SCOPES"), "the scopes wanted, parted by spaces")
     static let resource = Option.value("resource", .any("URI"), "the resource the token is for (RFC 8707)")
     static let audience = Option.value("audience", .any("AUDIENCE"), "the audience the token is for")

@@ -75,8 +75,14 @@ public final class AccountStore: Sendable {
     // MARK: Parts
 
     /// The type that an account is asked for under: the one named, else the one it was signed in under.
+    ///
+    /// - Throws: as ``type(named:)``; ``CredentialCore/ErrorCode/noSuchAccount`` for one that does not see it.
     func type(_ name: String?, of account: Account) throws(CredentialError) -> AccountType {
-        try type(named: name ?? account.type)
+        let type = try type(named: name ?? account.type)
+        try forPrograms { () throws(CredentialError) in
+            try account.check(seenBy: type, try registration(of: type), in: group(of: type))
+        }
+        return type
     }
 
     func group(of type: AccountType) -> KeychainGroup { options.group ?? type.keychainGroup }

@@ -112,15 +112,20 @@ package struct LocalMachine: Sendable {
             }, programs: programs, sharing: sharing)
     }
 
+    /// What clusters have cost this process, whatever has asked for them.
+    private static let waiting = ClusterWaiting()
+
     /// The groups that are shared with other hosts, through etcd.
     private func sharing(by transport: CurlTransport) -> ClusterSharing {
-        let folders = folders
+        let folders = folders, waiting = Self.waiting, clock = clock
         return ClusterSharing(
             ClusterSharing.Parts(
                 files: SharedGroupFiles(folders), local: AccountRecordFiles(folders, clock: clock),
                 events: EventLogFile(folders), clock: clock, bootClock: LocalBootClock(), random: random,
                 cryptography: cryptography, stores: { LocalStores(self, AccountPolicy()) },
-                connect: { backend throws(CredentialError) in try EtcdCluster(backend, transport) },
+                connect: { backend, group throws(CredentialError) in
+                    try EtcdCluster(backend, group, transport, waiting, clock)
+                },
                 pause: { SystemTime.pause(milliseconds: $0) }))
     }
 }
@@ -133,7 +138,10 @@ extension EtcdCluster {
     /// The cluster that a group is shared through.
     ///
     /// - Throws: ``ErrorCode/usage`` for an address that is none.
-    fileprivate convenience init(_ backend: GroupBackend, _ transport: CurlTransport) throws(CredentialError) {
+    fileprivate convenience init(
+        _ backend: GroupBackend, _ group: KeychainGroup, _ transport: CurlTransport, _ waiting: ClusterWaiting,
+        _ clock: any WallClock
+    ) throws(CredentialError) {
         var endpoints: [(name: String, channel: any RemoteProcedures)] = []
         for endpoint in backend.endpoints {
             guard let address = WebAddress(endpoint) else {
@@ -146,6 +154,14 @@ extension EtcdCluster {
                 transport: transport)
             endpoints.append((endpoint, channel))
         }
-        self.init(endpoints)
+        self.init(
+            endpoints, setup: backend.setup(of: group), waiting: waiting,
+            certificate: {
+                // Why a file cannot be read libcurl says.
+                guard let file = backend.certificate?.certificateFile,
+                    let pem = (try? PlainFile.read(file, limit: 1 << 20))?.content
+                else { return nil }
+                return OwnCertificate(file: file, pem: pem)
+            }, now: { clock.now })
     }
 }

@@ -48,6 +48,9 @@ package protocol Cluster: Sendable {
     /// How each node is, asked one by one.
     func health() -> [ClusterNode]
 
+    /// The certificate that this host shows; `nil` where it shows none, or none can be read.
+    var ownCertificate: OwnCertificate? { get }
+
     /// Ends a lease, and with it the records that were put with it.
     func revoke(_ lease: ClusterLease) throws(CredentialError)
 
@@ -93,6 +96,9 @@ extension Cluster {
 
     /// Nothing is known of nodes.
     package func health() -> [ClusterNode] { [] }
+
+    /// It asks for none.
+    package var ownCertificate: OwnCertificate? { nil }
 
     /// It has none to wait for.
     package var millisecondsLost: Int64 { 0 }

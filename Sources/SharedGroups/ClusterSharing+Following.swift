@@ -108,8 +108,8 @@ private final class ChangeTaker: Sendable {
                     let isShared = try sharing.backend(of: link.group) == link.backend
                     if isShared { try take(change, of: id) } else { state.withLock { $0.isLeft = true } }
                 } catch {
-                    // A record that others have damaged hurts its account only, and doctor tells.
-                    guard error.code != .storeDamaged else { return }
+                    // A record that others have damaged, or a newer version has written, hurts its account only, and doctor tells.
+                    guard error.code != .storeDamaged, error.code != .unsupported else { return }
                     state.withLock { $0.failure = error }
                 }
             }

@@ -8,13 +8,10 @@ extension ClusterSharing: GroupHosting {
         let key = try GroupLink.makeKey(group, backend.keyStore, parts)
         var backend = backend
         backend.publicKey = key.publicKey
-        let cluster = try parts.connect(backend)
+        let cluster = try parts.connect(backend, group)
         let first = GroupLink(group, backend, cluster, parts).membership
-        var settings = GroupSettings()
-        settings.cacheSeconds = backend.cacheSeconds
-        settings.takeOverSeconds = backend.takeOverSeconds
         do throws(CredentialError) {
-            try first.share(backend.host, key, settings: settings, passphrase: passphrase)
+            try first.share(backend.host, key, settings: backend.settings, passphrase: passphrase)
         } catch {
             // An earlier run of this host may have ended right after it had begun the group.
             guard error.code == .usage || error.code == .temporary,
@@ -45,6 +42,7 @@ extension ClusterSharing: GroupHosting {
                     .temporary, "somebody else writes below \(link.path) of the cluster", hint: "try again")
             }
         }
+        try backend.settings.write(to: parts.files, of: group)
         try parts.files.write(backend.fileContent, to: GroupBackend.fileName, of: group)
         return try host(
             GroupHost(name: backend.host, publicKey: key.publicKey, isAdmitted: true, joinedAt: parts.clock.now))
@@ -54,7 +52,7 @@ extension ClusterSharing: GroupHosting {
         _ group: KeychainGroup, _ backend: GroupBackend, passphrase: Secret?
     ) throws(CredentialError) -> SharedHost {
         try checkLeft(group)
-        let membership = GroupLink(group, backend, try parts.connect(backend), parts).membership
+        let membership = GroupLink(group, backend, try parts.connect(backend, group), parts).membership
         let (id, settings) = try membership.facts()
         var key = try GroupLink.makeKey(group, backend.keyStore, parts)
         // One that was left behind when this host was expelled is given nothing any more.
@@ -71,17 +69,31 @@ extension ClusterSharing: GroupHosting {
                 try membership.join(backend.host, key)
             }
         backend.groupID = id
-        backend.cacheSeconds = settings.cacheSeconds
-        backend.takeOverSeconds = settings.takeOverSeconds
+        backend.settings = settings
+        try settings.write(to: parts.files, of: group)
         try parts.files.write(backend.fileContent, to: GroupBackend.fileName, of: group)
         return try self.host(host)
+    }
+
+    package func change(
+        _ group: KeychainGroup, cacheSeconds: Int64?, takeOverSeconds: Int64??
+    ) throws(CredentialError) {
+        let link = try sharedLink(group)
+        _ = try link.standing([])
+        let settings = try link.membership.change { settings in
+            if let cacheSeconds { settings.cacheSeconds = cacheSeconds }
+            if let takeOverSeconds { settings.takeOverSeconds = takeOverSeconds }
+        }
+        try settings.write(to: parts.files, of: group)
     }
 
     package func hosts(of group: KeychainGroup) throws(CredentialError) -> [SharedHost] {
         let link = try sharedLink(group)
         // Who was expelled, or waits, learns nothing of the others.
         _ = try link.standing([], mayBeOlder: true)
-        return try link.membership.hosts().map { (host) throws(CredentialError) in try self.host(host) }
+        let (hosts, damaged) = try link.membership.roster()
+        let shown = try hosts.map { (host) throws(CredentialError) in try self.host(host) }
+        return (shown + damaged.map(SharedHost.init(damaged:))).sorted { $0.name < $1.name }
     }
 
     package func admit(
@@ -155,24 +167,56 @@ extension ClusterSharing: GroupHosting {
     package func findings(of group: KeychainGroup) -> [GroupFinding] {
         do throws(CredentialError) {
             let link = try sharedLink(group)
-            var findings = link.cluster.health().map { node in
+            var findings: [GroupFinding] = []
+            if let certificate = link.cluster.ownCertificate {
+                let check = "certificate of \(link.backend.host)"
+                // Nothing else can be seen with it.
+                if let fault = certificate.fault(at: parts.clock.now) {
+                    return [GroupFinding(check: check, text: "", error: fault)]
+                }
+                let warning = certificate.warning(at: parts.clock.now)
+                findings.append(
+                    GroupFinding(
+                        check: check, text: "it counts until \(certificate.to.rfc3339)", error: warning,
+                        isEarly: warning != nil))
+            }
+            let nodes = link.cluster.health(), silent = nodes.filter { $0.error?.code == .temporary }
+            if !nodes.isEmpty, silent.count == nodes.count {
+                let reasons = silent.compactMap { $0.error?.message }.joined(separator: "; ")
+                let error = CredentialError(.temporary, "the cluster cannot be reached (\(reasons))", hint: Self.noQuorum)
+                return findings + [GroupFinding(check: "cluster", text: "", error: error)]
+            }
+            findings += nodes.map { node in
                 GroupFinding(
                     check: "endpoint \(node.name)", text: "answers within \(node.milliseconds) ms",
                     error: node.error)
             }
+            // What each of them has said is not said once more.
+            if !nodes.isEmpty, nodes.allSatisfy({ $0.error != nil }) { return findings }
             do throws(CredentialError) {
-                _ = try link.standing([])
-                _ = try link.hostKey()
+                let epoch = try GroupMembership.epoch(try link.standing([]).epoch)
+                try link.checkGivenKey(epoch)
                 findings.append(GroupFinding(check: "host \(link.backend.host)", text: "it belongs to the group"))
+                findings += try link.membership.roster().damaged.map { name in
+                    GroupFinding(
+                        check: "host \(ForeignText.shown(name, limit: 80))", text: "",
+                        error: GroupHost.damage(link.membership.hostKey(name)))
+                }
                 findings.append(try clock(link))
                 findings += try unfinished(link)
             } catch {
-                findings.append(GroupFinding(check: "cluster", text: "", error: error))
+                var told = error
+                if error.code == .temporary { told.advice = Self.noQuorum }
+                findings.append(GroupFinding(check: "cluster", text: "", error: told))
             }
             return findings
         } catch {
             return [GroupFinding(check: "cluster", text: "", error: error)]
         }
+    }
+
+    private static var noQuorum: Message {
+        "see that etcd runs on most of the nodes, and that this host reaches them; tokens that are still valid are given meanwhile"
     }
 
     /// Whether what hosts have refreshed was not refreshed in the future, as this host's clock has it.

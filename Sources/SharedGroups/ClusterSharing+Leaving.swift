@@ -9,20 +9,21 @@ extension ClusterSharing {
     package func leave(
         _ group: KeychainGroup, _ agree: ([TokenSet], Bool) throws(CredentialError) -> Void,
         take: ([TokenSet], Bool) throws(CredentialError) -> Void
-    ) throws(CredentialError) -> AbandonedGroup? {
+    ) throws(CredentialError) -> GroupDeparture {
         let before = try leaving(group)
         let backend = if let before { before } else { try sharedLink(group).backend }
-        let link = GroupLink(group, backend, try parts.connect(backend), parts, isLeaving: true)
+        let link = GroupLink(group, backend, try parts.connect(backend, group), parts, isLeaving: true)
         var sets: [TokenSet] = []
         var isLast = false
-        var belongs: Bool
-        do throws(CredentialError) { belongs = try isAdmitted(link) } catch {
+        let standing: Standing
+        do throws(CredentialError) { standing = try self.standing(link) } catch {
             guard error.code == .storeUnavailable, let advice = error.advice else { throw error }
             var told = error
             told.advice =
                 "\(advice); to forget the group here without its cluster: credmgr groups leave \(group) --forget"
             throw told
         }
+        var belongs = standing == .admitted
         if belongs {
             (sets, isLast) = try tellLeaving(link, mayStay: before == nil, agree)
         } else {
@@ -33,19 +34,19 @@ extension ClusterSharing {
         try parts.files.remove(GroupBackend.fileName, of: group)
         let names = try parts.files.names(of: group)
         try take(sets.filter { !names.contains(Self.takenPrefix + $0.account.id) }, isLast)
-        var abandoned: AbandonedGroup?
+        var departure = GroupDeparture(untold: standing == .unknown ? link.backend.host : nil)
         if !belongs {
             // A request to join that nobody has answered is withdrawn, too.
             belongs = try isListed(link)
             // Its key is lost, and nobody else has one. The passphrase of the group may still open them, so they stay.
             if belongs, try link.membership.isLast(link.backend.host, known: try link.remembered()) {
                 let accounts = try link.cluster.listKeys(link.path + "a/").count { $0.key.hasSuffix("/set") }
-                abandoned = AbandonedGroup(accounts: accounts, path: link.path)
+                departure.abandoned = AbandonedGroup(accounts: accounts, path: link.path)
             }
         }
         if belongs { try link.membership.leave(link.backend.host, isLast: isLast) }
         try forgetFiles(group, link.backend)
-        return abandoned
+        return departure
     }
 
     package func forget(
@@ -93,21 +94,32 @@ extension ClusterSharing {
     /// Whether this host has the group's key, or is about to give it back. Who was expelled, never admitted, or finds another
     /// cluster has nothing to take along, and nothing to undo: that is so where the cluster itself shows it, not where it lets
     /// this host read nothing.
-    private func isAdmitted(_ link: GroupLink) throws(CredentialError) -> Bool {
+    private func standing(_ link: GroupLink) throws(CredentialError) -> Standing {
         let membership = link.membership
         let found = try link.cluster.read([
             membership.groupKey, membership.epochKey, membership.hostKey(link.backend.host),
         ])
         guard let group = found[0], let epoch = found[1],
-            try membership.facts(in: group).id == link.backend.groupID,
-            let host = try found[2].map({ (record) throws(CredentialError) in try GroupHost(record) }),
-            host.publicKey == link.backend.publicKey, host.isAdmitted,
+            try membership.facts(in: group).id == link.backend.groupID
+        else { return .unknown }
+        guard let record = found[2] else { return .gone }
+        guard let host = try? GroupHost(record) else { return .unknown }
+        guard host.publicKey == link.backend.publicKey, host.isAdmitted,
             // Without its own half it opens nothing, and never will.
             try GroupLink.storedKey(link.group, link.backend.keyStore, parts) != nil
-        else { return false }
+        else { return .gone }
         // Whom the cluster names as expelled is remembered; that it may be older is no reason to stay.
         _ = try link.forgotten(by: KeyEpoch(epoch))
-        return true
+        return .admitted
+    }
+
+    /// What the cluster says of this host.
+    private enum Standing {
+        case admitted
+        /// It is none of the group's, or waits, or has lost its key.
+        case gone
+        /// The cluster is another one, or cannot say: where the group is, this host may be one of it still.
+        case unknown
     }
 
     private func isListed(_ link: GroupLink) throws(CredentialError) -> Bool {
@@ -236,7 +248,7 @@ extension GroupMembership {
             let known = try known(KeyEpoch(epoch))
             var isLast = true
             for other in all where other.key != record.key {
-                if try GroupHost(other).keepsGroup(known) { isLast = false }
+                if let host = try? GroupHost(other), host.keepsGroup(known) { isLast = false }
             }
             own.leaves = isLast ? .asTheLast : .asOneOfMany
             var transaction = ClusterTransaction()
@@ -258,7 +270,7 @@ extension GroupMembership {
             var own = try GroupHost(record), transaction = ClusterTransaction()
             guard own.leaves != nil else { return }
             for other in all {
-                if other.key != record.key, try GroupHost(other).leaves == .asTheLast { return }
+                if other.key != record.key, (try? GroupHost(other))?.leaves == .asTheLast { return }
                 transaction.expectRevision(other)
             }
             own.leaves = nil

@@ -16,7 +16,7 @@ package final class ClusterSharing: GroupSharing {
         /// The stores of this machine, where nobody is asked anything.
         package var stores: @Sendable () -> any SecretStores
         /// Makes the way to a cluster; opens nothing.
-        package var connect: @Sendable (GroupBackend) throws(CredentialError) -> any Cluster
+        package var connect: @Sendable (GroupBackend, KeychainGroup) throws(CredentialError) -> any Cluster
         /// Waits for so many milliseconds.
         package var pause: @Sendable (Int64) -> Void
 
@@ -24,7 +24,7 @@ package final class ClusterSharing: GroupSharing {
             files: any GroupFiles, local: any AccountRecords, events: any EventLog, clock: any WallClock,
             bootClock: any BootClock, random: any RandomSource, cryptography: any Cryptography & KeyAgreement,
             stores: @escaping @Sendable () -> any SecretStores,
-            connect: @escaping @Sendable (GroupBackend) throws(CredentialError) -> any Cluster,
+            connect: @escaping @Sendable (GroupBackend, KeychainGroup) throws(CredentialError) -> any Cluster,
             pause: @escaping @Sendable (Int64) -> Void
         ) {
             self.files = files
@@ -59,14 +59,16 @@ package final class ClusterSharing: GroupSharing {
 
     package func backend(of group: KeychainGroup) throws(CredentialError) -> GroupBackend? {
         guard let content = try parts.files.read(GroupBackend.fileName, of: group) else { return nil }
-        return try GroupBackend(fileContent: content, of: group)
+        var backend = try GroupBackend(fileContent: content, of: group)
+        if let seen = try GroupSettings(in: parts.files, of: group) { backend.settings = seen }
+        return backend
     }
 
     /// The way to a group's cluster; `nil` for a group that is not shared.
     func link(_ group: KeychainGroup) throws(CredentialError) -> GroupLink? {
         guard let backend = try backend(of: group) else { return nil }
         if let known = links.withLock({ $0[group] }), known.backend == backend { return known }
-        let link = GroupLink(group, backend, try parts.connect(backend), parts)
+        let link = GroupLink(group, backend, try parts.connect(backend, group), parts)
         links.withLock { $0[group] = link }
         return link
     }
@@ -92,8 +94,9 @@ package final class ClusterSharing: GroupSharing {
         links.withLock { $0[group] }?.recentFailure
     }
 
-    package func secondsLost(of group: KeychainGroup) -> Int64 {
-        (links.withLock { $0[group] }?.cluster.millisecondsLost ?? 0) / 1_000
+    package var secondsLost: Int64 {
+        // The clusters of a process are waited for together.
+        (links.withLock { $0.values.map(\.cluster.millisecondsLost) }.max() ?? 0) / 1_000
     }
 
     // MARK: Refresh
@@ -153,6 +156,10 @@ package final class ClusterSharing: GroupSharing {
         record = outcome.record
         return SharedRefreshOutcome(
             tokenSet: outcome.tokenSet, refreshed: outcome.refreshed, warnings: outcome.warnings)
+    }
+
+    package func isUnfinished(_ account: String, in group: KeychainGroup) throws(CredentialError) -> Bool {
+        try link(group)?.account(account).intent != nil
     }
 
     package func unsettled(in group: KeychainGroup) throws(CredentialError) -> [String] {
@@ -215,7 +222,7 @@ package final class ClusterSharing: GroupSharing {
     ) {
         // First, so that nobody who comes to be meanwhile is taken for one who is gone.
         let known = try parts.local.index(of: link.group, .ids).ids
-        let listing = try link.listing()
+        let (listing, epoch) = try link.listing()
         var changed: [String] = []
         var there: Set<String> = []
         for record in listing.listed {
@@ -231,11 +238,13 @@ package final class ClusterSharing: GroupSharing {
                 do throws(CredentialError) {
                     if let record { try copy(record, id, link, tells: true) }
                 } catch {
-                    guard error.code == .storeDamaged || error.code == .storeLocked else { throw error }
+                    guard [.storeDamaged, .storeLocked, .unsupported].contains(error.code) else { throw error }
                     damaged.append((id, error))
                 }
             }
         }
+        // Without the group's key nothing opens, and that is not a matter of those accounts.
+        if damaged.contains(where: { $0.error.code == .storeLocked }) { _ = try link.key(ofEpoch: epoch) }
         for id in known where !there.contains(id) { try forgetCopy(id, link.group, tells: true) }
         try noteLook(link.group)
         return (damaged, listing.revision)

@@ -124,8 +124,7 @@ extension GroupBackend {
         object["host_key_store"] = .string(keyStore.rawValue)
         object["host_public_key"] = .string(Base64URL.encode(publicKey))
         object["group_id"] = .string(Base64URL.encode(groupID))
-        object["cache_ttl"] = .integer(cacheSeconds)
-        object["take_over"] = takeOverSeconds.map(JSONValue.integer)
+        settings.put(into: &object)
         return JSONValue.object(object).bytes(.indented) + [0x0A]
     }
 
@@ -160,7 +159,26 @@ extension GroupBackend {
             keyStore: store)
         self.publicKey = publicKey
         self.groupID = groupID
-        cacheSeconds = object["cache_ttl"]?.integer ?? Self.standardCacheSeconds
-        takeOverSeconds = object["take_over"]?.integer
+        settings = GroupSettings(object)
+    }
+}
+
+extension GroupSettings {
+    /// What this host has last seen in the cluster, in a file beside the backend's: whoever sees it writes it, and only `join` and
+    /// `leave` may say whether there is a backend.
+    static let fileName = "settings"
+
+    func write(to files: any GroupFiles, of group: KeychainGroup) throws(CredentialError) {
+        var object = JSONObject()
+        put(into: &object)
+        try files.write(JSONValue.object(object).bytes(), to: Self.fileName, of: group)
+    }
+
+    /// Reads it; `nil` where there is none that can be read, as the cluster has it anyhow.
+    init?(in files: any GroupFiles, of group: KeychainGroup) throws(CredentialError) {
+        guard let content = try files.read(Self.fileName, of: group),
+            let object = (try? JSONValue.parse(content, limits: .ownFile))?.object
+        else { return nil }
+        self.init(object)
     }
 }

@@ -57,6 +57,16 @@ package struct GroupHost: Sendable, Hashable {
         return JSONValue.object(object).bytes()
     }
 
+    /// The error of a record that is none.
+    static func damage(_ key: String) -> CredentialError {
+        let parts = key.split(separator: "/hosts/", maxSplits: 1)
+        let command = ShellQuote.line(
+            ["credmgr", "groups", "expel", parts[0].split(separator: "/").last.map(String.init) ?? "", String(parts[1])])
+        return CredentialError(
+            .storeDamaged, "the record \(ForeignText.shown(key)) of the cluster is no host",
+            hint: "on a host of the group: \(command)")
+    }
+
     /// Reads a record of the cluster.
     ///
     /// - Throws: ``ErrorCode/storeDamaged``.
@@ -65,7 +75,7 @@ package struct GroupHost: Sendable, Hashable {
             let name = object["name"]?.string, record.key.hasSuffix("/hosts/\(name)"),
             let publicKey = object["public_key"]?.string.flatMap(Base64URL.decode), publicKey.count == 32,
             let isAdmitted = object["admitted"]?.bool, let joinedAt = object["joined_at"]?.integer
-        else { throw CredentialError(.storeDamaged, "the record \(record.key) of the cluster is no host") }
+        else { throw Self.damage(record.key) }
         self.init(
             name: name, publicKey: publicKey, isAdmitted: isAdmitted, joinedAt: Instant(epochSeconds: joinedAt))
         leaves = object["leaves"]?.string.flatMap(Leaving.init(rawValue:))

@@ -103,13 +103,15 @@ final class GroupLink: Sendable {
         return AccountReading(reading.records, epoch: epoch, host: host)
     }
 
-    /// The accounts' records without what they hold, and the moment of which they are; this host is looked at, too.
+    /// The accounts' records without what they hold, the moment of which they are, and the number of the newest data key; this
+    /// host is looked at, too.
     ///
     /// - Throws: as ``standing(_:mayBeOlder:)``.
-    func listing() throws(CredentialError) -> ClusterReading {
-        try standing(false) { (own) throws(CredentialError) in
+    func listing() throws(CredentialError) -> (reading: ClusterReading, epoch: Int64) {
+        let (reading, epoch, _) = try standing(false) { (own) throws(CredentialError) in
             try cluster.read(own, listing: path + "a/")
-        }.reading
+        }
+        return (reading, try GroupMembership.epoch(epoch))
     }
 
     /// Reads with the keys that say whether the group is this one, and this host in it; gives what else was read.
@@ -123,13 +125,13 @@ final class GroupLink: Sendable {
         if known > 0 { own.append(membership.dataKey(known, backend.host)) }
         var reading: ClusterReading
         do throws(CredentialError) { reading = try read(own) } catch {
-            let now = parts.bootClock.milliseconds
-            if error.code == .temporary { state.withLock { $0.failure = (error, now) } }
+            if error.leavesCopies { note(error) }
             throw error
         }
         let found = Array(reading.records[..<own.count])
         reading.records.removeFirst(own.count)
-        guard let record = found[0], let epoch = found[1], try membership.facts(in: record).id == backend.groupID
+        guard let record = found[0], let epoch = found[1],
+            case let facts = try membership.facts(in: record), facts.id == backend.groupID
         else {
             throw CredentialError(
                 .storeUnavailable,
@@ -157,6 +159,7 @@ final class GroupLink: Sendable {
                 .storeLocked, "this host, \(backend.host), is leaving the group \(group)",
                 hint: "credmgr groups leave \(group) --keep")
         }
+        if facts.settings != backend.settings { try facts.settings.write(to: parts.files, of: group) }
         if mayBeOlder { _ = try forgotten(by: KeyEpoch(epoch)) } else { try check(KeyEpoch(epoch)) }
         if known > 0, let wrapped = found[3] { state.withLock { $0.given[known] = wrapped.value } }
         return (reading, epoch, found[2])
@@ -248,6 +251,12 @@ final class GroupLink: Sendable {
         }
     }
 
+    /// Has a try count for all who would try again.
+    func note(_ failure: CredentialError) {
+        let now = parts.bootClock.milliseconds
+        state.withLock { $0.failure = (failure, now) }
+    }
+
     /// The error of the last try, if it was moments ago.
     var recentFailure: CredentialError? {
         let now = parts.bootClock.milliseconds
@@ -261,7 +270,7 @@ final class GroupLink: Sendable {
     func currentEpoch() throws(CredentialError) -> Int64 {
         do throws(CredentialError) { return try GroupMembership.epoch(try standing([]).epoch) } catch {
             let known = try knownEpoch
-            guard error.code == .temporary, known > 0 else { throw error }
+            guard error.leavesCopies, known > 0 else { throw error }
             return known
         }
     }
@@ -339,23 +348,40 @@ final class GroupLink: Sendable {
 extension GroupLink: GroupKeys {
     func key(ofEpoch epoch: Int64) throws(CredentialError) -> [UInt8] {
         if let known = state.withLock({ $0.dataKeys[epoch] }) { return known }
-        let own = try hostKey()
-        let wrapped: [UInt8]
-        do throws(CredentialError) {
-            if let failure = recentFailure { throw failure }
-            wrapped = try givenKey(epoch)
-        } catch {
-            guard error.code == .temporary || error.code == .storeLocked, let kept = try kept(epoch) else {
-                throw error
-            }
-            wrapped = kept
-        }
-        let key = try membership.wrap(backend.groupID).unwrap(
-            wrapped, privateKey: own.privateKey, publicKey: own.publicKey, host: backend.host, epoch: epoch)
+        let (key, wrapped) = try opened(epoch)
         try keep(wrapped, epoch)
         state.withLock { $0.dataKeys[epoch] = key }
         return key
     }
+
+    /// A data key, and how it was wrapped: as the cluster has it, else as it was given earlier.
+    private func opened(_ epoch: Int64) throws(CredentialError) -> (key: [UInt8], wrapped: [UInt8]) {
+        do throws(CredentialError) {
+            if let failure = recentFailure { throw failure }
+            let wrapped = try givenKey(epoch)
+            return (try unwrap(wrapped, epoch), wrapped)
+        } catch {
+            guard error.leavesCopies || error.code == .storeLocked, let kept = try kept(epoch) else { throw error }
+            return (try unwrap(kept, epoch), kept)
+        }
+    }
+
+    private func unwrap(_ wrapped: [UInt8], _ epoch: Int64) throws(CredentialError) -> [UInt8] {
+        let own = try hostKey()
+        do throws(CredentialError) {
+            return try membership.wrap(backend.groupID).unwrap(
+                wrapped, privateKey: own.privateKey, publicKey: own.publicKey, host: backend.host, epoch: epoch)
+        } catch {
+            throw error.withHint(
+                "so that this host can join anew, on another host of the group: credmgr groups expel \(group) \(ShellQuote.line([backend.host]))"
+            )
+        }
+    }
+
+    /// Whether the cluster has the data key for this host as it was given.
+    ///
+    /// - Throws: as ``key(ofEpoch:)``.
+    func checkGivenKey(_ epoch: Int64) throws(CredentialError) { _ = try unwrap(try givenKey(epoch), epoch) }
 
     /// The data key of an epoch as the cluster has it for this host.
     private func givenKey(_ epoch: Int64) throws(CredentialError) -> [UInt8] {

@@ -61,7 +61,8 @@ package struct GroupMembership: Sendable {
         let id = random.bytes(Self.idSize), epoch = KeyEpoch.first.number
         var transaction = ClusterTransaction()
         transaction.conditions = [groupKey: 0, epochKey: 0]
-        var object = settings.json
+        var object = JSONObject()
+        settings.put(into: &object)
         object["version"] = 1
         object["id"] = .string(Base64URL.encode(id))
         let secret = random.bytes(Self.keySize)
@@ -77,7 +78,8 @@ package struct GroupMembership: Sendable {
         }
         if try cluster.commit(transaction) { return }
         throw CredentialError(
-            .usage, "there is a shared group at \(path) already")
+            .usage, "there is a shared group at \(path) already",
+            hint: "to have this host belong to it: credmgr groups join --help")
     }
 
     /// Asks to be let in.
@@ -142,10 +144,19 @@ package struct GroupMembership: Sendable {
         return try KeyEpoch(record).has(ExpelledHost(name: "", publicKey: publicKey))
     }
 
-    /// The hosts of the group, by name.
-    package func hosts() throws(CredentialError) -> [GroupHost] {
-        try cluster.list(path + "hosts/").map { (record) throws(CredentialError) in try GroupHost(record) }
+    /// The hosts of the group, by name. Whose record is damaged is none: it has no key that another could be wrapped for.
+    package func hosts() throws(CredentialError) -> [GroupHost] { try roster().hosts }
+
+    /// The hosts of the group, and the names under which none can be read.
+    func roster() throws(CredentialError) -> (hosts: [GroupHost], damaged: [String]) {
+        var roster: (hosts: [GroupHost], damaged: [String]) = ([], [])
+        for record in try cluster.list(path + "hosts/") {
+            if let host = try? GroupHost(record) { roster.hosts.append(host) } else { roster.damaged.append(name(of: record)) }
+        }
+        return roster
     }
+
+    private func name(of record: ClusterRecord) -> String { String(record.key.dropFirst(hostKey("").count)) }
 
     /// Of whom this host knows that they were expelled, once the cluster has said this of it.
     typealias Knowing = (KeyEpoch) throws(CredentialError) -> KeyEpoch
@@ -221,7 +232,18 @@ package struct GroupMembership: Sendable {
             guard let epochRecord = found[0], epochRecord == seen else { continue }
             let epoch = try KeyEpoch(epochRecord), id = try groupID()
             let listed = found.dropFirst().compactMap(\.self)
-            let hosts = try listed.map { (record) throws(CredentialError) in try GroupHost(record) }
+            // One that cannot be read is remembered by what stands in its place.
+            var hosts: [GroupHost] = []
+            for record in listed {
+                if let host = try? GroupHost(record) {
+                    hosts.append(host)
+                    continue
+                }
+                hosts.append(
+                    GroupHost(
+                        name: self.name(of: record), publicKey: try cryptography.sha256(record.value),
+                        isAdmitted: false, joinedAt: clock.now))
+            }
             let forgotten = known.missing(in: epoch)
             guard hosts.contains(where: { $0.name == name }) || forgotten.contains(where: { $0.name == name })
             else {
@@ -283,10 +305,47 @@ package struct GroupMembership: Sendable {
     }
 
     func facts(in record: ClusterRecord) throws(CredentialError) -> (id: [UInt8], settings: GroupSettings) {
-        guard let object = try? JSONValue.parse(record.value, limits: .ownFile).object, object["version"] == 1,
-            let id = object["id"]?.string.flatMap(Base64URL.decode), id.count == Self.idSize
-        else { throw CredentialError(.storeDamaged, "\(groupKey) of the cluster is no group of this version") }
+        let (id, object) = try Self.object(in: record)
         return (id, GroupSettings(object))
+    }
+
+    private static func object(
+        in record: ClusterRecord
+    ) throws(CredentialError) -> (id: [UInt8], object: JSONObject) {
+        guard let object = try? JSONValue.parse(record.value, limits: .ownFile).object, object["version"] == 1,
+            let id = object["id"]?.string.flatMap(Base64URL.decode), id.count == idSize
+        else { throw damaged("\(record.key) of the cluster is no group of this version", record.key) }
+        return (id, object)
+    }
+
+    /// Changes what the hosts agree on.
+    ///
+    /// - Throws: as ``facts()``; ``ErrorCode/temporary``.
+    func change(
+        _ change: (inout GroupSettings) -> Void
+    ) throws(CredentialError) -> GroupSettings {
+        for _ in 0..<Self.attempts {
+            guard let record = try cluster.read([groupKey])[0] else { break }
+            var settings = try facts(in: record).settings
+            change(&settings)
+            // What a newer version has put there stays.
+            var object = try Self.object(in: record).object
+            settings.put(into: &object)
+            var transaction = ClusterTransaction()
+            transaction.expect(record, at: groupKey)
+            transaction.changes = [.put(groupKey, JSONValue.object(object).bytes())]
+            if try cluster.commit(transaction) { return settings }
+        }
+        throw busy
+    }
+
+    /// The error of a record without which the group is none.
+    static func damaged(_ text: Message, _ key: String) -> CredentialError {
+        let group = key.split(separator: "/").dropLast().last.map(String.init) ?? ""
+        return CredentialError(
+            .storeDamaged, text,
+            hint: "an administrator of the cluster puts it back from a backup; to give the group up here: "
+                + "credmgr groups leave \(group) --forget")
     }
 
     /// The data keys that this host was given, read as they are asked for.
@@ -344,10 +403,24 @@ package struct GroupSettings: Sendable, Hashable {
         takeOverSeconds = object["take_over"]?.integer.map { max(0, $0) }
     }
 
-    var json: JSONObject {
-        var object = JSONObject()
+    func put(into object: inout JSONObject) {
         object["cache_ttl"] = .integer(cacheSeconds)
         object["take_over"] = takeOverSeconds.map(JSONValue.integer)
-        return object
+    }
+}
+
+extension GroupBackend {
+    /// What the hosts agree on, as this one knows it.
+    var settings: GroupSettings {
+        get {
+            var settings = GroupSettings()
+            settings.cacheSeconds = cacheSeconds
+            settings.takeOverSeconds = takeOverSeconds
+            return settings
+        }
+        set {
+            cacheSeconds = newValue.cacheSeconds
+            takeOverSeconds = newValue.takeOverSeconds
+        }
     }
 }

@@ -52,7 +52,7 @@ struct KeyEpoch: Sendable, Hashable {
     /// - Throws: ``ErrorCode/storeDamaged``.
     init(_ record: ClusterRecord) throws(CredentialError) {
         guard let epoch = KeyEpoch(content: record.value) else {
-            throw CredentialError(.storeDamaged, "\(record.key) of the cluster names no key of the group")
+            throw GroupMembership.damaged("\(record.key) of the cluster names no key of the group", record.key)
         }
         self = epoch
     }

@@ -16,10 +16,13 @@ package struct SharedAccountRecords: AccountRecords {
 
     package func groups() throws(CredentialError) -> [KeychainGroup] {
         var groups = Set(try local.groups())
-        for group in try sharing.parts.files.groups() where try sharing.backend(of: group) != nil {
-            groups.insert(group)
-        }
+        for group in try sharing.parts.files.groups() where mayBeShared(group) { groups.insert(group) }
         return groups.sorted { $0.name < $1.name }
+    }
+
+    /// Whether a group is shared, or nobody can tell: what is wrong with its file is told to whoever looks into it.
+    private func mayBeShared(_ group: KeychainGroup) -> Bool {
+        do throws(CredentialError) { return try sharing.backend(of: group) != nil } catch { return true }
     }
 
     package func index(of group: KeychainGroup, _ check: IndexCheck) throws(CredentialError) -> AccountIndex {
@@ -29,11 +32,20 @@ package struct SharedAccountRecords: AccountRecords {
             } catch {
                 // The copies serve meanwhile. Who looks through several groups for a name is not kept by the cluster of
                 // one; who finds nothing, or finds an account of this one, is told.
-                guard check == .none || error.code == .temporary else { throw error }
-                try sharing.noteLook(group)
+                guard check == .none || error.leavesCopies else { throw error }
+                if error.leavesCopies { try sharing.noteLook(group) } else { try sharing.link(group)?.note(error) }
             }
         }
         return try local.index(of: group, check)
+    }
+
+    package func seenIndex(of group: KeychainGroup, _ check: IndexCheck) throws(CredentialError) -> AccountIndex {
+        guard mayBeShared(group) else { return try local.index(of: group, check) }
+        // A group that this host cannot look into leaves the names of the others what they are. Where none of them is
+        // meant, it is asked for its own, and tells what is wrong.
+        do throws(CredentialError) { return try local.index(of: group, check).readable } catch {
+            return AccountIndex()
+        }
     }
 
     package func confirmed(
@@ -49,7 +61,7 @@ package struct SharedAccountRecords: AccountRecords {
         do throws(CredentialError) {
             return try sharing.takeOne(id, link, tells: true)
         } catch {
-            guard error.code == .temporary, let copy = try local.read(id, in: group) else { throw error }
+            guard error.leavesCopies, let copy = try local.read(id, in: group) else { throw error }
             return Self.record(ofCopy: copy)
         }
     }
@@ -71,7 +83,7 @@ package struct SharedAccountRecords: AccountRecords {
             do throws(CredentialError) {
                 for (id, error) in try sharing.takeAll(link).damaged { damaged(id, error) }
             } catch {
-                guard error.code == .temporary else { throw error }
+                guard error.leavesCopies else { throw error }
             }
         }
         return try local.registry(of: group, damaged: damaged)

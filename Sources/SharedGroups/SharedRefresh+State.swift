@@ -20,10 +20,11 @@ extension SharedRefresh {
 
     /// What was read of an account.
     func state(_ records: AccountReading, _ job: Job) throws(CredentialError) -> State {
-        guard let epoch = records.epoch.flatMap({ KeyEpoch(content: $0.value) }) else {
+        guard let record = records.epoch else {
             throw CredentialError(
                 .storeDamaged, "\(job.keys.group) of the cluster is no group of credmgr", hint: "credmgr doctor")
         }
+        let epoch = try KeyEpoch(record)
         guard let own = try records.host.map({ (record) throws(CredentialError) in try GroupHost(record) }),
             own.publicKey == publicKey, own.isAdmitted
         else {

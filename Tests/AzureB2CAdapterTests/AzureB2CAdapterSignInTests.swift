@@ -383,7 +383,8 @@ struct B2CFixture {
         arguments: [
             { $0.clientID = "" }, { $0.tenant = nil }, { $0.issuer = "https://login.example.com/" },
             { $0.flow = .device },
-            { $0.defaultPolicy = "no thing" }, { $0.passwordResetPolicy = "no thing" },
+            { $0.defaultPolicy = "nope" }, { $0.defaultPolicy = "no thing" },
+            { $0.passwordResetPolicy = "no thing" },
             { $0.authorizeParameters = ["p": "x"] },
             { $0.endpoints[.revocation] = "https://exampleb2c.b2clogin.com/revoke" },
             { $0.authority = "http://b2c.example/t" },

@@ -85,11 +85,22 @@ import Testing
         ("credmgr groups admit … … --fingerprint …", "SharedGroupTests: a second host"),
         ("credmgr groups expel … …", "SharedGroupFaultTests: a cluster put back to before a host was expelled"),
         ("credmgr groups hosts …", "SharedGroupFaultTests: a group is shared once"),
-        ("credmgr groups join --help", "SharedGroupFaultTests: a damaged file"),
+        (
+            "credmgr groups join --help",
+            "SharedGroupFaultTests: a damaged file, SharedGroupAdviceTests: who shares a group that is there"
+        ),
         ("credmgr groups leave …", "SharedGroupTests: an expelled host"),
         ("credmgr groups leave … --keep", "SharedGroupTests: who leaves"),
         ("credmgr groups leave … --forget", "SharedGroupFaultTests: a host that its cluster lets in no more"),
         ("credmgr groups share --help", "SharedGroupTests: who leaves"),
+        (
+            "credmgr groups share … --print-etcd-setup --name …",
+            "SharedGroupFaultTests: the last host that may read nothing"
+        ),
+        (
+            "credmgr logout --account … --group … --revoke && credmgr login --type … --group …",
+            "SharedGroupAdviceTests: a new refresh token is no help"
+        ),
         ("credmgr login --resource … --type …", "DiscoveryScenarioTests"),
         ("credmgr login --type …", "Types without an account, under a group of one's own too"),
         ("credmgr login …", "no message: how a hint is known to be one to sign in"),
@@ -130,7 +141,7 @@ import Testing
                     || [": ", "&& ", "$(", "| "].contains(where: text[..<start.lowerBound].hasSuffix)
             else { return nil }
             var rest = String(text[start.lowerBound...])
-            for end in ["; ", "' ", "')", ") ", ")\"", "'", " > "] {
+            for end in ["; ", "' ", "')", ") ", ")\"", "'", " > ", " | sh"] {
                 if let range = rest.range(of: end) { rest = String(rest[..<range.lowerBound]) }
             }
             while rest.hasSuffix(" ") || rest.hasSuffix("?") { rest.removeLast() }

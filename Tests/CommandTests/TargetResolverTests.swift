@@ -99,7 +99,117 @@ import Testing
         #expect(scene.signIn("bob", to: "Work").status == 0)
         #expect(try target(scene, type: "Work").group.name == "work")
         #expect(try target(scene, group: "work").account.subject == "bob")
-        #expect(code { () throws(CredentialError) in try target(scene) } == .ambiguousAccount)
+        #expect(try target(scene).account.subject == "ada")
+    }
+
+    // MARK: Groups where none is named
+
+    /// Who has an account of `Tasks` in the group `default`, and one of another client in a group of its own.
+    private static func twoGroups() -> CommandScene {
+        let scene = scene()
+        scene.machine.setFile(
+            "/memory/types/Other.json", #"{"adapter": "memory", "client_id": "o", "keychain_group": "other"}"#)
+        #expect(scene.signIn("ada").status == 0)
+        #expect(scene.signIn("bob", to: "Other").status == 0)
+        return scene
+    }
+
+    private func id(_ scene: CommandScene, _ person: String) throws -> String {
+        try #require(scene.machine.accounts().first { $0.subject == person }).id
+    }
+
+    @Test func `one more sign-in in another group breaks no script`() throws {
+        let scene = Self.twoGroups()
+        #expect(try target(scene).account.subject == "ada")
+        #expect(scene.signIn("ada", to: "Other").status == 0)
+        #expect(try target(scene, account: "ada").group == .standard)
+        for words in [["use", "ada"], ["label", "ada", "mine"], ["accounts", "show", "ada"]] {
+            let outcome = scene.run(words)
+            #expect(outcome.status == 0, "\(words): \(outcome.notices)")
+        }
+        #expect(scene.machine.accounts().filter { $0.label == "mine" }.map(\.type) == ["Tasks"])
+        // What the group of the machine has not is looked for in the others.
+        #expect(try target(scene, account: "bob").group.name == "other")
+        #expect(scene.run("logout", "--account", "ada").status == 0)
+        #expect(scene.machine.accounts().isEmpty)
+        #expect(try target(scene).account.subject == "bob")
+        #expect(code { () throws(CredentialError) in try target(scene, account: "eve") } == .noSuchAccount)
+    }
+
+    @Test func `a group that is named is all that is looked at, but for an id`() throws {
+        let scene = Self.twoGroups(), ada = try id(scene, "ada")
+        scene.machine.setFile("/memory/config.json", #"{"default_group": "other"}"#)
+        #expect(try target(scene).account.subject == "bob")
+        #expect(code { () throws(CredentialError) in try target(scene, account: "ada") } == .noSuchAccount)
+        #expect(scene.run("label", "ada", "mine").status == 3)
+        #expect(try target(scene, account: ada).group == .standard)
+        #expect(scene.run("label", ada, "mine").status == 0)
+        #expect(
+            code { () throws(CredentialError) in try target(scene, account: ada, group: "other") } == .noSuchAccount
+        )
+    }
+
+    @Test func `where the configured group has nobody, that is said, and the hint signs in to it`() throws {
+        let scene = Self.scene()
+        #expect(scene.signIn("ada").status == 0)
+        scene.machine.setFile("/memory/config.json", #"{"default_group": "g2"}"#)
+        let none = scene.run("token")
+        #expect(none.status == 3)
+        #expect(none.notices.contains("no account of group g2\n"))
+        #expect(none.notices.hasSuffix("hint: credmgr login --type Tasks --group g2\n"))
+        let words = ["--flow", "password", "--username", "ada", "--password-file", "-"]
+        #expect(scene.run(["login", "--type", "Tasks", "--group", "g2"] + words, input: "p\n").status == 0)
+        #expect(scene.run("token").status == 0)
+        // A type of that very group is meant before others.
+        scene.define("Zoo", #""keychain_group": "g3""#)
+        scene.machine.setFile("/memory/config.json", #"{"default_group": "g3"}"#)
+        #expect(scene.run("token").notices.hasSuffix("hint: credmgr login --type Zoo\n"))
+    }
+
+    @Test func `a type that has moved to another group sees nothing of the old one`() throws {
+        let scene = Self.scene()
+        #expect(scene.signIn("ada").status == 0)
+        #expect(scene.run("types", "set", "Tasks", "keychain_group=zz").status == 0)
+        let ada = try id(scene, "ada")
+        for words in [["token"], ["which"], ["token", "--account", "ada"], ["token", "--account", ada]] {
+            let outcome = scene.run(words)
+            #expect(outcome.status == 3, "\(words)")
+            #expect(outcome.notices.contains("account \(ada) is in group default"), "\(outcome.notices)")
+            #expect(outcome.notices.hasSuffix("--group default\n"))
+        }
+        #expect(scene.run("token", "--group", "default").status == 0)
+        #expect(scene.signIn("ada").status == 0)
+        #expect(try target(scene).group.name == "zz")
+        #expect(try target(scene, account: "ada").group.name == "zz")
+    }
+
+    // MARK: A type of another client
+
+    @Test func `an account of the client that a type had before is told as that, and is not signed in again`()
+        throws
+    {
+        let scene = Self.scene()
+        #expect(scene.signIn("ada").status == 0)
+        let ada = try id(scene, "ada"), secrets = scene.machine.secrets()
+        #expect(scene.run("types", "set", "Tasks", "client_id=cli9").status == 0)
+        let words = ["--flow", "password", "--username", "ada", "--password-file", "-"]
+        for call in [
+            ["token", "--account", ada, "--force-refresh"], ["token", "--account", "ada"],
+            ["token", "--type", "Tasks", "--account", ada], ["login", "--account", ada] + words,
+            ["refresh", "--all", "--min-valid", "999999"],
+        ] {
+            let outcome = scene.run(call, input: "p\n")
+            #expect(outcome.status == 3, "\(call): \(outcome.notices)")
+            #expect(outcome.notices.hasSuffix("hint: credmgr login --type Tasks\n"), "\(outcome.notices)")
+            #expect(outcome.notices.contains("c (\(MemoryProvider.issuer))") || call.contains("--type"))
+            #expect(outcome.notices.contains("cli9 (\(MemoryProvider.issuer))") || call.contains("--type"))
+        }
+        #expect(scene.machine.accounts().count == 1 && scene.machine.secrets() == secrets)
+        // The hint is the way on.
+        #expect(scene.signIn("ada").status == 0)
+        #expect(try target(scene).account.registration.clientID == "cli9")
+        #expect(try target(scene, account: "ada").account.registration.clientID == "cli9")
+        #expect(scene.run("logout", "--account", ada).status == 0)
     }
 
     @Test func `what is not there is told as what it is`() {

@@ -35,6 +35,12 @@ import Testing
         }
     }
 
+    @Test func `a path from the user's home is the same from every folder`() throws {
+        machine.setFile("/memory/home/s", "x\n")
+        let secret = try reader(environment: ["HOME": "/memory/home"]).read(.file("~/s"), for: SecretNeed("it"))
+        #expect(secret.reveal() == "x")
+    }
+
     @Test func `what is missing is told as the need says`() throws {
         let need = SecretNeed("the passphrase (X)", absence: .storeLocked)
         for source in [SecretSource.file("/none"), .environment("NONE"), .systemdCredential("c"), .standardInput] {

@@ -60,6 +60,23 @@ import Testing
         #expect(scene.machine.events.count == events)
     }
 
+    @Test func `the same subject of another client is somebody else`() throws {
+        let ada = try scene.signIn("ada").account
+        let json = ExpectedPerson(ada).json
+        for key in ["provider", "client_id"] {
+            var other = json
+            other[key] = "other"
+            let error = #expect(throws: CredentialError.self) {
+                try scene.signIn("ada", for: ExpectedPerson(other))
+            }
+            #expect(error?.code == .denied && error?.message.contains("other") == true)
+            other[key] = nil
+            #expect(ExpectedPerson(other) == nil)
+        }
+        #expect(scene.machine.accounts().count == 1)
+        #expect(try !scene.signIn("ada", for: ExpectedPerson(json)).isNew)
+    }
+
     @Test func `each policy has a grant of its own`() throws {
         try scene.signIn(policy: "one")
         try scene.signIn(policy: "two")

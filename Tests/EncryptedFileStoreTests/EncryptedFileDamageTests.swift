@@ -49,7 +49,7 @@ import Testing
             if bad == good { continue }
             try fixture.overwrite(fixture.file, with: bad)
             let error = #expect(throws: CredentialError.self) { try store.read(item("a")) }
-            #expect(error?.code == .storeDamaged || error?.code == .storeUnavailable)
+            #expect(error?.code == .storeDamaged || error?.code == .unsupported)
         }
     }
 
@@ -61,7 +61,7 @@ import Testing
         let store = fixture.store()
         for act in [{ _ = try store.read(item("a")) }, { try store.write([2], for: item("a"), label: "") }] {
             let error = #expect(throws: CredentialError.self, performing: act)
-            #expect(error?.code == .storeUnavailable)
+            #expect(error?.code == .unsupported && error?.hint == "upgrade credmgr")
             #expect(error?.message.contains("newer credmgr") == true)
         }
         #expect(try fixture.bytes(fixture.file) == newer)
@@ -193,6 +193,51 @@ import Testing
         }
     }
 
+    @Test func `a key that no file has any more is damage, and nothing is lost that can still be opened`() throws {
+        let fixture = try EncryptedFileFixture(), files = FileManager.default
+        func failure(_ store: EncryptedFileStore) -> ErrorCode? {
+            #expect(throws: CredentialError.self) { try store.open(sealed, of: "a", in: .standard) }?.code
+        }
+        let sealed = try fixture.store().seal([1], of: "a", generation: 1, in: .standard)
+        let own = try fixture.bytes(fixture.file)
+        try files.removeItem(atPath: fixture.file)
+        #expect(failure(fixture.store()) == .storeDamaged)
+        // The file of another group stands in its place, and its own one is the generation before.
+        let other = try KeychainGroup("other"), secret = item("Work", kind: .clientSecret)
+        try fixture.store().write([7], for: item("Work", kind: .clientSecret, group: other), label: "")
+        try files.copyItem(atPath: fixture.groupFolder + "/../other/store.v1", toPath: fixture.file)
+        #expect(failure(fixture.store()) == .storeDamaged)
+        try files.copyItem(atPath: fixture.file, toPath: fixture.previousFile)
+        try fixture.overwrite(fixture.previousFile, with: own)
+        #expect(try fixture.store().open(sealed, of: "a", in: .standard) == [1])
+        try fixture.store().write([8], for: secret, label: "")
+        try fixture.store().write([9], for: secret, label: "")
+        try fixture.store().remove(secret)
+        #expect(try fixture.bytes(fixture.previousFile) == own)
+        #expect(try fixture.store().open(sealed, of: "a", in: .standard) == [1])
+        // Once all is sealed anew nothing needs it.
+        let again = try fixture.store().seal([1], of: "a", generation: 1, in: .standard)
+        try fixture.store().forgetReplacedKeys(of: .standard)
+        #expect(try fixture.bytes(fixture.previousFile) == fixture.bytes(fixture.file))
+        #expect(failure(fixture.store()) == .storeDamaged)
+        #expect(try fixture.store().open(again, of: "a", in: .standard) == [1])
+    }
+
+    @Test func `what a passphrase opens is locked without it, and not lost`() throws {
+        let fixture = try EncryptedFileFixture()
+        let sealed = try fixture.store(passphrase: "correct horse").seal([1], of: "a", generation: 1, in: .standard)
+        let own = try fixture.bytes(fixture.file)
+        try FileManager.default.moveItem(atPath: fixture.file, toPath: fixture.previousFile)
+        for _ in 0..<2 {
+            let error = #expect(throws: CredentialError.self) {
+                try fixture.store().open(sealed, of: "a", in: .standard)
+            }
+            #expect(error?.code == .storeLocked)
+            try own.withUnsafeBytes { try Data($0).write(to: URL(fileURLWithPath: fixture.file)) }
+            #expect(chmod(fixture.file, 0o600) == 0)
+        }
+    }
+
     // MARK: Arranging
 
     private func oneGeneration() throws -> EncryptedFileFixture {
@@ -219,7 +264,7 @@ import Testing
     private func expectRefusal(_ store: EncryptedFileStore, _ comment: Comment) {
         for act in [{ _ = try store.read(item("a")) }, { try store.write([2], for: item("a"), label: "") }] {
             let error = #expect(throws: CredentialError.self, comment, performing: act)
-            #expect(error?.code == .storeDamaged || error?.code == .storeUnavailable, comment)
+            #expect(error?.code == .storeDamaged || error?.code == .unsupported, comment)
         }
     }
 }

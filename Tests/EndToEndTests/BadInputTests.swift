@@ -42,6 +42,18 @@ import Testing
         #expect(home.files.isEmpty)
     }
 
+    @Test func `What is there and cannot be used is told as that`() throws {
+        let home = try Home()
+        let words = try home.run(["exec", "--", "/etc/passwd"], exits: 2).standardError
+        #expect(words.contains("'/etc/passwd' is no program that can be run"))
+        let link = try home.write("", to: "config/credmgr/types/Ln.json")
+        try FileManager.default.removeItem(atPath: link)
+        try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: "/nowhere.json")
+        let said = try home.run(["types", "show", "Ln"], exits: 2).standardError
+        #expect(said.contains("\(link) is a link that leads nowhere"))
+        #expect(!said.contains("did you mean"))
+    }
+
     @Test(arguments: [
         (["accounts", "extra"], "unexpected argument 'extra'"),
         (["types", "add", "a/b"], "'a/b' is not a valid name of an account type"),

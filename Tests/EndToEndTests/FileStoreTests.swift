@@ -223,8 +223,8 @@ import Testing
         let listed = try home.run(["accounts", "--json"], exits: 5)
         #expect(listed.standardError.contains("the record \(home.path)/\(record) is damaged"))
         try home.run(["token", "--type", DemoTenant.typeName], exits: 5)
-        let again = try tenant.signIn(at: home)
-        #expect(try home.json(["accounts", "--json"]).array?.map { $0.object?["id"]?.string } == [again])
+        #expect(try tenant.signIn(at: home) == id)
+        #expect(try home.json(["accounts", "--json"]).array?.map { $0.object?["id"]?.string } == [id])
         #expect(home.files.keys.contains { $0.contains("/.\(id).corrupt-") })
         try home.run(["token", "--type", DemoTenant.typeName])
     }
@@ -261,6 +261,58 @@ import Testing
             atPath: home.path + "/data/credmgr/groups/\(DemoTenant.group)", toPath: foreign)
         let swapped = try home.run(["accounts", "--group", "other"], exits: 5)
         #expect(swapped.standardError.contains("it is one of group \(DemoTenant.group)"))
+    }
+
+    @Test func `An account of the file signs in again though new ones go elsewhere`() throws {
+        let home = try Home(), tenant = try DemoTenant()
+        let id = try tenant.signIn(at: home)
+        let words = ["login", "--account", id, "--print-url"], elsewhere = ["CREDMGR_STORE": "secret-service"]
+        let url = try home.run(words, environment: elsewhere).line
+        let done = try home.run(["login", "--complete", try tenant.redirect(from: url)], environment: elsewhere)
+        #expect(done.line.hasPrefix(id))
+    }
+
+    @Test(arguments: [false, true])
+    func `Whose key is lost signs in again or out`(isAnothersThere: Bool) throws {
+        let home = try Home(), tenant = try DemoTenant()
+        let alice = try tenant.signIn(at: home), bob = try tenant.signIn(DemoTenant.bob, at: home)
+        let folder = home.path + "/data/credmgr/groups/\(DemoTenant.group)/"
+        for name in ["store.v1", "store.v1.prev"] { try? FileManager.default.removeItem(atPath: folder + name) }
+        if isAnothersThere {
+            try home.run(["store", "rekey", "--key-file", "--group", DemoTenant.group], exits: 5)
+        }
+        #expect(FileManager.default.fileExists(atPath: folder + "store.v1") == isAnothersThere)
+        let words = ["token", "--type", DemoTenant.typeName, "--force-refresh", "--account"]
+        let refused = try home.run(words + [bob], exits: 5).standardError
+        let login = "credmgr login --account \(bob)"
+        #expect(refused.contains("or sign in again: \(login)"))
+        let doctor = try ChildProcess(Home.program, ["doctor"], environment: home.environment).run()
+        #expect(doctor.exitStatus == 1)
+        #expect(doctor.standardOutput.contains("PROBLEM  registry \(DemoTenant.group): the secret of \(bob)"))
+        #expect(
+            doctor.standardOutput.contains(login)
+                && !doctor.standardOutput.contains("the secret of \(bob) in the keyring"))
+        #expect(try tenant.signIn(DemoTenant.bob, at: home) == bob)
+        try home.run(words + [bob])
+        try home.run(words + [alice], exits: 5)
+        try home.run(["logout", "--account", alice])
+        #expect(try home.json(["accounts", "--json"]).array?.map { $0.object?["id"]?.string } == [bob])
+        try home.run(["logout", "--all", "--yes"])
+    }
+
+    @Test func `Where a damaged store is moved away, what it says helps`() throws {
+        let home = try Home(), tenant = try DemoTenant()
+        let id = try tenant.signIn(at: home)
+        let store = "data/credmgr/groups/\(DemoTenant.group)/store.v1"
+        try? FileManager.default.removeItem(atPath: home.path + "/" + store + ".prev")
+        try home.write("CREDMGR1", to: store)
+        for words in [["token", "--force-refresh"], ["login", "--type", DemoTenant.typeName, "--print-url"]] {
+            #expect(
+                try home.run(words, exits: 5).standardError.contains("move it away and sign in again"), "\(words)")
+        }
+        try FileManager.default.moveItem(atPath: home.path + "/" + store, toPath: home.path + "/aside")
+        #expect(try tenant.signIn(at: home) == id)
+        try home.run(["token", "--force-refresh"])
     }
 
     @Test func `A damaged store is exit 5 or its last good generation, never no account`() throws {

@@ -252,6 +252,8 @@ import Testing
     @Test func `Accounts of several types, where a default would not help`() throws {
         let tenant = try tenant()
         try signIn()
+        try tenant.define(at: home)
+        try home.run(["types", "set", DemoTenant.typeName, "keychain_group=default"])
         try tenant.signIn(DemoTenant.bob, at: home)
         for words in [["token"], ["which"]] {
             let line = try command(in: try home.run(words, exits: 3).standardError)

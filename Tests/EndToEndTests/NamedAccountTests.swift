@@ -36,6 +36,29 @@ import Testing
         try home.run(["token", "--account", DemoTenant.alice.email, "--type", DemoTenant.typeName])
     }
 
+    @Test func `A group whose records are gone is not one without accounts`() throws {
+        let alice = try tenant.signIn(at: home), bob = try tenant.signIn(DemoTenant.bob, at: home)
+        try home.run(["label", bob, "the second"])
+        try FileManager.default.removeItem(atPath: (file(of: alice) as NSString).deletingLastPathComponent)
+        for words in [["accounts"], ["accounts", "--json"], ["refresh", "--all"], ["logout", "--all", "--yes"]] {
+            let said = try home.run(words, exits: 5).standardError
+            #expect(said.contains("the record of account") && said.contains("is missing"), "\(words)")
+        }
+        let doctor = try ChildProcess(Home.program, ["doctor"], environment: home.environment).run()
+        #expect(doctor.exitStatus == 1)
+        for id in [alice, bob] {
+            #expect(
+                doctor.standardOutput.contains(
+                    "registry \(DemoTenant.group): the record of account \(id) is missing"))
+        }
+        // Each person has the account that was theirs again, and what was called so.
+        #expect(try tenant.signIn(at: home) == alice)
+        #expect(try tenant.signIn(DemoTenant.bob, at: home) == bob)
+        let accounts = try #require(try home.json(["accounts", "--json"]).array).compactMap(\.object)
+        #expect(accounts.count == 2 && accounts.first { $0["id"]?.string == bob }?["name"] == "the second")
+        #expect(accounts.first { $0["default"] == true }?["id"]?.string == alice)
+    }
+
     @Test func `A damaged record takes nothing from an account of another group`() throws {
         let alice = try tenant.signIn(at: home)
         try home.run(["types", "set", DemoTenant.typeName, "keychain_group=other"])
@@ -107,6 +130,9 @@ import Testing
         #expect(
             try home.run(["types", "import", path]).standardOutput.split(separator: "\n").sorted()
                 == ["client_id: used", "issuer: used"])
+        let told = try home.json(["types", "import", path, "--force", "--json"]).object
+        #expect(told?["type"] == "Plain" && told?["file"]?.string?.hasSuffix("/types/Plain.json") == true)
+        #expect(told?["report"]?.array?.compactMap(\.string).sorted() == ["client_id: used", "issuer: used"])
     }
 
     @Test func `A client's secret goes with the definition that has it`() throws {

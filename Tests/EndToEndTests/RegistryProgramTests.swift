@@ -204,7 +204,9 @@ import Testing
         try scene.setUp(words, environment)
         try scene.run(["kubectl", "config", "set-context", "y", "--cluster=c"], environment)
         #expect(scene.home.text(of: ".kube/config")?.contains(">>>") == false)
-        try scene.home.run(undo)
+        #expect(
+            try scene.home.run(["setup", "--list"]).standardOutput.contains("kubectl \(DemoTenant.typeName)\t"))
+        try scene.home.run(["setup"] + words + ["--undo"])
         let left = try scene.run(["kubectl", "config", "get-users"], environment)
         #expect(left.standardOutput == "NAME\nother\n")
     }
@@ -212,12 +214,17 @@ import Testing
     @Test func `setup fails where the server lets the program in no more than before`() throws {
         let stranger = try Registries(token: "another")
         let trusting = scene.environment(trusting: stranger.certificate)
+        let configuration = scene.home.text(of: "config/credmgr/config.json")
         for program in ["pip", "cargo", "terraform", "bazel", "go", "npm", "docker", "kubectl"]
         where ProgramScene.has(program) || program == "bazel" {
             let words = ["setup", program, "--rule", "--type", DemoTenant.typeName, "--host"]
             let refused = try scene.home.run(words + [stranger.encrypted], environment: trusting, exits: 1)
-            #expect(refused.standardError.contains("was not let in"), "\(program)")
+            #expect(
+                refused.standardError.contains("was not let in")
+                    && refused.standardError.contains("what was written is taken back"), "\(program)")
         }
+        #expect(try scene.home.run(["setup", "--list"]).standardOutput.isEmpty)
+        #expect(scene.home.text(of: "config/credmgr/config.json") == configuration)
         // Nobody listens there.
         let silent = try freePort()
         for program in ["pip", "docker", "go", "bazel"] where ProgramScene.has(program) || program == "bazel" {

@@ -76,7 +76,7 @@ import Testing
         let after = home.files
         for (name, content) in before { #expect(after[name] == content || name.contains("/locks/"), "\(name)") }
         for name in after.keys where before[name] == nil {
-            #expect(name.hasPrefix("data/") || name.hasPrefix("run/"), "\(name)")
+            #expect(name.hasPrefix("run/"), "\(name)")
         }
     }
 
@@ -236,9 +236,256 @@ import Testing
             #expect(refused.standardError.contains("kubectl config set-credentials"))
             #expect(home.text(of: ".kube/config") == text)
         }
-        try home.run(["setup", "aws", "--type", Self.type, "--role-arn", "x\"y"], exits: 2)
+        for role in ["x\"y", "bogus", "arn:aws:iam::1:user/x", "arn:aws:iam::1:role/", "arn:aws:sts::1:role/x"] {
+            try home.run(["setup", "aws", "--type", Self.type, "--no-verify", "--role-arn", role], exits: 2)
+        }
         try home.write("not ours", to: "config/systemd/user/credmgr-refresh.service")
         try home.run(["setup", "timer", "--no-verify"], exits: 2)
         #expect(home.text(of: "config/systemd/user/credmgr-refresh.service") == "not ours")
+    }
+
+    // MARK: What is there already
+
+    /// All of the home but what each call writes of its own, folders with them.
+    private func tree() throws -> [String: Data] {
+        var all: [String: Data] = [:]
+        for case let name as String in try #require(FileManager.default.enumerator(atPath: home.path)) {
+            guard !name.hasPrefix("run"), !name.contains("locks"), !name.hasPrefix("cache") else { continue }
+            all[name] = FileManager.default.contents(atPath: home.path + "/" + name) ?? Data()
+        }
+        return all
+    }
+
+    /// A program, its file, what stands there, and the line of that.
+    static let taken: [(words: [String], file: String, text: String, line: Int)] = [
+        (["pip"], "config/pip/pip.conf", "[list]\n[global]\nkeyring-provider = disabled\n", 3),
+        (["pip"], "config/pip/pip.conf", "[global]\nkeyring_provider: auto", 2),
+        (
+            ["cargo"], ".cargo/config.toml", "[registry]\nglobal-credential-providers = [\n  \"cargo:token\",\n]\n",
+            2
+        ),
+        (["cargo"], ".cargo/config", "registry.global-credential-providers = [\"cargo:token\"]\n", 1),
+        (["terraform"], ".terraformrc", "credentials_helper \"other\" {\n}\n", 1),
+        (["docker"], ".docker/config.json", "{\n\"credHelpers\": {\"pkg.example.com\": \"ecr-login\"}}", 2),
+        (["go"], "config/go/env", "GOFLAGS=-x\nGOAUTH=netrc\n", 2),
+        (["npm"], ".npmrc", "//pkg.example.com/:_authToken=npm_hidden\n", 1),
+        (["bazel"], ".bazelrc", "common --credential_helper=pkg.example.com=/other\n", 1),
+        (["aws"], ".aws/config", "[profile credmgr]\ncredential_process = other\n", 2),
+        (["aws"], ".aws/config", "[profile credmgr]\nregion = x\nrole_arn = arn:aws:iam::1:role/y\n", 3),
+        (["neomutt"], "config/neomutt/neomuttrc", "set imap_oauth_refresh_command=\"x\"\n", 1),
+        (["msmtp"], "config/msmtp/config", "account credmgr-\(type)\n", 1),
+        (["mbsync"], ".mbsyncrc", "\nIMAPAccount credmgr-\(type)\n", 2),
+    ]
+
+    private func arguments(_ program: String) -> [String] {
+        let own =
+            program == "aws"
+            ? ["--role-arn", "arn:aws:iam::1:role/x"]
+            : program == "neomutt"
+                ? []
+                : ["--host", "pkg.example.com"] + (["msmtp", "mbsync"].contains(program) ? [] : ["--rule"])
+        return ["setup", program, "--type", Self.type, "--no-verify"] + own
+    }
+
+    @Test(arguments: taken.indices)
+    func `what somebody else has written in that place is refused before anything is written`(
+        _ place: Int
+    ) throws {
+        let (words, file, text, line) = Self.taken[place]
+        try home.write(text, to: file)
+        let before = try tree()
+        let refused = try home.run(arguments(words[0]), exits: 2).standardError
+        #expect(
+            refused.contains("\(home.path)/\(file), line \(line) ") && refused.contains("hint: take "), "\(refused)"
+        )
+        #expect(!refused.contains("npm_hidden"))
+        #expect(try tree() == before)
+    }
+
+    @Test(arguments: ["pip", "cargo", "terraform", "docker", "go", "npm", "bazel"])
+    func `what says so already is left, also when it is taken back`(_ program: String) throws {
+        // What setup would write, by hand.
+        let shown = try home.run(arguments(program) + ["--dry-run"]).standardOutput
+        let lines = shown.split(separator: "\n").filter { $0.hasPrefix("    ") }.map { $0.dropFirst(4) }
+        let file = try #require(Self.taken.first { $0.words == [program] }?.file)
+        let own = lines.filter { !$0.contains("\"rules\"") && !$0.contains("a link to") }.joined(separator: "\n")
+        let text =
+            program == "docker"
+            ? "{\n  \"credHelpers\": {\n    \"pkg.example.com\": \"credmgr\"\n  }\n}\n" : own + "\n"
+        try home.write(text, to: file)
+        let before = try tree()
+        let done = try home.run(arguments(program))
+        #expect(done.standardError.contains("\(file), line ") && done.standardError.contains("stays as it is"))
+        #expect(home.text(of: file) == text)
+        try home.run(arguments(program) + ["--undo"])
+        #expect(try tree() == before)
+    }
+
+    @Test func `a link of somebody else's is not replaced`() throws {
+        let folder = home.path + "/.local/bin"
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        try FileManager.default.createSymbolicLink(
+            atPath: folder + "/keyring", withDestinationPath: "/opt/pipx/keyring")
+        let before = try tree()
+        #expect(try home.run(arguments("pip"), exits: 2).standardError.contains("move it away first"))
+        #expect(try tree() == before)
+    }
+
+    // MARK: Taking back
+
+    @Test(arguments: ["pip", "cargo", "terraform", "docker", "go", "npm", "bazel", "aws", "neomutt", "git"])
+    func `no file and no folder is left, and none that was there goes`(_ program: String) throws {
+        let empty = home.path + "/.cargo"
+        try FileManager.default.createDirectory(atPath: empty, withIntermediateDirectories: true)
+        let before = try tree()
+        try home.run(arguments(program))
+        #expect(try tree() != before)
+        try home.run(arguments(program) + ["--undo", "--dry-run"])
+        try home.run(arguments(program) + ["--undo"])
+        #expect(try tree() == before)
+    }
+
+    @Test func `what two servers share stays for the other one`() throws {
+        let before = try tree()
+        for program in ["pip", "docker", "bazel", "git"] {
+            let one = arguments(program)
+            let two = one.map { $0 == "pkg.example.com" ? "two.example.com" : $0 }
+            try home.run(one)
+            try home.run(two)
+            let said = try home.run(one + ["--undo"]).standardError
+            #expect(program == "git" || said.contains("stays: it is for \(program) two.example.com, too"))
+            #expect(!said.contains("nothing of this"))
+            #expect(try home.run(["setup", "--list"]).standardOutput.contains(program))
+            try home.run(two + ["--undo"])
+            let after = try tree()
+            #expect(after == before, "\(program): \(after.keys.filter { after[$0] != before[$0] })")
+        }
+    }
+
+    @Test func `a program that is not let in leaves all as it was`() throws {
+        let own = "[user]\n\tname = Ada"
+        try home.write(own, to: ".gitconfig")
+        try home.write("#!/bin/sh\nexit 1\n", to: "bin/git", mode: 0o700)
+        var environment = home.environment
+        environment["PATH"] = "\(home.path)/bin:\(environment["PATH"] ?? "")"
+        let before = try tree(), arguments = arguments("git").filter { $0 != "--no-verify" }
+        let failed = try home.run(arguments, environment: environment, exits: 1)
+        #expect(failed.standardError.contains("what was written is taken back") && failed.standardOutput.isEmpty)
+        #expect(try tree() == before)
+        // Where the program has written meanwhile, it stays, and is taken out by --undo.
+        let script = "#!/bin/sh\nprintf '# mine\\n' >>\"$HOME/.gitconfig\"\nexit 1\n"
+        try home.write(script, to: "bin/git", mode: 0o700)
+        let changed = try home.run(arguments, environment: environment, exits: 1)
+        #expect(changed.standardError.contains("--undo takes out what is ours"))
+        #expect(home.text(of: ".gitconfig")?.contains("helper = \"!") == true)
+        try home.run(arguments + ["--undo"])
+        #expect(home.text(of: ".gitconfig") == own + "\n# mine\n")
+    }
+
+    @Test func `the type need not be said, and may be gone`() throws {
+        let before = try tree()
+        for words in [
+            ["git", "--host", "git.example.com", "--rule"], ["docker", "--host", "r.example.com", "--rule"],
+            ["kubectl"],
+        ] {
+            try home.run(["setup"] + words + ["--no-verify"])
+            try home.run(["setup"] + words + ["--undo"])
+            #expect(try tree() == before, "\(words)")
+        }
+        let definition = "config/credmgr/types/\(Self.type).json"
+        let path = home.path + "/" + definition
+        try home.run(["setup", "kubectl", "--no-verify"])
+        try home.run(["setup", "git", "--host", "git.example.com", "--rule", "--no-verify"])
+        let text = try #require(home.text(of: definition))
+        try FileManager.default.removeItem(atPath: path)
+        try home.run(["setup", "kubectl", "--undo"])
+        try home.run(["setup", "git", "--host", "git.example.com", "--rule", "--undo"])
+        try home.write(text, to: definition)
+        #expect(try tree() == before)
+        #expect(try home.run(["setup", "kubectl", "--undo"]).standardError.contains("nothing of this was set up"))
+        // Of two it has to be said which.
+        try home.run(["types", "add", "Other", "--preset", "github", "--client-id", "c"])
+        for type in [Self.type, "Other"] { try home.run(["setup", "kubectl", "--type", type, "--no-verify"]) }
+        let asked = try home.run(["setup", "kubectl", "--undo"], exits: 2).standardError
+        #expect(asked.contains("--type is missing") && asked.contains("Other") && asked.contains(Self.type))
+    }
+
+    // MARK: Where
+
+    @Test func `the variables of git and pip name their files`() throws {
+        var environment = home.environment
+        environment["GIT_CONFIG_GLOBAL"] = home.path + "/my/git"
+        environment["PIP_CONFIG_FILE"] = home.path + "/my/pip.conf"
+        let before = try tree()
+        try home.run(arguments("git"), environment: environment)
+        #expect(home.text(of: "my/git")?.contains("helper") == true && home.text(of: ".gitconfig") == nil)
+        // pip reads its own file as long as that of the variable is not there.
+        try home.run(arguments("pip"), environment: environment)
+        #expect(home.text(of: "config/pip/pip.conf") != nil && home.text(of: "my/pip.conf") == nil)
+        let list = try home.run(["setup", "--list"]).standardOutput
+        #expect(list.contains("git pkg.example.com\t\(home.path)/my/git\n"))
+        // And is found without the variable.
+        for program in ["pip", "git"] { try home.run(arguments(program) + ["--undo"]) }
+        #expect(try tree() == before)
+        try home.write("", to: "my/pip.conf")
+        try home.run(arguments("pip"), environment: environment)
+        #expect(home.text(of: "my/pip.conf")?.contains("subprocess") == true)
+    }
+
+    @Test func `docker's note is for the link that is made, and the list is for programs, too`() throws {
+        #expect(try home.run(arguments("docker")).standardError.contains("must stand in PATH"))
+        var environment = home.environment
+        environment["PATH"] = "\(home.path)/.local/bin:\(environment["PATH"] ?? "")"
+        try home.run(arguments("docker") + ["--undo"], environment: environment)
+        #expect(!FileManager.default.fileExists(atPath: home.path + "/.local/bin/docker-credential-credmgr"))
+        try home.write("#!/bin/sh\n", to: "bin/docker-credential-credmgr", mode: 0o700)
+        environment["PATH"] = "\(home.path)/bin:\(environment["PATH"] ?? "")"
+        let said = try home.run(arguments("docker"), environment: environment).standardError
+        #expect(!said.contains("must stand in PATH"))
+
+        let rows = try JSONValue.parse(try home.run(["setup", "--list", "--json"]).standardOutput).array
+        #expect(rows?.count == 1)
+        #expect(rows?.first?.object?["program"] == "docker" && rows?.first?.object?["for"] == "pkg.example.com")
+        #expect(rows?.first?.object?["file"]?.string == home.path + "/.docker/config.json")
+        try home.run(arguments("docker") + ["--json"], exits: 2)
+    }
+
+    // MARK: What the programs make of it
+
+    private func run(_ words: String...) throws {
+        var environment = home.environment
+        environment["PATH"] = ProcessInfo.processInfo.environment["PATH"]
+        environment["NPM_TOKEN"] = "x"
+        let outcome = try ChildProcess("env", words, environment: environment).run(seconds: 60)
+        #expect(outcome.exitStatus == 0, "\(outcome.standardOutput)\(outcome.standardError)")
+    }
+
+    @Test(
+        .needs(Need("docker", isDemanded: false, isThere: ProgramScene.has("docker"))))
+    func `docker's own changes do not hide what was written`() throws {
+        try home.write("{\"auths\": {\"other.example.com\": {\"auth\": \"eDp5\"}}}", to: ".docker/config.json")
+        try home.run(arguments("docker"))
+        try run("docker", "logout", "other.example.com")
+        #expect(home.text(of: ".docker/config.json")?.contains("\n\t\"credHelpers\"") == true)
+        let rewritten = home.text(of: ".docker/config.json")
+        try home.run(arguments("docker"))
+        #expect(home.text(of: ".docker/config.json") == rewritten)
+        try home.run(arguments("docker") + ["--undo"])
+        #expect(home.text(of: ".docker/config.json") == "{\n\t\"auths\": {}\n}")
+        #expect(!(try home.run(["setup", "--list"]).standardOutput.contains("docker")))
+    }
+
+    @Test(
+        .needs(Need("npm of Debian 12 brings 300 packages", isDemanded: false, isThere: ProgramScene.has("npm"))))
+    func `npm's own changes do not hide what was written`() throws {
+        try home.run(arguments("npm"))
+        try run("npm", "config", "set", "fund", "false")
+        #expect(home.text(of: ".npmrc") == "//pkg.example.com/:_authToken=${NPM_TOKEN}\nfund=false\n")
+        #expect(try home.run(["setup", "--list"]).standardOutput.contains("npm pkg.example.com\t"))
+        try home.run(arguments("npm"))
+        #expect(home.text(of: ".npmrc")?.components(separatedBy: "_authToken").count == 2)
+        try run("npm", "config", "set", "fund", "true")
+        try home.run(arguments("npm") + ["--undo"])
+        #expect(home.text(of: ".npmrc") == "fund=true\n")
     }
 }

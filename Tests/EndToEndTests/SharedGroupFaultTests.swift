@@ -165,7 +165,10 @@ import Testing
         for more in [["--keep", "--store", "file"], []] {
             let refused = try one.run(["groups", "leave", SharedHosts.group] + more, exits: 5)
             #expect(refused.standardError.contains("permission denied"))
-            #expect(refused.standardError.contains("gives the role of the group to its user"))
+            #expect(
+                refused.standardError.contains(
+                    "credmgr groups share \(SharedHosts.group) --print-etcd-setup --name one --prefix \(hosts.prefix);"
+                ))
         }
         #expect(one.files == before)
         try come(one, as: "host", backend)
@@ -189,6 +192,56 @@ import Testing
         try two.run(["groups", "join", SharedHosts.group] + hosts.cluster(as: "two"))
         #expect(two.files[name] == backend)
         try two.run(SharedHosts.token("--force-refresh"))
+    }
+
+    @Test func `A group that cannot be looked into leaves the accounts of other groups what they are`() throws {
+        let nodes = try Self.nodes.get(), hosts = try hosts(["one", "two"])
+        let alice = try hosts.share(), one = hosts["one"]
+        try hosts.tenant.define("Own", at: one)
+        try one.run(["types", "set", "Own", "keychain_group=own"])
+        let bob = try hosts.tenant.signIn(DemoTenant.bob, at: one, type: "Own")
+        try one.run(["label", bob, "xx"])
+        let backend = try #require(one.files[Self.backendFile])
+        let path = one.path + "/" + Self.backendFile
+        func others() throws {
+            let token = try one.run(["token", "--account", "xx"]).line
+            #expect(hosts.tenant.provider.secrets.contains(token))
+            try one.run(["accounts", "show", "xx"])
+            try one.run(["use", "xx"])
+            try one.run(["label", "xx", "yy"])
+            try one.run(["label", bob, "xx"])
+        }
+        func changed(_ old: String, _ new: String) -> Data {
+            let text = String(decoding: backend, as: UTF8.self)
+            return Data(
+                text.replacingOccurrences(of: JSONValue.string(old).text(), with: JSONValue.string(new).text()).utf8
+            )
+        }
+        let faults: [(Data, Int32)] = [
+            (changed(nodes.authorities, nodes.wrongAuthorities), 7),
+            (changed(nodes.certificate(of: "host").certificate, "/missing.pem"), 2), (backend.prefix(20), 5),
+        ]
+        for (fault, status) in faults {
+            try fault.write(to: URL(fileURLWithPath: path))
+            try others()
+            // Whom nobody here has, that cluster may have.
+            try one.run(["accounts", "show", "nobody"], exits: status)
+        }
+        try come(one, as: "other", backend)
+        try others()
+        try backend.write(to: URL(fileURLWithPath: path))
+        // Who waits to be let in.
+        let two = hosts["two"]
+        try two.run(["groups", "leave", SharedHosts.group])
+        try two.run(["groups", "join", SharedHosts.group] + hosts.cluster(as: "two"))
+        try hosts.tenant.define("Own", at: two)
+        try two.run(["types", "set", "Own", "keychain_group=own"])
+        let carol = try hosts.tenant.signIn(DemoTenant.bob, at: two, type: "Own")
+        try two.run(["label", carol, "xx"])
+        try two.run(["token", "--account", "xx"])
+        try two.run(["accounts", "show", "nobody"], exits: 5)
+        try nodes.put("\(hosts.prefix)/\(SharedHosts.group)/a/\(alice)/set", "foreign")
+        try others()
     }
 
     @Test func `A host that has lost its key leaves, and joins anew`() throws {

@@ -72,6 +72,33 @@ import Testing
         for word in ["on", "off", ""] { #expect(try open(word).accounts().isEmpty) }
     }
 
+    @Test func `what nobody knows the end of is settled where somebody says so`() async throws {
+        let nodes = try EtcdNodes(1), names = nodes.certificate(of: "host")
+        defer { nodes.stop() }
+        try store.configure(world.type, persisting: true)
+        let alice = try await world.signIn(store)
+        let shared = try await world.command([
+            "groups", "share", world.type.keychainGroup.name, "--etcd", nodes.endpoints[0], "--ca",
+            nodes.authorities, "--cert", names.certificate, "--key", names.key, "--prefix", "/credmgr/library", "--name",
+            "one",
+        ])
+        try #require(shared.exitStatus == 0, "\(shared.standardError)")
+        let old = try await store.token(of: alice)
+        world.provider.change {
+            $0.failures = 1
+            $0.failureStatus = 500
+        }
+        _ = await failure { try await store.token(of: alice, forceRefresh: true) }
+        let refused = await failure { try await store.token(of: alice, forceRefresh: true) }
+        #expect(refused?.code == .temporary)
+        #expect(refused?.hint?.hasSuffix("token(of: account, takesOver: true)") == true, "\(refused?.hint ?? "")")
+        #expect(try await store.token(of: alice).token.reveal() == old.token.reveal())
+        // The provider has not used it up, so it takes it once more.
+        let taken = try await store.token(of: alice, takesOver: true)
+        #expect(taken.token.reveal() != old.token.reveal())
+        #expect(try await store.token(of: alice, takesOver: true).token.reveal() == taken.token.reveal())
+    }
+
     @Test func `sign-ins go to another machine and come from one, with a program or the command at either end`()
         async throws
     {

@@ -135,7 +135,7 @@ struct ClusterSharingTests {
         let scene = try SharedScene(), sharing = try #require(scene.process.ports.sharing as? ClusterSharing)
         let cluster = LosingCluster(scene.process)
         var parts = sharing.parts
-        parts.connect = { _ in cluster }
+        parts.connect = { _, _ in cluster }
         let records = SharedAccountRecords(ClusterSharing(parts))
         var record = try #require(try records.read(scene.account, in: World.group))
         record.account.label = "later"

@@ -49,6 +49,18 @@ private struct EmptyNode: RemoteProcedures {
     func call(_ method: String, _ message: [UInt8], milliseconds: Int) throws(RemoteFailure) -> [UInt8] { [] }
 }
 
+@Test(arguments: [
+    (8, "etcdserver: mvcc: database space exceeded", "; etcdctl defrag --cluster; etcdctl alarm disarm"),
+    (7, "etcdserver: permission denied", "by what this prints: credmgr groups share fleet --print-etcd-setup"),
+    (16, "etcdserver: invalid auth token", "by what this prints: credmgr groups share fleet --print-etcd-setup"),
+])
+func `what a node refuses for good is told with the commands that help`(status: Int, text: String, advice: String) {
+    let node = RefusingNode(status: status, text: text)
+    let cluster = EtcdCluster([("node", node)], setup: "credmgr groups share fleet --print-etcd-setup")
+    let error = #expect(throws: CredentialError.self) { try cluster.list("/credmgr/") }
+    #expect(error?.code == .storeUnavailable && error?.hint?.hasSuffix(advice) == true)
+}
+
 @Test func `a node that is lost is waited for once`() throws {
     let lost = LostNode()
     let cluster = EtcdCluster([("lost", lost), ("there", EmptyNode())])
@@ -83,9 +95,8 @@ private struct RefusingNode: RemoteProcedures {
 
 @Test func `silent nodes take ten seconds of a command, and then nothing more`() throws {
     let node = SilentNode(), later: Mutex<Int64> = Mutex(0)
-    let cluster = EtcdCluster((1...3).map { ("silent \($0)", node) }) {
-        node.waited.withLock { $0 } + later.withLock { $0 }
-    }
+    let waiting = ClusterWaiting { node.waited.withLock { $0 } + later.withLock { $0 } }
+    let cluster = EtcdCluster((1...3).map { ("silent \($0)", node) }, waiting: waiting)
     func wait() -> Int64 {
         let before = node.waited.withLock { $0 }
         let error = #expect(throws: CredentialError.self) { try cluster.list("/credmgr/") }

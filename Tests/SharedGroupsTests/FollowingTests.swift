@@ -24,7 +24,7 @@ struct FollowingTests {
             self.cluster = cluster
             var parts = known.parts
             parts.events = events
-            parts.connect = { _ in cluster }
+            parts.connect = { _, _ in cluster }
             sharing = ClusterSharing(parts)
         }
 

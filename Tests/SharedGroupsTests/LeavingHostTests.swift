@@ -112,7 +112,7 @@ struct LeavingHostTests {
         let left = one.process()
         let ended = try left.services.groupMove.leave(World.group, keepingIn: .secretService)
         #expect(
-            ended.kept == 1 && ended.wasLast && ended.abandoned == nil && scene.standing == nil && one.files.isEmpty
+            ended.kept == 1 && ended.wasLast && ended.departure.abandoned == nil && scene.standing == nil && one.files.isEmpty
         )
         let account = try #require(try left.ports.records.account(scene.account, in: World.group))
         let set = try left.services.repository.read(account, in: World.group, isLocked: true)
@@ -270,7 +270,7 @@ struct LeavingHostTests {
         let parts = try #require(process.ports.sharing as? ClusterSharing).parts
         try GroupLink.forgetKey(World.group, scene.link.backend.keyStore, parts)
         let ended = try process.services.groupMove.leave(World.group, keepingIn: .file)
-        #expect(ended.kept == 0 && ended.abandoned == AbandonedGroup(accounts: 1, path: World.path))
+        #expect(ended.kept == 0 && ended.departure.abandoned == AbandonedGroup(accounts: 1, path: World.path))
         #expect(scene.standing != nil && one.files.isEmpty)
     }
 
@@ -278,7 +278,7 @@ struct LeavingHostTests {
         let scene = try SharedScene(), one = scene.run.hosts[0], process = one.process()
         let parts = try #require(process.ports.sharing as? ClusterSharing).parts
         try GroupLink.forgetKey(World.group, scene.link.backend.keyStore, parts)
-        #expect(try process.services.groupMove.leave(World.group, keepingIn: .file).abandoned == nil)
+        #expect(try process.services.groupMove.leave(World.group, keepingIn: .file).departure.abandoned == nil)
         #expect(try scene.run.token(scene.run.hosts[1].process(), force: true).refreshed)
     }
 

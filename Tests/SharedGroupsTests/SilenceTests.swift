@@ -55,7 +55,8 @@ private struct TiringNode: RemoteProcedures {
         for old in try real.listKeys(World.path) { try put([.remove(old.key)], real) }
         for record in world.cluster.content.records.values { try put([.put(record.key, record.value)], real) }
         let tiring = TiringNodes(answering: calls), node = TiringNode(base: channel, nodes: tiring)
-        let cluster = EtcdCluster((1...3).map { ("\($0)", node) }) { tiring.waited.withLock { $0 } }
+        let cluster = EtcdCluster(
+            (1...3).map { ("\($0)", node) }, waiting: ClusterWaiting { tiring.waited.withLock { $0 } })
         let random = SimulatedRandom(world: world)
         let notes = NotesInFiles(files: process, group: World.group)
         let shared = SharedRefresh(
@@ -93,11 +94,12 @@ private struct AnsweringNode: RemoteProcedures {
 {
     let silent = TiringNodes(answering: 0), node = TiringNode(base: AnsweringNode(), nodes: silent)
     let elapsed: @Sendable () -> Int64 = { silent.waited.withLock { $0 } }
-    let cluster = EtcdCluster((1...3).map { ("\($0)", node) }, elapsed: elapsed)
+    let cluster = EtcdCluster((1...3).map { ("\($0)", node) }, waiting: ClusterWaiting(elapsed: elapsed))
     cluster.hasWaited(12_000)
     for _ in 0..<3 { #expect(throws: CredentialError.self) { try cluster.revoke(ClusterLease(number: 1)) } }
     #expect(elapsed() == 3_000 && cluster.millisecondsLost == 10_000)
-    let other = EtcdCluster([("1", node), ("2", node), ("3", AnsweringNode())], elapsed: elapsed)
+    let other = EtcdCluster(
+        [("1", node), ("2", node), ("3", AnsweringNode())], waiting: ClusterWaiting(elapsed: elapsed))
     other.hasWaited(12_000)
     try other.revoke(ClusterLease(number: 1))
     #expect(other.millisecondsLost > 7_000)
@@ -105,7 +107,8 @@ private struct AnsweringNode: RemoteProcedures {
 
 @Test func `who has lost all its time to silent nodes, and was answered by others, still asks them`() throws {
     let silent = TiringNodes(answering: 0), node = TiringNode(base: AnsweringNode(), nodes: silent)
-    let cluster = EtcdCluster([("1", node), ("2", AnsweringNode())]) { silent.waited.withLock { $0 } }
+    let cluster = EtcdCluster(
+        [("1", node), ("2", AnsweringNode())], waiting: ClusterWaiting { silent.waited.withLock { $0 } })
     while cluster.millisecondsLost < 10_000 {
         cluster.beginElsewhere(than: 1)
         try cluster.revoke(ClusterLease(number: 1))
@@ -114,6 +117,32 @@ private struct AnsweringNode: RemoteProcedures {
     cluster.beginElsewhere(than: 1)
     try cluster.revoke(ClusterLease(number: 1))
     #expect(silent.waited.withLock { $0 } == before + 1_000)
+}
+
+@Test func `silent clusters of a process are waited for together, each of them and one after the other`() throws {
+    let silent = TiringNodes(answering: 0), node = TiringNode(base: AnsweringNode(), nodes: silent)
+    let elapsed: @Sendable () -> Int64 = { silent.waited.withLock { $0 } }, waiting = ClusterWaiting(elapsed: elapsed)
+    func cluster(_ names: [String]) -> EtcdCluster { EtcdCluster(names.map { ($0, node) }, waiting: waiting) }
+    #expect(throws: CredentialError.self) { try cluster(["1", "2", "3"]).list("/a/") }
+    #expect(elapsed() == 10_000)
+    // Another group, with the same nodes.
+    let again = #expect(throws: CredentialError.self) { try cluster(["1", "2", "3"]).list("/b/") }
+    #expect(elapsed() == 10_000 && again?.message.contains("3: no answer") == true)
+    // Nodes that nobody has asked yet may answer all the same.
+    for _ in 0..<2 { #expect(throws: CredentialError.self) { try cluster(["4", "5", "6"]).list("/c/") } }
+    #expect(elapsed() == 13_000)
+    try EtcdCluster([("7", AnsweringNode())], waiting: waiting).revoke(ClusterLease(number: 1))
+}
+
+@Test func `nodes that are looked at one by one are not waited for once more`() throws {
+    let silent = TiringNodes(answering: 0), node = TiringNode(base: AnsweringNode(), nodes: silent)
+    let cluster = EtcdCluster(
+        (1...3).map { ("\($0)", node) }, waiting: ClusterWaiting { silent.waited.withLock { $0 } })
+    #expect(cluster.health().allSatisfy { $0.error?.message.hasSuffix(": no answer") == true })
+    #expect(cluster.millisecondsLost >= 10_000)
+    let before = silent.waited.withLock { $0 }
+    #expect(throws: CredentialError.self) { try cluster.list("/a/") }
+    #expect(silent.waited.withLock { $0 } == before)
 }
 
 private func put(_ changes: [ClusterTransaction.Change], _ cluster: EtcdCluster) throws {

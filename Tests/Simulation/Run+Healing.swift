@@ -106,7 +106,7 @@ extension Run {
         // After a cluster was put back there may be two accounts, and each host may mean another.
         let waiting = members.filter { member in errors.contains { $0.host == member.name } }
         for host in waiting.isEmpty ? [members[0]] : waiting {
-            do throws(CredentialError) { try token(host.process(), force: true, takesOver: true) } catch {
+            do throws(CredentialError) { try token(host.process(), force: false, takesOver: true) } catch {
                 if error.code != .signInRequired { world.problems.append("nobody can take over: \(error.message)") }
             }
         }
@@ -237,8 +237,11 @@ extension Run {
             }
             return
         }
-        // The provider has gone on, and what it gave is nowhere.
-        if !world.provider.hasEnded(token.signIn), !world.excused.contains(token.signIn), !isKept {
+        // The provider has gone on, and what it gave is nowhere. Of a sign-in in whose place another one has stood no answer is
+        // kept, though that has ended since.
+        if !world.provider.hasEnded(token.signIn), !world.excused.contains(token.signIn), !isKept,
+            !world.wasReplaced(token.signIn)
+        {
             world.problems.append("\(token) is kept, which the provider does not take: \(errors)")
         }
         // Everybody is told to sign in again; nobody waits for what does not come.

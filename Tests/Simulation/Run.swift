@@ -208,7 +208,7 @@ package final class Run: @unchecked Sendable {
         case .catchUp:
             _ = process.services.takeUpSignIns(in: World.group)
             try process.ports.sharing.catchUp(World.group, unlessWithin: 0)
-        case .takeOver: _ = try token(process, force: true, takesOver: true)
+        case .takeOver: _ = try token(process, force: false, takesOver: true)
         case .move: try move(process)
         }
     }

@@ -33,12 +33,15 @@ final class SimulatedProcess: @unchecked Sendable {
     /// For how long its cluster is said to have been silent, and for how long it was told that something else was waited for.
     var millisecondsLost: Int64 = 0
     var waitedElsewhere: Int64 = 0
+    /// The last one that has worked for this one.
+    private(set) var lastWorker: SimulatedProcess?
     /// Whether the provider has answered it.
     private(set) var isAnswered = false
     /// Whether a person says that nobody else is at it.
     var takesOver = false
     private(set) lazy var ports = makePorts()
-    private(set) lazy var services = AccountServices(ports, AccountPolicy(refreshes: .here), ProductConfiguration())
+    private(set) lazy var services = AccountServices(
+        ports, AccountPolicy(refreshes: .worker), ProductConfiguration())
 
     var world: World { host.world }
 
@@ -94,7 +97,7 @@ final class SimulatedProcess: @unchecked Sendable {
                     files: self, local: noting(ports.records), events: ports.events, clock: ports.clock,
                     bootClock: self,
                     random: random, cryptography: cryptography, stores: { stores(AccountPolicy()) },
-                    connect: { _ in self },
+                    connect: { _, _ in self },
                     pause: { [world, trace] milliseconds in
                         world.milliseconds += milliseconds
                         trace.quietCall("pause", otherwise: ()) {}
@@ -146,7 +149,24 @@ final class SimulatedProcess: @unchecked Sendable {
         ports.random = random
         ports.cryptography = cryptography
         ports.adapters = AdapterRegistry([SimulatedAdapter()])
+        ports.programs = MemoryWorker(caller: trace) { [unowned self] (request) throws(CredentialError) in
+            worker(for: request)
+        }
         return ports
+    }
+
+    /// The worker that refreshes for this process: another one of its host, which may end where this one does not, and
+    /// knows of what this one has read only what it is handed.
+    private func worker(for request: TokenService.Request) -> MemoryWorker.Process {
+        let worker = host.process(), isHanded = request.handed != nil
+        world.tell("\(worker.name) works for \(name)" + (isHanded ? ", and knows what that has read" : ""))
+        worker.takesOver = takesOver
+        lastWorker = worker
+        if isHanded {
+            (worker.read, worker.lastIntent, worker.lastAside) = (read, lastIntent, lastAside)
+            (worker.readExpelled, worker.knownExpelled) = (readExpelled, knownExpelled)
+        }
+        return (worker.trace, worker.services)
     }
 
     /// Keeps a sign-in that has just been had.

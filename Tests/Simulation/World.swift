@@ -170,6 +170,12 @@ final class World: @unchecked Sendable {
         return haveStood[(place + 1)...].contains { $0 != last }
     }
 
+    /// Whether another sign-in has come to stand in the place of one, for however long.
+    func wasReplaced(_ signIn: Int) -> Bool {
+        guard let place = haveStood.firstIndex(of: signIn) else { return false }
+        return haveStood[(place + 1)...].contains { $0 != signIn }
+    }
+
     func draw(_ many: Int) -> Bool { schedule.random.once(in: many) }
 
     /// What happens between two steps.

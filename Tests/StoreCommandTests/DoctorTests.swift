@@ -59,11 +59,32 @@ import Testing
         #expect(try scene.accounts()[id: ids[0]]?.status == .needsLogin(reason: "its secrets are gone"))
     }
 
+    @Test func `an account whose type cannot be used now is not one that no type sees`() throws {
+        let scene = try Scene()
+        try scene.signIn(ids, in: scene.file)
+        let orphan = "no account type sees"
+        #expect(!(try scene.problems().contains { $0.contains(orphan) }))
+        let definition = scene.folder.path + "/config/credmgr/types/Tasks.json"
+        let text = try String(contentsOfFile: definition, encoding: .utf8)
+        for broken in [text.replacingOccurrences(of: "{", with: #"{"adapter": "not-installed", "#), "{"] {
+            try Data(broken.utf8).write(to: URL(fileURLWithPath: definition))
+            let outcome = try scene.run(["doctor"])
+            #expect(outcome.exitStatus == 1, "\(broken)")
+            #expect(!outcome.standardOutput.contains(orphan) && !outcome.standardOutput.contains("credmgr logout"))
+        }
+        try FileManager.default.removeItem(atPath: definition)
+        #expect(try scene.run(["doctor"]).standardOutput.contains("credmgr logout --account \(ids[0])"))
+    }
+
     @Test func `a damaged token set is named, and hurts nobody else`() throws {
         let scene = try Scene()
         try scene.signIn(ids, in: scene.file)
         try scene.change(ids[1]) { $0.sealed?.bytes[40] ^= 1 }
-        #expect(try scene.problems() == ["the secret of \(ids[1]) in the encrypted file is damaged"])
+        #expect(
+            try scene.problems() == [
+                "the secret of \(ids[1]) in the encrypted file is damaged: the token set of \(ids[1]) is damaged, or is that "
+                    + "of another account"
+            ])
         #expect(try scene.holders(scene.file) == [ids[0]])
     }
 
@@ -86,7 +107,7 @@ import Testing
         #expect(try scene.run(["doctor"]).standardOutput.contains("is damaged and was set aside"))
     }
 
-    /// Nobody can say whose the record was: another person's token would be a wrong answer.
+    /// Another person's token would be a wrong answer.
     @Test func `while a record cannot be read, none of the others is the only account`() throws {
         let scene = try Scene()
         try scene.signIn(ids, in: scene.file)
@@ -96,24 +117,26 @@ import Testing
             try scene.run(["which"] + words, account.map { ["CREDMGR_ACCOUNT": $0] } ?? [:])
         }
         let user = "user-\(ids[0])@example.com", type = ["--type", "Tasks"]
-        // The index names both yet; that there are several is believed only after a look at the records.
-        for words in [[], type] {
-            let outcome = try which(words)
-            #expect(outcome.exitStatus == 5 && outcome.standardError.contains(scene.path(ids[1])))
-        }
+        // There are two of them, as before.
+        for words in [[], type] { #expect(try which(words).exitStatus == 3) }
         let said = "account \(ids[1]) of group default is left out"
         #expect(try scene.run(["accounts"]).standardError.contains(said))
         let status = try scene.run(["store", "status"])
         #expect(status.exitStatus == 0 && status.standardError.contains(said))
-        // A name that nobody has brings the index up to date; it may be that of the account which cannot be read.
-        for (words, name) in [([], "nobody"), ([], nil), (type, nil), ([], user)] {
-            let outcome = try which(words, name)
-            #expect(outcome.exitStatus == 5, "\(words) \(name ?? ""): \(outcome.standardError)")
-            #expect(outcome.standardOutput.isEmpty && outcome.standardError.contains(scene.path(ids[1])))
-        }
-        // Who is named by the id, or by a name under a type, is no question.
-        for (words, name) in [([], ids[0]), (type, user)] {
-            #expect(try which(words, name).standardOutput.hasPrefix(ids[0]))
+        for isKnown in [true, false] {
+            // Where the index is lost, too, nobody can say whose the record was: it may be of any name that nobody else has.
+            if !isKnown { try FileManager.default.removeItem(atPath: scene.groupFolder + "/index") }
+            for (words, name) in [([], "nobody"), ([], nil), (type, nil)] {
+                let outcome = try which(words, name)
+                #expect(
+                    outcome.exitStatus == (isKnown ? 3 : 5), "\(words) \(name ?? ""): \(outcome.standardError)")
+                #expect(outcome.standardOutput.isEmpty)
+                if !isKnown { #expect(outcome.standardError.contains(scene.path(ids[1]))) }
+            }
+            // Who is named is no question.
+            for (words, name) in [([], ids[0]), (type, user), ([], user)] {
+                #expect(try which(words, name).standardOutput.hasPrefix(ids[0]))
+            }
         }
         // A new passphrase keeps the former key as long as the record may be restored.
         #expect(try scene.run(["store", "rekey", "--key-file"]).exitStatus == 5)

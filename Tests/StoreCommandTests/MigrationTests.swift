@@ -2,6 +2,7 @@ import CredentialCore
 import EncryptedFileStore
 import Foundation
 import SecretServiceStore
+import StrictJSON
 import TestSupport
 import Testing
 
@@ -23,6 +24,12 @@ struct MigrationTests {
             let rehearsal = try scene.run(["store", "migrate", "--to", "secret-service", "--dry-run"])
             #expect(rehearsal.exitStatus == 0)
             #expect(rehearsal.standardOutput.components(separatedBy: "would move").count == 5)
+            let words = ["store", "migrate", "--to", "secret-service", "--json"]
+            let rows = try JSONValue.parse(try scene.run(words + ["--dry-run"]).standardOutput).array
+            #expect(rows?.compactMap { $0.object?["account"]?.string }.sorted() == ids)
+            #expect(rows?.last?.object?["owner"] == "Tasks")
+            #expect(rows?.count == 4 && rows?.allSatisfy { $0.object?["would_move"] == .bool(true) } == true)
+            #expect(try scene.run(words).exitStatus == 2)
             #expect(try scene.holders(file) == ids)
             #expect(try scene.holders(service).isEmpty)
 
@@ -40,6 +47,52 @@ struct MigrationTests {
                 #expect(accounts.allSatisfy { $0.store == target.kind && $0.leftover == nil })
                 #expect(try scene.problems().isEmpty)
                 #expect(try scene.run(["store", "migrate", "--to", word]).standardOutput.isEmpty)
+            }
+        }
+    }
+
+    @Test func `what a newer version keeps in the keyring stays there, and hurts nobody else`() async {
+        await #expect(processExitsWith: .success) {
+            let keyring = try PrivateKeyring()
+            defer { keyring.stop() }
+            let scene = try Scene(keyring)
+            let service = SecretServiceStore(busAddress: keyring.busAddress, canPrompt: false) { _ in }
+            let ids = ["00000000000000a1", "00000000000000b2"]
+            try scene.signIn(ids, in: service)
+            let item = scene.item(ids[0]), bytes = try #require(try service.read(item))
+            let text = String(decoding: bytes, as: UTF8.self)
+            let newer = Array(text.replacingOccurrences(of: #""version":1"#, with: #""version":2"#).utf8)
+            #expect(newer != bytes)
+            try service.write(newer, for: item, label: "credmgr: Tasks")
+            for words in [[], ["--fix", "--yes"]] {
+                #expect(
+                    try scene.problems(words) == [
+                        "the secret of \(ids[0]) in the Secret Service cannot be used: a newer credmgr wrote the stored "
+                            + "token set (version 2)"
+                    ], "\(words)")
+            }
+            for words in [["token"], ["logout"], ["refresh"]] {
+                let refused = try scene.run(words + ["--account", ids[0]])
+                #expect(refused.exitStatus == 2, "\(words): \(refused.standardError)")
+                #expect(refused.standardError.contains("hint: upgrade credmgr"))
+            }
+            #expect(try service.read(item) == newer)
+            #expect(try scene.tokenSet(ids[1], in: service) != nil)
+        }
+    }
+
+    @Test func `whose keyring is gone is told before the provider is asked`() async {
+        await #expect(processExitsWith: .success) {
+            let keyring = try PrivateKeyring()
+            defer { keyring.stop() }
+            let scene = try Scene(keyring)
+            let service = SecretServiceStore(busAddress: keyring.busAddress, canPrompt: false) { _ in }
+            try scene.signIn(["00000000000000a1"], in: service)
+            keyring.stopService()
+            for store in ["auto", "file"] {
+                let refused = try scene.run(
+                    ["login", "--account", "00000000000000a1", "--print-url"], ["CREDMGR_STORE": store])
+                #expect(refused.exitStatus == 5, "\(store): \(refused.standardError)")
             }
         }
     }

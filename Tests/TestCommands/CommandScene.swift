@@ -62,6 +62,13 @@ package struct CommandScene: Sendable {
     package func run(
         _ words: String..., input: String? = nil, answers: [String]? = nil, trace: PortTrace = PortTrace()
     ) -> Outcome {
+        run(words, input: input, answers: answers, trace: trace)
+    }
+
+    /// Runs one command line.
+    package func run(
+        _ words: [String], input: String? = nil, answers: [String]? = nil, trace: PortTrace = PortTrace()
+    ) -> Outcome {
         let console = MemoryConsole(input: input, answers: answers)
         let status = Program(context: context(console, trace)).run(words)
         return Outcome(

@@ -141,6 +141,8 @@ package final class MemoryPrograms: Programs {
         try files.remove(path)
     }
 
+    package func removeFolder(_ path: String) {}
+
     package func createFile(_ path: String) throws(CredentialError) -> any OutputFile {
         try files.write([], to: path)
         return Output(path: path, files: files)

@@ -2,12 +2,25 @@ import CredentialCore
 
 /// The refresh worker in memory: a process of its own, which has the lock and goes on when its caller is ended.
 package struct MemoryWorker: ProgramRunner {
-    private let machine: MemoryMachine
+    /// The process that a worker is.
+    package typealias Process = (trace: PortTrace, services: AccountServices)
+
     private let caller: PortTrace
-    private let worker: PortTrace
-    private let environment: [String: String]
+    private let process: @Sendable (TokenService.Request) throws(CredentialError) -> Process
 
     /// Makes what starts a worker.
+    ///
+    /// - Parameters:
+    ///   - caller: counts the start as one call.
+    ///   - process: makes the worker, which is to do what its caller asks for.
+    package init(
+        caller: PortTrace, process: @escaping @Sendable (TokenService.Request) throws(CredentialError) -> Process
+    ) {
+        self.caller = caller
+        self.process = process
+    }
+
+    /// Makes what starts a worker on a machine in memory.
     ///
     /// - Parameters:
     ///   - caller: counts the start as one call.
@@ -17,10 +30,10 @@ package struct MemoryWorker: ProgramRunner {
         _ machine: MemoryMachine, caller: PortTrace, worker: PortTrace = PortTrace(),
         environment: [String: String] = [:]
     ) {
-        self.machine = machine
-        self.environment = environment
-        self.caller = caller
-        self.worker = worker
+        self.init(caller: caller) { (_) throws(CredentialError) in
+            let ports = machine.process(worker, environment: environment)
+            return (worker, AccountServices(ports, AccountPolicy(), try ports.configuration()))
+        }
     }
 
     package func run(_ words: [String], seconds: Int) throws(CredentialError) -> ProgramResult {
@@ -31,19 +44,19 @@ package struct MemoryWorker: ProgramRunner {
         _ input: [UInt8], holding lock: any HeldLock, seconds: Int
     ) throws(CredentialError) -> [UInt8] {
         try caller.call("programs.worker") { () throws(CredentialError) in
-            (lock as? MemoryLock)?.pass(to: worker)
             defer { lock.release() }
+            var trace: PortTrace?
             let answer: [UInt8]
             do throws(CredentialError) {
-                let ports = machine.process(worker, environment: environment)
-                let services = AccountServices(ports, AccountPolicy(), try ports.configuration())
-                answer = RefreshWire.encode(
-                    try services.refresh.refresh(RefreshWire.decodeRequest(input), holding: lock))
+                let request = try RefreshWire.decodeRequest(input), worker = try process(request)
+                trace = worker.trace
+                (lock as? MemoryLock)?.pass(to: worker.trace)
+                answer = RefreshWire.encode(try worker.services.refresh.refresh(request, holding: lock))
             } catch {
                 answer = RefreshWire.encode(error)
             }
             // Who was ended has answered nothing.
-            return worker.isEnded ? [] : answer
+            return trace?.isEnded == true ? [] : answer
         }
     }
 }

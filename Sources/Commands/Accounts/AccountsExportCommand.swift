@@ -9,7 +9,8 @@ struct AccountsExportCommand: Command {
             Writes the accounts of the group, or of all groups when none is named, with their refresh tokens, their \
             types and the types' stored client secrets to a file that a passphrase protects, for 'accounts import' on \
             another machine. Providers that replace refresh tokens end a sign-in that two machines use: sign out here \
-            with 'credmgr logout', without --revoke, once it has been imported there.
+            with 'credmgr logout', without --revoke, once it has been imported there. Accounts of a group that several hosts \
+            share are left out: the other machine joins that group with 'credmgr groups join'.
             """,
         parameters: [file],
         options: [SharedOption.account, SharedOption.type, passphraseFile],

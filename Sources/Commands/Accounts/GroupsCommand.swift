@@ -6,7 +6,10 @@ import StrictJSON
 struct GroupsCommand: Command {
     static let spec = CommandSpec(
         ["groups"], "list the keychain groups",
-        details: "Lists the keychain groups with their account types and the number of accounts in each.",
+        details: """
+            Lists the keychain groups with their account types and the number of accounts in each. Of a group that several \
+            hosts share it says what this one is called there, where the cluster is, and whether that answers.
+            """,
         options: [SharedOption.json])
 
     static let configurationUse = ConfigurationUse.advisory
@@ -16,6 +19,8 @@ struct GroupsCommand: Command {
     private struct Row {
         var types: Set<String> = []
         var accountCount = 0
+        var backend: GroupBackend?
+        var state = StoreState.usable
     }
 
     func run(_ session: Session) throws(CredentialError) {
@@ -31,6 +36,13 @@ struct GroupsCommand: Command {
             rows[group.name, default: Row()].types.formUnion(registry.accounts.map(\.type))
             rows[group.name, default: Row()].accountCount = registry.accounts.count
         }
+        let sharing = session.context.machine.sharing
+        for group in try session.groups() {
+            // What cannot be read was told with the accounts.
+            guard let backend = try? sharing.backend(of: group) else { continue }
+            rows[group.name, default: Row()].backend = backend
+            rows[group.name]?.state = Self.state(of: group, sharing)
+        }
         if let group = session.options.group { rows = rows.filter { $0.key == group.name } }
         let sorted = rows.sorted { $0.key < $1.key }
         if arguments.wantsJSON {
@@ -41,16 +53,35 @@ struct GroupsCommand: Command {
                         object["group"] = .string(name)
                         object["types"] = JSONValue(row.types.sorted())
                         object["accounts"] = .integer(Int64(row.accountCount))
+                        object["shared"] = row.backend.map { .object(Self.json($0, row.state)) } ?? .null
                         return .object(object)
                     }))
         }
         if sorted.isEmpty { return session.notices.note("there is no keychain group yet") }
-        var table = Table(["GROUP", "ACCOUNTS", "TYPES"])
+        var table = Table(["GROUP", "ACCOUNTS", "TYPES", "SHARED"])
         for (name, row) in sorted {
             table.add([
                 name, String(row.accountCount), ForeignText.shown(row.types.sorted().joined(separator: ", ")),
+                row.backend.map {
+                    session.shown("as \($0.host) at \($0.endpoints.joined(separator: ", ")), \(row.state.text)")
+                } ?? "-",
             ])
         }
         try session.print(table)
+    }
+
+    private static func state(of group: KeychainGroup, _ sharing: any GroupSharing) -> StoreState {
+        do throws(CredentialError) { try sharing.check(group) } catch { return StoreState(of: error) }
+        return .usable
+    }
+
+    private static func json(_ backend: GroupBackend, _ state: StoreState) -> JSONObject {
+        var object = backend.agreedJSON
+        object["backend"] = .string(StoreKind.etcd.rawValue)
+        object["endpoints"] = JSONValue(backend.endpoints)
+        object["prefix"] = .string(backend.prefix)
+        object["host"] = .string(backend.host)
+        object["state"] = .string(state.rawValue)
+        return object
     }
 }

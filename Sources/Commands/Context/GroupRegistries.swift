@@ -52,9 +52,13 @@ extension Session {
             throw last.error.together(with: damage.dropLast().map(\.error))
         }
         for (id, error) in damage {
+            let isCopied = registry.accounts.contains { $0.id == id }
             leftOut(
                 CredentialError(
-                    error.code, "account \(id) of group \(group) is left out: \(error)", hint: error.advice,
+                    error.code,
+                    isCopied
+                        ? "account \(id) of group \(group) is shown as this host has last seen it: \(error)"
+                        : "account \(id) of group \(group) is left out: \(error)", hint: error.advice,
                     details: error.details))
         }
         return (registry, damage.isEmpty)

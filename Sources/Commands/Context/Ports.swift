@@ -82,6 +82,9 @@ package protocol Programs: ProgramRunner, BrowserPrograms {
     /// - Throws: ``ErrorCode/inputOutput``.
     func removeFile(_ path: String) throws(CredentialError)
 
+    /// Removes a folder of the user's, if it is empty; any other stays.
+    func removeFolder(_ path: String)
+
     /// Creates a file of the user's, or empties it.
     ///
     /// - Throws: ``ErrorCode/inputOutput``.

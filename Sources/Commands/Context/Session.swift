@@ -44,6 +44,9 @@ package struct Session: Sendable {
         }
     }
 
+    /// The group that is named for what has no type: by option or environment, else as `default_group`; `nil` where none is.
+    package var namedGroup: KeychainGroup? { options.group ?? configuration.defaultGroup }
+
     /// The groups to look at: the one asked for, else all that have accounts.
     ///
     /// - Throws: ``ErrorCode/inputOutput``.
@@ -59,10 +62,14 @@ package struct Session: Sendable {
     ///
     /// - Parameter names: the types that can be meant; all for `nil`.
     func loginHint(among names: [String]? = nil) -> Message {
-        guard let first = (names ?? ((try? catalog.entries()) ?? []).map(\.name)).first else {
+        let entries = ((try? catalog.entries()) ?? []).filter { names?.contains($0.name) ?? true }
+        let own = entries.map { ($0.name, group: (try? $0.type.get())?.keychainGroup) }
+        // A sign-in has to be where it is looked for.
+        let wanted = namedGroup.flatMap { group in own.first { $0.group == group } }
+        guard let (name, group) = wanted ?? own.first else {
             return "define an account type first: credmgr types add --help"
         }
-        return LoginCommandLine(type: first, group: options.group).hint
+        return LoginCommandLine(type: name, group: namedGroup == group ? nil : namedGroup).hint
     }
 
     /// Whether a person can be asked.

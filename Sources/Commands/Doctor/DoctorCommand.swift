@@ -54,7 +54,11 @@ struct DoctorCommand: Command {
     }
 
     private func check(_ session: Session) -> [Finding] {
-        Self.checks.flatMap { $0.findings(session, isOnline: arguments[Self.online]) }
+        var told: Set<[String]> = []
+        return Self.checks.flatMap { $0.findings(session, isOnline: arguments[Self.online]) }.filter { finding in
+            guard let group = finding.group else { return true }
+            return told.insert([group.name, finding.message.description]).inserted || finding.repair != nil
+        }
     }
 
     /// Repairs what the user agrees to.

@@ -13,6 +13,8 @@ package struct Finding: Sendable {
     package let remedy: Message?
     /// What `doctor --fix` can do about it.
     package let repair: Repair?
+    /// The group whose trouble it is, of which several checks may tell: it is shown once.
+    package var group: KeychainGroup?
 
     /// How a part is.
     package enum State: String, Sendable {
@@ -49,10 +51,14 @@ package struct Finding: Sendable {
     }
 
     /// A problem that an error tells of.
-    package init(_ check: String, _ error: CredentialError, state: State = .problem, repair: Repair? = nil) {
+    package init(
+        _ check: String, _ error: CredentialError, state: State = .problem, repair: Repair? = nil,
+        in group: KeychainGroup? = nil
+    ) {
         // What the others are told, to run this command, would lead nowhere here.
         let remedy = error.advice.flatMap { $0.description.contains("credmgr doctor") ? nil : $0 }
         self.init(check, state, error.text, remedy: remedy, repair: repair)
+        self.group = group
     }
 
     /// The element of `doctor --json`.

@@ -26,7 +26,7 @@ struct RegistryCheck: DoctorCheck {
                 findings.append(unreadable(check, id, error, group, services))
             }.accounts
         } catch {
-            return [Finding(check, error, repair: takeOver(group, error, services))]
+            return [Finding(check, error, repair: takeOver(group, error, services), in: group)]
         }
         services.repository.finishSignIns(in: group, locks: session.context.locks)
         let inventory = services.rebuild.inventory(of: group) { (set) throws(CredentialError) in
@@ -37,8 +37,8 @@ struct RegistryCheck: DoctorCheck {
         findings += accounts.compactMap { account in
             finding(check, account, inventory, group, session, services)
         }
-        findings += inventory.damaged.map { store, id in
-            self.damaged(check, id, store, isKnown: known[id] != nil, group, stores)
+        findings += inventory.unusable.map { store, id, error in
+            unusable(check, id, store, error, known[id], group, stores)
         }
         findings += inventory.spent.map { id in
             Finding(
@@ -111,9 +111,9 @@ struct RegistryCheck: DoctorCheck {
         let records = session.context.records
         let copies = inventory.copies[account.id] ?? [:]
         if copies[account.store] == nil {
-            // A store that could not be asked has told nothing, and a damaged item is a finding of its own.
+            // A store that could not be asked has told nothing, and what it has that cannot be used is a finding of its own.
             guard !inventory.unread.contains(where: { $0.store == account.store }),
-                !inventory.damaged.contains(where: { $0.store == account.store && $0.id == account.id })
+                !inventory.unusable.contains(where: { $0.store == account.store && $0.id == account.id })
             else { return nil }
             if copies[.secretService] != nil {
                 return Finding(
@@ -155,16 +155,21 @@ struct RegistryCheck: DoctorCheck {
             })
     }
 
-    private func damaged(
-        _ check: String, _ id: String, _ store: StoreKind, isKnown: Bool, _ group: KeychainGroup,
-        _ stores: any SecretStores
+    private func unusable(
+        _ check: String, _ id: String, _ store: StoreKind, _ error: CredentialError, _ account: Account?,
+        _ group: KeychainGroup, _ stores: any SecretStores
     ) -> Finding {
-        let message: Message =
-            "the secret of \(ForeignText.shown(id, limit: 40)) in the \(store.shownName) is damaged"
+        let name = ForeignText.shown(id, limit: 40)
+        guard error.code == .storeDamaged else {
+            let message: Message = "the secret of \(name) in the \(store.shownName) cannot be used: \(error)"
+            return Finding(check, .problem, message, remedy: error.advice)
+        }
+        let message: Message = "the secret of \(name) in the \(store.shownName) is damaged: \(error)"
+        let login = account.map { LoginCommandLine(for: $0, in: group).hint }
         // Of a record the next sign-in replaces it.
-        if store == .file, isKnown { return Finding(check, .problem, message, remedy: "sign in again") }
+        if store == .file, account != nil { return Finding(check, .problem, message, remedy: login) }
         return Finding(
-            check, .problem, message, remedy: isKnown ? "sign in again" : nil,
+            check, .problem, message, remedy: login,
             repair: Finding.Repair("remove the damaged secret") { () throws(CredentialError) in
                 try stores.store(store).remove(SecretItem(group: group, owner: id, kind: .tokenSet))
             })

@@ -14,7 +14,8 @@ struct SharedGroupCheck: DoctorCheck {
             }
             findings += sharing.membership.findings(of: group).map { found in
                 let check = "\(found.check) of group \(group)"
-                return if let error = found.error { Finding(check, error) } else { Finding(check, .ok, found.text) }
+                guard let error = found.error else { return Finding(check, .ok, found.text) }
+                return Finding(check, error, state: found.isEarly ? .note : .problem, in: group)
             }
         }
         return findings

@@ -44,6 +44,7 @@ struct AWSCommand: Command {
                 .usage, "--role-arn is missing: the role whose credentials are wanted",
                 hint: "credmgr aws --help")
         }
+        try Self.check(role: role)
         var query = TokenQuery(arguments, configuration: session.configuration)
         query.wantsIDToken = !arguments[Self.accessToken]
         let target = try TargetResolver(session).target(query.target)
@@ -68,6 +69,21 @@ struct AWSCommand: Command {
         let credentials = try STSReply(try send(token, role, target, to: endpoint, session), place: endpoint.origin)
         keep(credentials, key, target, session)
         try session.print(credentials.text + "\n")
+    }
+
+    /// Checks the name of a role; that of a server like AWS has another partition, perhaps no account.
+    ///
+    /// - Throws: ``ErrorCode/usage``.
+    static func check(role: String) throws(CredentialError) {
+        let parts = role.split(separator: ":", maxSplits: 5, omittingEmptySubsequences: false)
+        guard parts.count == 6, parts[0] == "arn", !parts[1].isEmpty, parts[2] == "iam",
+            parts[5].hasPrefix("role/"),
+            parts[5] != "role/", parts[4].allSatisfy(\.isNumber)
+        else {
+            throw CredentialError(
+                .usage,
+                "--role-arn takes arn:aws:iam::ACCOUNT:role/NAME, not '\(ForeignText.shown(role, limit: 80))'")
+        }
     }
 
     /// Where the token goes: AWS's own service, or a server that a rule or the type names.
@@ -177,7 +193,12 @@ struct STSReply: Sendable {
         text.firstIndex(of: ".").map { text[..<$0] + "Z" } ?? text
     }
 
-    /// The text of the first element of a name; the elements read here hold no others, and no entities.
+    /// What stands for a character that XML has another use for.
+    private static let entities = [
+        ("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&apos;", "'"), ("&amp;", "&"),
+    ]
+
+    /// The text of the first element of a name; the elements read here hold no others.
     private static func element(_ name: String, in xml: String) -> String? {
         let bytes = Array(xml.utf8)
         func place(of text: String, from start: Int) -> Int? {
@@ -191,6 +212,8 @@ struct STSReply: Sendable {
         let start = open + name.utf8.count + 2
         guard let end = place(of: "</\(name)>", from: start) else { return nil }
         let text = String(decoding: bytes[start..<end], as: UTF8.self)
-        return text.isEmpty || text.utf8.contains { $0 < 0x20 || $0 == UInt8(ascii: "<") } ? nil : text
+        if text.isEmpty || text.utf8.contains(where: { $0 < 0x20 || $0 == UInt8(ascii: "<") }) { return nil }
+        // The one for '&' is last: what it gives begins no other.
+        return entities.reduce(text) { $0.replacing($1.0, with: $1.1) }
     }
 }

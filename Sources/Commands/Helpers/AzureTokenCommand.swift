@@ -13,6 +13,7 @@ struct AzureTokenCommand: Command {
             Answers like the command of the Azure CLI, for programs that call that: with a script called az that \
             runs 'credmgr az "$@"'. --query takes one name. A token is valid for at least five minutes.
             """,
+        parameters: [furtherScope],
         options: [
             SharedOption.type, SharedOption.account, SharedOption.scope, resource, resourceType, tenant,
             subscription, output, query,
@@ -22,6 +23,7 @@ struct AzureTokenCommand: Command {
         ],
         exitStatuses: [3, 4, 5, 6, 7])
 
+    private static let furtherScope = Parameter.variadic("further", .any("SCOPE"), "further scopes behind --scope")
     private static let resource = Option.value("resource", .any("URI"), "the resource; its scope is URI/.default")
     private static let resourceType = Option.value(
         "resource-type",
@@ -66,6 +68,12 @@ struct AzureTokenCommand: Command {
         query.target = TargetOptions(arguments)
         query.freshness = Freshness(minimumValidity: Self.validity)
         query.scope = arguments[SharedOption.scope]
+        // As the Azure CLI takes them: '--scope A B'.
+        let further = arguments[Self.furtherScope].flatMap { $0.split(separator: " ").map(String.init) }
+        guard further.isEmpty || !query.scope.isEmpty else {
+            throw CredentialError(.usage, "a word without an option: scopes stand behind --scope")
+        }
+        query.scope += further
         var resource = arguments[Self.resource]
         if let name = arguments[Self.resourceType] { resource = Self.resources[name] }
         if let resource {

@@ -42,7 +42,11 @@ package struct ExecCommand: Command {
         let environment = try tokenEnvironment()
         let words = words
         guard session.context.programs.isProgram(words[0]) else {
-            throw CredentialError(.usage, "no program '\(ForeignText.shown(words[0]))' in PATH")
+            throw CredentialError(
+                .usage,
+                words[0].contains("/")
+                    ? "'\(ForeignText.shown(words[0]))' is no program that can be run"
+                    : "no program '\(ForeignText.shown(words[0]))' in PATH")
         }
         let target = try TargetResolver(session).target(TargetOptions(arguments))
         let file = try session.context.programs.runtimeFile(TokenEnvironment.filePrefix, suffix: "")

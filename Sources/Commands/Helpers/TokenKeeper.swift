@@ -72,6 +72,9 @@ final class TokenKeeper: Sendable {
     /// - Returns: why there is nothing to refresh any more; `nil` after ``end()``.
     func keep() -> CredentialError? {
         var told: String?
+        // What a person knows now says nothing of a refresh that begins later.
+        var query = query
+        query.takesOver = false
         var pause: Int64 = state.withLock { $0.token } == nil ? 0 : 1
         while true {
             let (token, hasEnded) = state.withLock { ($0.token, $0.hasEnded) }

@@ -12,6 +12,8 @@ struct AccountRefresh: Sendable {
         var warnings: [Message] = []
         /// What was refreshed.
         var notes: [Message] = []
+        /// The sign-ins that the provider has answered for.
+        var refreshed: Set<String> = []
         /// What failed; one failure does not keep it from the next token.
         var failures: [CredentialError] = []
     }
@@ -44,13 +46,14 @@ struct AccountRefresh: Sendable {
         }
         guard job.isDue else { return outcome }
         do throws(CredentialError) {
+            let types = try job.types.get()
             if case .needsLogin(let reason) = account.status {
                 throw signInRequired(account, group, Message(kept: reason))
             }
             guard let set = try read(account, in: group) else {
                 throw signInRequired(account, group, "its secrets are gone from the \(account.store.shownName)")
             }
-            for (index, request) in requests(for: account, set, in: group, try job.types.get()).enumerated() {
+            for (index, request) in requests(for: account, set, in: group, types).enumerated() {
                 let waits = waits || index > 0
                 do throws(CredentialError) { try refresh(request, waits: waits, &outcome) } catch {
                     if !waits, error.code == .lockTimeout { return nil }
@@ -88,7 +91,9 @@ struct AccountRefresh: Sendable {
         if let failure = answer.failure { throw failure }
         let name = "\(request.account.id) (\(ForeignText.shown(request.account.shownName)))"
         outcome.warnings += answer.warnings.map { "\(name): \($0)" }
-        if answer.refreshed { outcome.notes.append("refreshed \(name)") }
+        guard answer.refreshed else { return }
+        outcome.notes.append("refreshed \(name)")
+        outcome.refreshed.insert(request.key.policy)
     }
 
     /// What to ask for.

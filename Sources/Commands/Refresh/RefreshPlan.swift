@@ -65,7 +65,7 @@ struct RefreshPlan {
         var jobs: [Job] = []
         for (group, account) in accounts {
             let view = View(type: account.type, registration: account.registration, group: group)
-            let types = types(of: view)
+            let types = types(of: view, account)
             let isDue = account.status != .active || !isFresh(account, in: view, types, now)
             if isDue || account.endingIsNews(now: now) {
                 jobs.append(Job(group: group, account: account, types: types, isDue: isDue))
@@ -75,18 +75,21 @@ struct RefreshPlan {
     }
 
     /// The type that accounts were signed in under, then the others of its group that see them.
-    private mutating func types(of view: View) -> Result<[CheckedType], CredentialError> {
+    private mutating func types(of view: View, _ account: Account) -> Result<[CheckedType], CredentialError> {
         if let known = views[view] { return known }
         let types: Result<[CheckedType], CredentialError>
         do throws(CredentialError) {
             let known = definitions.first { $0.checked.type.name == view.type }
             let own = if let known { known.checked } else { try Self.checked(view.type, session) }
-            types = .success(
-                [own]
-                    + definitions.filter {
-                        $0.checked.type.name != view.type && $0.group == view.group
-                            && $0.registration == view.registration
-                    }.map(\.checked))
+            let others = definitions.filter {
+                $0.checked.type.name != view.type && $0.group == view.group && $0.registration == view.registration
+            }.map(\.checked)
+            // A client is sent nothing that another one has signed in for.
+            let registration = try resolver.registration(of: own.type)
+            if registration != view.registration, others.isEmpty {
+                return .failure(view.registration.notSeen(account.id, by: own.type, registration, in: view.group))
+            }
+            types = .success((registration == view.registration ? [own] : []) + others)
         } catch {
             types = .failure(error)
         }

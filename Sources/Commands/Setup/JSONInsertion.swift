@@ -10,13 +10,17 @@ struct JSONInsertion: Sendable, Equatable {
     let isArray: Bool
     /// The entry: `"registry.example.com": "credmgr"`.
     let entry: String
+    /// Whether it is known that we wrote it: then it is found however the file was written since.
+    var isKnown = false
+    /// Whether the member came with an entry of ours.
+    var isMemberOurs = true
 
     private var brackets: (open: String, close: String) { isArray ? ("[", "]") : ("{", "}") }
     private var alone: String { "\n    \(entry)\n  " }
     private var first: String { "\n    \(entry)," }
     private var whole: String { "\n  \"\(member)\": \(brackets.open)\(alone)\(brackets.close)" }
 
-    /// The text with the entry.
+    /// The text with the entry; one that is there already stays, however it is written.
     ///
     /// - Throws: ``ErrorCode/configuration`` for what is no object, or has something else at the member.
     func added(to text: String?) throws(CredentialError) -> String {
@@ -25,26 +29,29 @@ struct JSONInsertion: Sendable, Equatable {
         guard !text.allSatisfy(\.isWhitespace) else {
             return Self.blankFile.open + whole + Self.blankFile.close + text
         }
-        if removed(from: text) != nil { return text }
-        guard let value = try? JSONValue.parse(Array(text.utf8), dialect: .commented), let object = value.object,
-            let start = Self.value(of: nil, in: text)
-        else { throw CredentialError(.configuration, "the file is not a JSON object") }
+        guard let object = Self.object(text), let file = JSONEntries(ofFile: text) else {
+            throw CredentialError(.configuration, "the file is not a JSON object")
+        }
         guard let known = object[member] else {
             let comma = object.isEmpty ? "" : ","
-            return text[..<start] + whole + comma + text[start...]
+            return text[..<file.start] + whole + comma + text[file.start...]
         }
-        guard isArray ? known.array != nil : known.object != nil, let place = Self.value(of: member, in: text)
-        else {
+        guard isArray ? known.array != nil : known.object != nil, let inner = entries(of: file) else {
             throw CredentialError(.configuration, "key '\(member)' is not what it should be")
         }
-        let isEmpty = known.array?.isEmpty ?? known.object?.isEmpty ?? true
-        return text[..<place] + (isEmpty ? alone : first) + text[place...]
+        if rival(in: text)?.isSame == true { return text }
+        return text[..<inner.start] + (inner.ranges.isEmpty ? alone : first) + text[inner.start...]
     }
 
-    /// The text without the entry; `nil` where it is not there as it was written.
+    /// The text without the entry; `nil` where it is not there: as it was written, or at all where it is known to be ours.
     func removed(from text: String) -> ManagedBlock.Remainder? {
-        for piece in [whole + ",", whole, first, alone] {
-            guard let place = text.range(ofBytes: piece) else { continue }
+        // One that was written first is the last of ours.
+        let last = ",\n    \(entry)", end = "\n  " + brackets.close
+        for piece in (isMemberOurs ? [whole + ",", whole] : []) + [first, last + end, alone] {
+            guard var place = text.range(ofBytes: piece) else { continue }
+            if piece == last + end {
+                place = place.lowerBound..<text.utf8.index(place.lowerBound, offsetBy: last.utf8.count)
+            }
             let rest = String(text[..<place.lowerBound] + text[place.upperBound...])
             if rest == Self.newFile.open + Self.newFile.close { return .init(text: "", isFileOurs: true) }
             let blank = Self.blankFile.open + Self.blankFile.close
@@ -53,66 +60,43 @@ struct JSONInsertion: Sendable, Equatable {
             }
             return .init(text: rest, isFileOurs: false)
         }
+        guard isKnown, Self.object(text) != nil, let file = JSONEntries(ofFile: text),
+            let inner = entries(of: file),
+            let place = inner.ranges.firstIndex(where: { inner.value(of: $0) == value })
+        else { return nil }
+        if inner.ranges.count > 1 || !isMemberOurs { return .init(text: inner.without(place), isFileOurs: false) }
+        return file.ranges.firstIndex { $0.contains(inner.start) }
+            .map { .init(text: file.without($0), isFileOurs: false) }
+    }
+
+    /// What has our key already, or says the same.
+    func rival(in text: String) -> SetupRival? {
+        guard Self.object(text) != nil, let inner = JSONEntries(ofFile: text).flatMap(entries) else { return nil }
+        for range in inner.ranges {
+            let other = inner.value(of: range)
+            let isSame = other == value
+            guard isSame || !isArray && other?.object?.keys == value?.object?.keys else { continue }
+            let line = text[..<range.lowerBound].utf8.count { $0 == 0x0A } + 1
+            return SetupRival(line: line, text: String(text[range]), isSame: isSame)
+        }
         return nil
+    }
+
+    private var value: JSONValue? { JSONEntries.value(of: entry, isElement: isArray) }
+
+    /// Whether a text has the member.
+    func hasMember(in text: String?) -> Bool { text.flatMap(Self.object)?[member] != nil }
+
+    private static func object(_ text: String) -> JSONObject? {
+        (try? JSONValue.parse(Array(text.utf8), dialect: .commented))?.object
+    }
+
+    /// The entries of our member.
+    private func entries(of file: JSONEntries) -> JSONEntries? {
+        file.ranges.first { file.value(of: $0)?.object?[member] != nil }
+            .flatMap { JSONEntries(ofMember: $0, in: file.text) }
     }
 
     /// The object of a file that was not there, and of one that was blank: what nobody writes by hand tells them apart.
     private static let newFile = (open: "{", close: "\n }\n"), blankFile = (open: "{", close: "\n  }")
-
-    /// The place behind the bracket of the file's object, or of a member's value.
-    private static func value(of member: String?, in text: String) -> String.Index? {
-        let bytes = text.utf8
-        var place = bytes.startIndex, depth = 0
-        var word: String?, key: String?
-        while place < bytes.endIndex {
-            let next = bytes.index(after: place)
-            switch bytes[place] {
-            case UInt8(ascii: "/"):
-                guard next < bytes.endIndex else { return nil }
-                if bytes[next] == UInt8(ascii: "/") {
-                    place = bytes[next...].firstIndex(of: 0x0A) ?? bytes.endIndex
-                } else {
-                    guard let end = text[next...].range(ofBytes: "*/") else { return nil }
-                    place = end.upperBound
-                }
-                continue
-            case UInt8(ascii: "\""):
-                var end = next
-                while end < bytes.endIndex, bytes[end] != UInt8(ascii: "\"") {
-                    if bytes[end] == UInt8(ascii: "\\") { end = bytes.index(after: end) }
-                    if end < bytes.endIndex { end = bytes.index(after: end) }
-                }
-                guard end < bytes.endIndex else { return nil }
-                word = String(text[next..<end])
-                place = bytes.index(after: end)
-                continue
-            case UInt8(ascii: ":"): key = word
-            case UInt8(ascii: ","): key = nil
-            case UInt8(ascii: "{"), UInt8(ascii: "["):
-                depth += 1
-                if member == nil && depth == 1 || depth == 2 && key != nil && key == member { return next }
-                if depth > 1 { key = nil }
-            case UInt8(ascii: "}"), UInt8(ascii: "]"):
-                depth -= 1
-                key = nil
-            default: break
-            }
-            place = next
-        }
-        return nil
-    }
-}
-
-extension StringProtocol {
-    /// The first place of another text, by bytes.
-    func range(ofBytes text: String) -> Range<Index>? {
-        var start = startIndex
-        while start < endIndex {
-            if self[start...].utf8.starts(with: text.utf8) {
-                return start..<utf8.index(start, offsetBy: text.utf8.count)
-            }
-            start = utf8.index(after: start)
-        }
-        return nil
-    }
 }

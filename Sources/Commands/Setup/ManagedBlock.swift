@@ -12,6 +12,15 @@ struct ManagedBlock: Sendable, Equatable {
     /// The first line of what is left of it where the program writes its file anew, without comments: an item of a list in
     /// YAML, with the indented lines that follow.
     var rewritten: String?
+    /// Our lines as they were written, a section's head with them, where that is known: they are told from lines that came
+    /// between the marks, and are found without the marks.
+    var written: [String]?
+    /// What begins a line that says what ours say, in the section where there is one: the program does not take both.
+    var keys: [String] = []
+    /// What such a line holds where it does what is wanted all the same.
+    var sufficient: String?
+    /// Whether what stands behind a key may be a secret.
+    var isSecret = false
 
     /// A text without the block.
     struct Remainder: Equatable {
@@ -32,65 +41,171 @@ struct ManagedBlock: Sendable, Equatable {
     ///
     /// - Parameter text: `nil` where there is no file yet.
     func added(to text: String?) -> String {
-        let old = text.flatMap(removed)
-        let isNew = old?.isFileOurs ?? (text == nil), text = old?.text ?? text ?? ""
-        let mark = isNew ? Self.newFile : ""
-        let begin = "\(comment) \(Self.opening)\(name)\(mark)", end = "\(comment) \(Self.closing)\(name)"
-        let body = lines.joined(separator: "\n")
-        if let section, let place = Self.line(section, in: text) {
-            return text[..<place] + "\(begin)\n\(body)\n\(end)\n" + text[place...]
+        if let text, isThere(in: text) { return text }
+        let old = text.flatMap(removed), text = old?.text ?? text
+        var all = SetupLines.split(text ?? "")
+        let mark = old?.isFileOurs ?? (text == nil) ? Self.newFile : ""
+        let body = body(in: text)
+        func block(_ mark: String) -> [Substring] {
+            (["\(comment) \(Self.opening)\(name)\(mark)"] + body + ["\(comment) \(Self.closing)\(name)"]).map {
+                $0[...]
+            }
         }
-        let head = section.map { $0 + "\n" } ?? ""
-        if text.isEmpty || text.hasSuffix("\n") { return text + "\(begin)\n\(head)\(body)\n\(end)\n" }
-        return text + "\n\(begin)\(Self.unended)\n\(head)\(body)\n\(end)\n"
+        if let head = section.flatMap({ SetupLines.head($0, in: all) }) {
+            all.insert(contentsOf: block(mark), at: head + 1)
+        } else if all.last?.isEmpty == true {
+            all.insert(contentsOf: block(mark), at: all.endIndex - 1)
+        } else {
+            all += block(mark + Self.unended) + [""]
+        }
+        return all.joined(separator: "\n")
+    }
+
+    /// What stands between the marks in a text that has no such block yet: the lines, and the section's head where it has
+    /// none.
+    func body(in text: String?) -> [String] {
+        guard let section, SetupLines.head(section, in: SetupLines.split(text ?? "")) == nil else { return lines }
+        return [section] + lines
     }
 
     /// The text without the block; `nil` where there is none.
     func removed(from text: String) -> Remainder? {
-        let begin = "\(comment) \(Self.opening)\(name)", end = "\(comment) \(Self.closing)\(name)\n"
-        for (mark, isNew) in [
-            ("\n\(begin)\(Self.newFile)\(Self.unended)\n", true), ("\(begin)\(Self.newFile)\n", true),
-            ("\n\(begin)\(Self.unended)\n", false), ("\(begin)\n", false),
-        ] {
-            guard let start = text.range(ofBytes: mark), let stop = text[start.upperBound...].range(ofBytes: end)
-            else { continue }
-            return Remainder(
-                text: String(text[..<start.lowerBound] + text[stop.upperBound...]), isFileOurs: isNew)
+        let all = SetupLines.split(text)
+        guard let place = place(in: all) else { return rewritten(all) }
+        let inner = all[(place.lowerBound + 1)..<place.upperBound]
+        let mark = all[place.lowerBound]
+        var before = Array(all[..<place.lowerBound]), behind = Array(all[(place.upperBound + 1)...])
+        // What somebody has put between the marks since, or behind them and below our head, stays, and has its head.
+        var kept = written.map { own in inner.filter { !own.contains(String(SetupLines.plain($0))) } } ?? []
+        if let head = inner.first, SetupLines.isHead(head), SetupLines.isBody(kept + behind) {
+            kept.insert(head, at: kept.startIndex)
         }
-        return rewritten.flatMap { Self.withoutItem($0, text) }
-    }
-
-    /// The text without a line and the indented ones behind it.
-    private static func withoutItem(_ first: String, _ text: String) -> Remainder? {
-        let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
-        guard let start = lines.firstIndex(where: { $0 == first }) else { return nil }
-        let end = lines[(start + 1)...].firstIndex { !$0.hasPrefix(" ") } ?? lines.endIndex
-        return Remainder(text: (lines[..<start] + lines[end...]).joined(separator: "\n"), isFileOurs: false)
+        if mark.contains(Self.unended), kept.isEmpty {
+            if behind == [""] {
+                behind = []
+            } else if let next = behind.first, Self.isOpening(next), !next.contains(Self.unended) {
+                behind[0] = next + Self.unended
+            }
+        }
+        before += kept + behind
+        // The next block of ours in the file inherits that it was not there.
+        var isFileOurs = mark.contains(Self.newFile)
+        if isFileOurs, let heir = before.firstIndex(where: Self.isOpening) {
+            isFileOurs = false
+            let end = before[heir].hasSuffix(Self.unended) ? Self.unended : ""
+            before[heir] = before[heir].dropLast(end.count) + Self.newFile + end
+        }
+        return Remainder(text: before.joined(separator: "\n"), isFileOurs: isFileOurs)
     }
 
     /// The names of the blocks in a text.
     static func names(in text: String) -> [String] {
-        text.split(separator: "\n").compactMap { line in
-            guard let place = line.range(ofBytes: opening) else { return nil }
-            var name = line[place.upperBound...]
-            for mark in [unended, newFile] where name.hasSuffix(mark) { name = name.dropLast(mark.count) }
-            return String(name)
+        SetupLines.split(text).compactMap { line in
+            line.range(ofBytes: opening).map { String(withoutMarks(SetupLines.plain(line[$0.upperBound...]))) }
         }
     }
 
-    /// Where the line behind a section's head begins.
-    private static func line(_ section: String, in text: String) -> String.Index? {
-        var start = text.startIndex
-        while start < text.endIndex {
-            let end = text[start...].firstIndex(of: "\n") ?? text.endIndex
-            let line = text[start..<end]
-            // The head of a table may have a comment behind it; a key of YAML may have its value there.
-            let isHead =
-                section.hasPrefix("[")
-                ? line.drop { $0 == " " || $0 == "\t" }.hasPrefix(section) : line == section
-            if end < text.endIndex, isHead { return text.index(after: end) }
-            start = end < text.endIndex ? text.index(after: end) : end
+    // MARK: What stands in its way
+
+    /// A line of somebody else's that says what ours say.
+    func rival(in text: String) -> SetupRival? {
+        let all = SetupLines.split(text)
+        let unmarked = place(in: all) == nil ? self.unmarked(in: all) : nil
+        var head: Substring?, isOurs = false
+        for (number, line) in all.enumerated() {
+            if Self.isOpening(line) { isOurs = all[number...].contains(where: Self.isClosing) }
+            if Self.isClosing(line) { isOurs = false }
+            if section?.hasPrefix("[") == true, SetupLines.isHead(line) { head = line }
+            guard !isOurs, unmarked?.contains(number) != true, let key = key(of: line, below: head) else {
+                continue
+            }
+            let value = SetupLines.squeezed(SetupLines.value(from: number, in: all)[...])
+            let isSame =
+                value == SetupLines.squeezed(lines.joined()[...])
+                || sufficient.map { SetupLines.holds(value, SetupLines.squeezed($0[...])) } == true
+            let shown = SetupLines.plain(line).drop { $0 == " " || $0 == "\t" }
+            return SetupRival(line: number + 1, text: isSecret ? "\(key)…" : String(shown), isSame: isSame)
         }
         return nil
+    }
+
+    /// The key that a line begins with, where it counts as ours: in our section, or with its name before all sections.
+    private func key(of line: Substring, below head: Substring?) -> String? {
+        if let section, section.hasPrefix("[") {
+            guard let head else {
+                return keys.first { SetupLines.begins(line, "\(section.dropFirst().dropLast()).\($0)") }
+            }
+            guard SetupLines.isHead(head, of: section) else { return nil }
+        }
+        return keys.first { SetupLines.begins(line, $0) }
+    }
+
+    // MARK: Where it is
+
+    /// Whether the block is there as it would be written now.
+    private func isThere(in text: String) -> Bool {
+        let all = SetupLines.split(text)
+        guard let place = place(in: all) else { return false }
+        let inner = all[(place.lowerBound + 1)..<place.upperBound].map { String(SetupLines.plain($0)) }
+        let own = written.map { written in inner.filter(written.contains) } ?? inner
+        return own == lines || section.map { own == [$0] + lines } == true
+    }
+
+    /// The lines of the two marks.
+    private func place(in all: [Substring]) -> ClosedRange<Int>? {
+        let begin = "\(comment) \(Self.opening)\(name)", end = "\(comment) \(Self.closing)\(name)"
+        guard let first = all.firstIndex(where: { Self.withoutMarks(SetupLines.plain($0)) == begin }),
+            let last = all[first...].firstIndex(where: { SetupLines.plain($0) == end })
+        else { return nil }
+        return first...last
+    }
+
+    private static func isOpening(_ line: Substring) -> Bool { line.range(ofBytes: opening) != nil }
+
+    private static func isClosing(_ line: Substring) -> Bool { line.range(ofBytes: closing) != nil }
+
+    private static func withoutMarks(_ line: Substring) -> Substring {
+        var line = line
+        for mark in [unended, newFile] where line.hasSuffix(mark) { line = line.dropLast(mark.count) }
+        return line
+    }
+
+    // MARK: What the program has written anew
+
+    private func rewritten(_ all: [Substring]) -> Remainder? {
+        if let rewritten { return Self.withoutItem(rewritten, all) }
+        guard let place = unmarked(in: all) else { return nil }
+        var rest = all
+        rest.removeSubrange(place)
+        if let head = written?.first, SetupLines.isHead(head[...]),
+            let range = SetupLines.section(head, in: rest), !SetupLines.isBody(rest[range])
+        {
+            rest.remove(at: range.lowerBound - 1)
+        }
+        let marks = [Self.opening, Self.closing].map { "\(comment) \($0)\(name)" }
+        rest.removeAll { marks.contains(String(Self.withoutMarks(SetupLines.plain($0)))) }
+        return Remainder(text: rest.joined(separator: "\n"), isFileOurs: false)
+    }
+
+    /// Our lines without marks, blanks between words aside; only where it is known that we wrote them.
+    private func unmarked(in all: [Substring]) -> Range<Int>? {
+        guard let written else { return nil }
+        let head = written.first.flatMap { SetupLines.isHead($0[...]) ? $0 : nil }
+        let body = (head == nil ? written : Array(written.dropFirst())).map { SetupLines.squeezed($0[...]) }
+        var range = all.indices
+        if let section = head ?? section {
+            guard let found = SetupLines.section(section, in: all) else { return nil }
+            range = found
+        }
+        guard !body.isEmpty, range.count >= body.count else { return nil }
+        return (range.lowerBound...(range.upperBound - body.count)).lazy.map { $0..<($0 + body.count) }
+            .first { all[$0].map(SetupLines.squeezed) == body }
+    }
+
+    /// The text without a line and the indented ones behind it.
+    private static func withoutItem(_ first: String, _ lines: [Substring]) -> Remainder? {
+        guard let start = lines.firstIndex(where: { $0 == first }) else { return nil }
+        let end = lines[(start + 1)...].firstIndex { !$0.hasPrefix(" ") } ?? lines.endIndex
+        return Remainder(text: (lines[..<start] + lines[end...]).joined(separator: "\n"), isFileOurs: false)
     }
 }

@@ -14,7 +14,7 @@ struct SetupCommand: Command {
         parameters: [program],
         options: [
             SharedOption.type, SharedOption.account, host, rule, dryRun, undo, list, noVerify, roleARN, profile,
-            audience, scheme,
+            audience, scheme, SharedOption.json,
         ],
         examples: [
             .init("git for one server", "credmgr setup git --host git.example.com --type Work --rule"),
@@ -43,7 +43,24 @@ struct SetupCommand: Command {
     let arguments: Arguments
 
     func run(_ session: Session) throws(CredentialError) {
-        if arguments[Self.list] { return try SetupList(session).print() }
+        if arguments[Self.list] { return try list(session) }
+        if arguments.wantsJSON { throw CredentialError(.usage, "--json goes with --list") }
+        let recipe = try recipe()
+        guard let request = try request(recipe, session) else { return sayNothing(session) }
+        let record = try SetupRecord(request, session.context.programs)
+        var plan = try recipe.plan(request, session.context.programs)
+        if let rule = try rule(recipe, request, record, session) { plan.edits.insert(rule, at: 0) }
+        let user = recipe.asksByHost == .always ? "\(recipe.name) \(request.host ?? "")" : recipe.name
+        if arguments[Self.undo] { return try takeBack(plan, user, record, session) }
+        try leaveWhatIsThere(&plan, record, session)
+        let shown = shown(plan, session)
+        if arguments[Self.dryRun] { return try session.print(shown) }
+        try write(plan, user, record, session)
+        try session.print(shown)
+        for note in plan.notes { session.notices.note(note) }
+    }
+
+    private func recipe() throws(CredentialError) -> SetupRecipe {
         let names = SetupRecipe.all.map(\.name)
         guard let name = arguments[Self.program], let recipe = SetupRecipe.all.first(where: { $0.name == name })
         else {
@@ -56,26 +73,20 @@ struct SetupCommand: Command {
                 hint: nearest.map { "did you mean '\($0)'? known are \(names.joined(separator: ", "))" }
                     ?? "known are \(names.joined(separator: ", "))")
         }
-        let request = try request(session)
-        var plan = try recipe.plan(request, session.context.programs)
-        if let rule = try missingRule(recipe, request, session) { plan.edits.insert(rule, at: 0) }
-        if arguments[Self.undo] { return try takeBack(plan, session) }
-        for edit in plan.edits { try edit.check(session.context.programs) }
-        let shown = shown(plan, session)
-        if arguments[Self.dryRun] { return try session.print(shown) }
-        for edit in plan.edits { try edit.apply(session.context.programs) }
-        do throws(CredentialError) { try prove(plan, session) } catch {
-            // It is written, but it is no result.
-            session.notices.say(Message(verbatim: String(shown.dropLast())))
-            throw error
-        }
-        try session.print(shown)
-        for note in plan.notes { session.notices.note(note) }
+        return recipe
+    }
+
+    private func list(_ session: Session) throws(CredentialError) {
+        let rows = try SetupList(session).rows()
+        if arguments.wantsJSON { return try session.print(.array(rows.map(\.json))) }
+        if rows.isEmpty { session.notices.note("nothing is set up") }
+        try session.print(rows.map { "\($0.text)\n" }.joined())
     }
 
     // MARK: What is asked for
 
-    private func request(_ session: Session) throws(CredentialError) -> SetupRequest {
+    /// - Returns: `nil` where it is to be taken back and there is nothing.
+    private func request(_ recipe: SetupRecipe, _ session: Session) throws(CredentialError) -> SetupRequest? {
         let programs = session.context.programs
         // By name where that means this very program, so that a new version is found.
         let isInPath = programs.isProgram("credmgr") && programs.otherProgram("credmgr") == nil
@@ -93,12 +104,25 @@ struct SetupCommand: Command {
         var options = TargetOptions(arguments)
         options.destination = request.host.flatMap { Destination(scheme: "https", authority: $0) }
         let resolver = TargetResolver(session)
-        if !arguments[Self.undo], let target = try? resolver.target(options) {
+        if arguments[Self.undo] {
+            // The type may be gone, or no longer the only one: what is there says which it was.
+            request.type = try resolver.namedType(options)
+            if request.type == nil, recipe.isByType {
+                let types = try SetupList(session).rows().filter { $0.program == recipe.name }.map(\.subject)
+                guard let type = types.first else { return nil }
+                guard types.count == 1 else {
+                    throw CredentialError(
+                        .usage, "--type is missing", hint: "it is set up for \(types.joined(separator: ", "))")
+                }
+                request.type = type
+            }
+        } else if let target = try? resolver.target(options) {
             request.type = target.type.name
             request.username = target.account.username
         } else {
             request.type = try resolver.typeName(options)
         }
+        if let role = arguments[Self.roleARN], !arguments[Self.undo] { try AWSCommand.check(role: role) }
         for (name, value) in [
             ("role-arn", arguments[Self.roleARN]), ("profile", arguments[Self.profile]),
             ("audience", arguments[Self.audience]), ("scheme", arguments[Self.scheme]),
@@ -114,11 +138,11 @@ struct SetupCommand: Command {
 
     // MARK: The rule
 
-    /// The edit that writes the rule for the host, where there is need of one.
+    /// The edit that writes the rule for the host, where there is need of one, or takes it out.
     ///
     /// - Throws: ``ErrorCode/usage`` where it is missing and not to be written.
-    private func missingRule(
-        _ recipe: SetupRecipe, _ request: SetupRequest, _ session: Session
+    private func rule(
+        _ recipe: SetupRecipe, _ request: SetupRequest, _ record: SetupRecord, _ session: Session
     ) throws(CredentialError) -> SetupEdit? {
         switch recipe.asksByHost {
         case .never: return nil
@@ -126,18 +150,20 @@ struct SetupCommand: Command {
         case .whereNamed, .always: break
         }
         let host = try request.neededHost()
+        let path = session.context.configurationFile
+        if arguments[Self.undo] { return arguments[Self.rule] ? record.rule(for: host, at: path) : nil }
         let type = try request.neededType()
         var members = "\"host\": \"\(host)\", \"type\": \"\(type)\""
         if let account = request.account { members += ", \"account\": \(JSONValue.string(account).text())" }
         let insertion = JSONInsertion(member: "rules", isArray: true, entry: "{\(members)}")
-        let edit = SetupEdit.json(insertion, path: session.context.configurationFile)
-        if arguments[Self.undo] { return arguments[Self.rule] ? edit : nil }
+        let edit = SetupEdit.json(insertion, path: path)
         guard let destination = Destination(scheme: "https", authority: host) else { return nil }
         let target = try TargetResolver(session).target(
             TargetOptions(type: type, account: request.account, destination: destination))
         let ruling = TargetResolver(session).authority.ruling(
             on: destination, type: target.type, account: target.account)
-        if case .granted = ruling { return nil }
+        // A rule that setup has written for another program is for this one, too.
+        if case .granted = ruling { return arguments[Self.rule] && record.has(edit) ? edit : nil }
         guard arguments[Self.rule] else {
             throw CredentialError(
                 .usage, "no rule and no account type names \(host), so no token would go there",
@@ -155,18 +181,74 @@ struct SetupCommand: Command {
         }.joined()
     }
 
-    private func takeBack(_ plan: SetupPlan, _ session: Session) throws(CredentialError) {
-        var isAnything = false
-        for edit in plan.edits.reversed() {
-            if arguments[Self.dryRun] {
-                try session.print("\(edit.path)\n")
-            } else if try edit.undo(session.context.programs) {
-                isAnything = true
-                try session.print("\(edit.path)\n")
+    /// Puts out of the plan what somebody else has written already.
+    private func leaveWhatIsThere(
+        _ plan: inout SetupPlan, _ record: SetupRecord, _ session: Session
+    ) throws(CredentialError) {
+        var edits: [SetupEdit] = []
+        for edit in plan.edits {
+            let edit = record.known(edit)
+            if let rival = try edit.check(session.context.programs), !record.has(edit) {
+                session.notices.note(
+                    "\(ForeignText.shown(edit.path)), line \(rival.line) says so already, and stays as it is")
+            } else {
+                edits.append(edit)
             }
         }
-        if !isAnything, !arguments[Self.dryRun] { session.notices.note("nothing of this was set up") }
+        plan.edits = edits
     }
+
+    /// Writes and proves; where that fails, all is as it was before.
+    private func write(
+        _ plan: SetupPlan, _ user: String, _ before: SetupRecord, _ session: Session
+    ) throws(CredentialError) {
+        let programs = session.context.programs
+        var record = before, changes = SetupChanges()
+        for edit in plan.edits { try record.add(edit, for: user, programs) }
+        if !plan.edits.isEmpty { try record.save(programs) }
+        do throws(CredentialError) {
+            for edit in plan.edits { try changes.make(edit, programs) }
+            try prove(plan, session)
+        } catch {
+            do throws(CredentialError) {
+                if try changes.takeBack(programs) {
+                    var rest = before
+                    rest.folders = record.folders
+                    try rest.saveAndSweep(programs)
+                    if !changes.isEmpty { session.notices.note("what was written is taken back") }
+                } else {
+                    // It is written, but it is no result.
+                    session.notices.say(Message(verbatim: String(shown(plan, session).dropLast())))
+                    session.notices.note(
+                        "it was changed since and is not taken back; --undo takes out what is ours")
+                }
+            } catch { session.notices.warning(error) }
+            throw error
+        }
+    }
+
+    private func takeBack(
+        _ plan: SetupPlan, _ user: String, _ before: SetupRecord, _ session: Session
+    ) throws(CredentialError) {
+        let isDry = arguments[Self.dryRun]
+        var record = before, isAnything = false
+        for edit in plan.edits.reversed() {
+            let edit = before.known(edit, isToBeUndone: true)
+            let others = record.remove(edit, for: user)
+            if let other = others.first {
+                session.notices.note("\(ForeignText.shown(edit.path)) stays: it is for \(other), too")
+            } else if try edit.undo(session.context.programs, isDry: isDry) {
+                try session.print("\(edit.path)\n")
+            } else {
+                continue
+            }
+            isAnything = true
+        }
+        if !isDry { try record.saveAndSweep(session.context.programs) }
+        if !isAnything { sayNothing(session) }
+    }
+
+    private func sayNothing(_ session: Session) { session.notices.note("nothing of this was set up") }
 
     /// Makes the call.
     ///
@@ -188,77 +270,9 @@ struct SetupCommand: Command {
             let end = proof.reason(in: output).map { ": \(ForeignText.shown($0, limit: 200))" } ?? ""
             throw CredentialError(
                 .inputOutput, "\(proof.program) was not let in with it (exit status \(result.exitStatus))\(end)",
-                hint: "the configuration is written; take it back with --undo")
+                hint: "--no-verify makes no call")
         }
         session.notices.note(
             "\(proof.program) \(proof.refusals == nil ? "got a token with it" : "was let in with it")")
-    }
-}
-
-/// `credmgr setup --list`.
-private struct SetupList {
-    private let session: Session
-
-    init(_ session: Session) { self.session = session }
-
-    /// Prints what is set up: the program and what for, and the file.
-    func print() throws(CredentialError) {
-        let programs = session.context.programs
-        var rows: [String] = []
-        for recipe in SetupRecipe.all {
-            var request = SetupRequest(environment: session.context.environment, command: "credmgr")
-            request.type = "TYPE"
-            request.host = "localhost"
-            request.values = ["role-arn": "ARN", "audience": "AUDIENCE", "scheme": "SCHEME"]
-            guard let plan = try? recipe.plan(request, programs) else { continue }
-            for edit in plan.edits {
-                if case .link = edit { continue }
-                guard let bytes = try programs.readFile(edit.path) else { continue }
-                let text = String(decoding: bytes, as: UTF8.self)
-                switch edit {
-                case .block:
-                    for name in ManagedBlock.names(in: text) {
-                        rows.append("\(ForeignText.shown(name))\t\(edit.path)\n")
-                    }
-                case .json(let insertion, _):
-                    let members = (try? JSONValue.parse(bytes, dialect: .commented))?.object?[insertion.member]?
-                        .object
-                    for (name, value) in members?.members ?? [] where value == "credmgr" {
-                        rows.append("\(recipe.name) \(ForeignText.shown(name))\t\(edit.path)\n")
-                    }
-                case .file:
-                    if text.contains(SetupEdit.mark) { rows.append("\(recipe.name)\t\(edit.path)\n") }
-                case .link: continue
-                }
-            }
-        }
-        rows += try ownFiles() + named("redirect-handler", in: "applications", "credmgr-redirect-", ".desktop")
-        rows += try named("token-socket", in: "systemd/user", "credmgr-token-", ".socket")
-        var seen: Set<String> = []
-        let distinct = rows.filter { seen.insert($0).inserted }
-        if distinct.isEmpty { session.notices.note("nothing is set up") }
-        try session.print(distinct.joined())
-    }
-
-    /// Files of our own whose names hold the type.
-    private func ownFiles() throws(CredentialError) -> [String] {
-        let folder = String(session.context.configurationFile.dropLast("/config.json".count))
-        return try session.context.typeFiles.names(in: folder).sorted().compactMap { name in
-            if name.hasPrefix("google-") { return "google \(name.dropFirst(7).dropLast(5))\t\(folder)/\(name)\n" }
-            return nil
-        }
-    }
-
-    /// Files whose names hold what they are for: a scheme, a type.
-    private func named(
-        _ program: String, in folder: String, _ prefix: String, _ suffix: String
-    ) throws(CredentialError) -> [String] {
-        let request = SetupRequest(environment: session.context.environment, command: "credmgr")
-        let folder = (folder == "applications" ? request.dataHome : request.configHome) + "/" + folder
-        return try session.context.typeFiles.names(in: folder).sorted().compactMap { name in
-            guard name.hasPrefix(prefix), name.hasSuffix(suffix) else { return nil }
-            let what = name.dropFirst(prefix.count).dropLast(suffix.count)
-            return "\(program) \(ForeignText.shown(String(what)))\t\(folder)/\(name)\n"
-        }
     }
 }

@@ -7,11 +7,18 @@ extension SetupRecipe {
     ) { (request, programs) throws(CredentialError) in
         let role = try request.needed("role-arn", "the role whose credentials are wanted")
         let profile = request.values["profile"] ?? "credmgr"
-        let path = request.environment["AWS_CONFIG_FILE"] ?? request.home + "/.aws/config"
+        let path = request.set("AWS_CONFIG_FILE") ?? request.home + "/.aws/config"
         let process = request.line("aws", "--role-arn", role)
         return SetupPlan(
             edits: [
-                block("aws \(profile)", path, ["[profile \(profile)]", "credential_process = \(process)"])
+                block(
+                    "aws \(profile)", path, section: profile == "default" ? "[default]" : "[profile \(profile)]",
+                    ["credential_process = \(process)"],
+                    // Any of them says where the credentials come from.
+                    keys: [
+                        "credential_process", "role_arn", "web_identity_token_file", "sso_session",
+                        "sso_start_url", "aws_access_key_id", "login_session",
+                    ])
             ],
             proof: programs.isProgram("aws")
                 ? .init(
@@ -25,7 +32,7 @@ extension SetupRecipe {
     }
 
     static let google = SetupRecipe(
-        name: "google", summary: "a credential file of the type external_account"
+        name: "google", summary: "a credential file of the type external_account", isByType: true
     ) { (request, _) throws(CredentialError) in
         let type = try request.neededType()
         let audience = try request.needed(

@@ -73,7 +73,7 @@ extension SetupRecipe {
     }
 
     static let tokenSocket = SetupRecipe(
-        name: "token-socket", summary: "a socket that a unit's LoadCredential= has a token from"
+        name: "token-socket", summary: "a socket that a unit's LoadCredential= has a token from", isByType: true
     ) { (request, programs) throws(CredentialError) in
         let type = try request.neededType()
         let unit = "credmgr-token-\(type)", folder = request.configHome + "/systemd/user/"

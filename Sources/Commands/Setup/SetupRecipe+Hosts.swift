@@ -6,7 +6,11 @@ extension SetupRecipe {
         name: "git", summary: "a credential helper for one server", asksByHost: .always
     ) { (request, programs) throws(CredentialError) in
         let host = try request.neededHost()
-        let path = request.existing([request.configHome + "/git/config", request.home + "/.gitconfig"], programs)
+        // As git config --global does it.
+        let own = request.home + "/.gitconfig"
+        let path =
+            request.set("GIT_CONFIG_GLOBAL")
+            ?? request.existing([own, request.configHome + "/git/config", own], programs)
         let helper = request.quotedLine("git-credential")
         let script = #"printf 'protocol=https\nhost=%s\n\n' "$1" | GIT_TERMINAL_PROMPT=0 git credential fill"#
         return SetupPlan(
@@ -23,29 +27,25 @@ extension SetupRecipe {
         name: "docker", summary: "a credential helper for one registry", asksByHost: .always
     ) { (request, programs) throws(CredentialError) in
         let host = try request.neededHost()
-        let folder = request.environment["DOCKER_CONFIG"] ?? request.home + "/.docker"
-        var edits: [SetupEdit] = [
-            .json(
-                JSONInsertion(member: "credHelpers", isArray: false, entry: "\"\(host)\": \"credmgr\""),
-                path: folder + "/config.json")
-        ]
-        if !programs.isProgram("docker-credential-credmgr") {
-            edits.append(.link(path: request.home + "/.local/bin/docker-credential-credmgr"))
-        }
+        let folder = request.set("DOCKER_CONFIG") ?? request.home + "/.docker"
+        let entry = JSONInsertion(member: "credHelpers", isArray: false, entry: "\"\(host)\": \"credmgr\"")
+        let link = request.home + "/.local/bin/docker-credential-credmgr"
+        // One that setup has made is found in PATH, too.
+        let isLinked = !programs.isProgram("docker-credential-credmgr") || SetupEdit.isOwnLink(link, programs)
         return SetupPlan(
-            edits: edits,
+            edits: [.json(entry, path: folder + "/config.json")] + (isLinked ? [.link(path: link)] : []),
             // An image that is not there: docker tells of that only when it was let in.
             proof: call(
                 "docker", #"docker manifest inspect "$1/credmgr-setup-proof:latest""#, [host],
                 answers: ["manifest unknown", "name unknown", "not found"]),
-            notes: ["~/.local/bin must stand in PATH for docker to find docker-credential-credmgr"])
+            notes: isLinked ? ["~/.local/bin must stand in PATH for docker to find docker-credential-credmgr"] : [])
     }
 
     static let kubectl = SetupRecipe(
-        name: "kubectl", summary: "a user credmgr-TYPE of kubeconfig", asksByHost: .whereNamed
+        name: "kubectl", summary: "a user credmgr-TYPE of kubeconfig", asksByHost: .whereNamed, isByType: true
     ) { (request, programs) throws(CredentialError) in
         let type = try request.neededType()
-        let listed = request.environment["KUBECONFIG"]?.split(separator: ":").first.map(String.init)
+        let listed = request.set("KUBECONFIG")?.split(separator: ":").first.map(String.init)
         let path = listed ?? request.home + "/.kube/config"
         let item =
             [
@@ -97,11 +97,16 @@ extension SetupRecipe {
     ) { (request, programs) throws(CredentialError) in
         let host = try request.neededHost()
         let link = request.home + "/.local/bin/keyring"
-        let path = request.existing(
-            [request.home + "/.pip/pip.conf", request.configHome + "/pip/pip.conf"], programs)
+        let own = request.configHome + "/pip/pip.conf"
+        // The file of the variable is read in place of the user's, but only where it is there.
+        let paths =
+            (request.set("PIP_CONFIG_FILE").map { [$0] } ?? []) + [own, request.home + "/.pip/pip.conf", own]
+        let path = request.existing(paths, programs)
         return SetupPlan(
             edits: [
-                block("pip", path, section: "[global]", ["keyring-provider = subprocess"]), .link(path: link),
+                block(
+                    "pip", path, section: "[global]", ["keyring-provider = subprocess"],
+                    keys: ["keyring-provider", "keyring_provider"]), .link(path: link),
             ],
             proof: call(
                 "pip",
@@ -121,12 +126,18 @@ extension SetupRecipe {
         name: "cargo", summary: "a credential provider of cargo", asksByHost: .always
     ) { (request, programs) throws(CredentialError) in
         let host = try request.neededHost()
-        let folder = request.environment["CARGO_HOME"] ?? request.home + "/.cargo"
+        let folder = request.set("CARGO_HOME") ?? request.home + "/.cargo"
         let link = request.linkFolder + "/cargo-credential-credmgr"
-        let path = folder + "/config.toml"
+        // cargo reads the older name where both are there.
+        let path = request.existing([folder + "/config", folder + "/config.toml"], programs)
         let provider = "global-credential-providers = [\"cargo:token\", \"\(link)\"]"
         return SetupPlan(
-            edits: [.link(path: link), block("cargo", path, section: "[registry]", [provider])],
+            edits: [
+                .link(path: link),
+                block(
+                    "cargo", path, section: "[registry]", [provider], keys: ["global-credential-providers"],
+                    sufficient: "\"\(link)\""),
+            ],
             proof: call(
                 "cargo", #"cd /; cargo info --index "sparse+https://$1/" credmgr-setup-proof"#, [host],
                 answers: ["config.json not found", "could not find"]))
@@ -137,11 +148,13 @@ extension SetupRecipe {
     ) { (request, _) throws(CredentialError) in
         let host = try request.neededHost()
         let link = request.home + "/.terraform.d/plugins/terraform-credentials-credmgr"
-        let path = request.environment["TF_CLI_CONFIG_FILE"] ?? request.home + "/.terraformrc"
+        let path = request.set("TF_CLI_CONFIG_FILE") ?? request.home + "/.terraformrc"
         return SetupPlan(
             edits: [
                 .link(path: link),
-                block("terraform", path, ["credentials_helper \"credmgr\" {", "  args = []", "}"]),
+                block(
+                    "terraform", path, ["credentials_helper \"credmgr\" {", "  args = []", "}"],
+                    keys: ["credentials_helper"], sufficient: "credentials_helper \"credmgr\""),
             ],
             proof: call(
                 "terraform",
@@ -162,7 +175,8 @@ extension SetupRecipe {
             edits: [
                 .link(path: link),
                 block(
-                    "bazel \(host)", request.home + "/.bazelrc", ["common --credential_helper=\(name)=\(link)"]),
+                    "bazel \(host)", request.home + "/.bazelrc", ["common --credential_helper=\(name)=\(link)"],
+                    keys: ["common", "build"].map { "\($0) --credential_helper=\(name)=" }),
             ],
             // Bazel asks for a workspace and a server to start with: what its helper gives is shown to the server instead.
             proof: call(
@@ -180,9 +194,13 @@ extension SetupRecipe {
         name: "go", summary: "GOAUTH of the go command", asksByHost: .always
     ) { (request, _) throws(CredentialError) in
         let host = try request.neededHost()
-        let path = request.environment["GOENV"] ?? request.configHome + "/go/env"
+        let path = request.set("GOENV") ?? request.configHome + "/go/env"
         return SetupPlan(
-            edits: [block("go", path, ["GOAUTH=\(request.line("goauth"))"])],
+            edits: [
+                block(
+                    "go", path, ["GOAUTH=\(request.line("goauth"))"], keys: ["GOAUTH"],
+                    sufficient: request.line("goauth"))
+            ],
             proof: call(
                 "go",
                 #"""
@@ -195,9 +213,14 @@ extension SetupRecipe {
         name: "npm", summary: "a registry whose token comes from the environment", asksByHost: .always
     ) { (request, _) throws(CredentialError) in
         let host = try request.neededHost()
-        let path = request.environment["NPM_CONFIG_USERCONFIG"] ?? request.home + "/.npmrc"
+        let path =
+            request.set("NPM_CONFIG_USERCONFIG") ?? request.set("npm_config_userconfig") ?? request.home + "/.npmrc"
+        let key = "//\(host)/:_authToken"
+        var block = ManagedBlock(
+            name: "npm \(host)", comment: "#", section: nil, lines: [key + "=${NPM_TOKEN}"], keys: [key])
+        block.isSecret = true
         return SetupPlan(
-            edits: [block("npm \(host)", path, ["//\(host)/:_authToken=${NPM_TOKEN}"])],
+            edits: [.block(block, path: path)],
             proof: call(
                 "npm",
                 #"h=$1; shift; cd /; exec "$@" npm view --registry "https://$h/" --fetch-retries 0 credmgr-setup-proof"#,

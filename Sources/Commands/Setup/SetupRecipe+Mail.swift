@@ -22,7 +22,7 @@ extension SetupRecipe {
                         "set imap_oauth_refresh_command=\"\(command)\"",
                         "set smtp_authenticators=\"oauthbearer:xoauth2\"",
                         "set smtp_oauth_refresh_command=\"\(command)\"",
-                    ])
+                    ], keys: ["imap", "smtp"].map { "set \($0)_oauth_refresh_command" })
             ], proof: neomuttProof(request, path, programs),
             notes: request.host == nil
                 ? ["not proven: that the mail server lets it in; --host IMAP-SERVER[:PORT] proves it"] : [])
@@ -48,7 +48,7 @@ extension SetupRecipe {
     }
 
     static let msmtp = SetupRecipe(
-        name: "msmtp", summary: "an account with XOAUTH2"
+        name: "msmtp", summary: "an account with XOAUTH2", isByType: true
     ) { (request, programs) throws(CredentialError) in
         let type = try request.neededType(), host = try request.neededHost()
         let path = request.existing([request.home + "/.msmtprc", request.configHome + "/msmtp/config"], programs)
@@ -63,7 +63,7 @@ extension SetupRecipe {
                         "port \(parts.count == 2 ? parts[1] : "587")", "tls on",
                         "tls_starttls \(parts.last == "465" ? "off" : "on")", "auth xoauth2", "user \(user)",
                         "from \(user)", "passwordeval \(request.line("token"))",
-                    ])
+                    ], keys: ["account credmgr-\(type)"])
             ],
             // A sender that no server takes: told only to who has signed in, and nothing is sent.
             proof: call(
@@ -72,7 +72,7 @@ extension SetupRecipe {
     }
 
     static let mbsync = SetupRecipe(
-        name: "mbsync", summary: "an IMAP account with XOAUTH2"
+        name: "mbsync", summary: "an IMAP account with XOAUTH2", isByType: true
     ) { (request, programs) throws(CredentialError) in
         let type = try request.neededType(), host = try request.neededHost()
         let path = request.existing([request.configHome + "/isyncrc", request.home + "/.mbsyncrc"], programs)
@@ -87,7 +87,7 @@ extension SetupRecipe {
                     ] + (parts.count == 2 ? ["Port \(parts[1])"] : []) + [
                         "User \(request.username ?? "USER")", "AuthMechs XOAUTH2", "SSLType IMAPS",
                         "PassCmd \"\(command)\"", "",
-                    ])
+                    ], keys: ["IMAPAccount credmgr-\(type)"])
             ],
             // The mailboxes are listed, over a channel of the moment.
             proof: call(

@@ -9,6 +9,9 @@ struct SetupRecipe: Sendable {
     /// Whether the program asks for a server, so that a rule or a type must name it.
     var asksByHost = AsksByHost.never
 
+    /// Whether what is written is for one account type and has its name.
+    var isByType = false
+
     /// When a program asks for a server.
     enum AsksByHost: Sendable {
         /// Never: it is told which account.
@@ -29,9 +32,12 @@ struct SetupRecipe: Sendable {
     ]
 
     static func block(
-        _ name: String, _ path: String, section: String? = nil, comment: String = "#", _ lines: [String]
+        _ name: String, _ path: String, section: String? = nil, comment: String = "#", _ lines: [String],
+        keys: [String] = [], sufficient: String? = nil
     ) -> SetupEdit {
-        .block(ManagedBlock(name: name, comment: comment, section: section, lines: lines), path: path)
+        let block = ManagedBlock(
+            name: name, comment: comment, section: section, lines: lines, keys: keys, sufficient: sufficient)
+        return .block(block, path: path)
     }
 
     /// A call of the program through the shell, for what is not there at the server.

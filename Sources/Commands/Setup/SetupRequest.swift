@@ -55,6 +55,9 @@ struct SetupRequest: Sendable {
         return text
     }
 
+    /// A variable of the environment that is not empty.
+    func set(_ name: String) -> String? { environment[name].flatMap { $0.isEmpty ? nil : $0 } }
+
     /// The first of some paths that is there, else the last.
     func existing(_ paths: [String], _ programs: any Programs) -> String {
         paths.first { (try? programs.readFile($0)) ?? nil != nil } ?? paths.last ?? ""

@@ -15,6 +15,8 @@ enum ClusterOption {
     static let prefix = Option.value(
         "prefix", .any("PREFIX"), "what the group's keys begin with: PREFIX/GROUP/, by default /credmgr")
     static let name = Option.value("name", .any("NAME"), "what this host is called; by default its host name")
+    static let hosts = Option.value(
+        "hosts", .any("NAMES"), "the hosts to print commands for, parted by commas; by default this one")
     static let passphraseFile = Option.value(
         "passphrase-file", .file, "a file with the group's passphrase; - for standard input")
 
@@ -29,11 +31,26 @@ extension GroupBackend {
     ///
     /// - Throws: ``ErrorCode/usage``; ``ErrorCode/configuration`` for a file that cannot be read.
     init(_ arguments: Arguments, keyStore: StoreKind, _ session: Session) throws(CredentialError) {
+        let endpoints = try Self.addresses(arguments).map(\.origin)
+        let certificate = try Self.file(arguments[ClusterOption.certificate], "cert", session)
+        let key = try Self.file(arguments[ClusterOption.key], "key", session)
+        guard (certificate == nil) == (key == nil) else {
+            throw CredentialError(.usage, "--cert and --key belong together")
+        }
+        self.init(
+            endpoints: endpoints, authorities: try Self.file(arguments[ClusterOption.authorities], "ca", session),
+            certificate: certificate.flatMap { file in
+                key.map { ClientCertificate(certificateFile: file, keyFile: $0) }
+            }, prefix: try Self.prefix(arguments), host: try Self.hostName(arguments), keyStore: keyStore)
+    }
+
+    /// The endpoints of the cluster.
+    static func addresses(_ arguments: Arguments) throws(CredentialError) -> [WebAddress] {
         guard let list = arguments[ClusterOption.etcd] else {
             throw CredentialError(
                 .usage, "--etcd is missing", hint: "--etcd https://HOST:2379 names the endpoints of the cluster")
         }
-        var endpoints: [String] = []
+        var addresses: [WebAddress] = []
         for word in list.split(separator: ",") {
             guard let address = WebAddress(String(word)), address.path.isEmpty || address.path == "/",
                 address.scheme == "https" || address.isLoopback
@@ -42,30 +59,39 @@ extension GroupBackend {
                     .usage, "'\(ForeignText.shown(String(word), limit: 200))' is no endpoint of a cluster",
                     hint: "as --etcd https://HOST:2379")
             }
-            endpoints.append(address.origin)
+            addresses.append(address)
         }
-        guard !endpoints.isEmpty else { throw CredentialError(.usage, "--etcd names no endpoint") }
-        let certificate = try Self.file(arguments[ClusterOption.certificate], "cert", session)
-        let key = try Self.file(arguments[ClusterOption.key], "key", session)
-        guard (certificate == nil) == (key == nil) else {
-            throw CredentialError(.usage, "--cert and --key belong together")
-        }
-        let prefix = arguments[ClusterOption.prefix] ?? Self.standardPrefix
+        guard !addresses.isEmpty else { throw CredentialError(.usage, "--etcd names no endpoint") }
+        return addresses
+    }
+
+    /// What the group's keys begin with.
+    static func prefix(_ arguments: Arguments) throws(CredentialError) -> String {
+        let prefix = arguments[ClusterOption.prefix] ?? standardPrefix
         guard prefix.hasPrefix("/"), prefix.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
             throw CredentialError(
                 .usage, "'\(ForeignText.shown(prefix, limit: 80))' cannot be what keys begin with",
                 hint: "as --prefix /credmgr")
         }
-        self.init(
-            endpoints: endpoints, authorities: try Self.file(arguments[ClusterOption.authorities], "ca", session),
-            certificate: certificate.flatMap { file in
-                key.map { ClientCertificate(certificateFile: file, keyFile: $0) }
-            }, prefix: prefix, host: try Self.hostName(arguments), keyStore: keyStore)
+        return prefix
     }
 
     /// What this host is called.
     static func hostName(_ arguments: Arguments) throws(CredentialError) -> String {
-        let name = arguments[ClusterOption.name] ?? SystemName.host
+        try checked(arguments[ClusterOption.name] ?? SystemName.host)
+    }
+
+    /// The hosts that something is done for: those of `--hosts`, else this one.
+    static func hostNames(_ arguments: Arguments) throws(CredentialError) -> [String] {
+        guard let list = arguments[ClusterOption.hosts] else { return [try hostName(arguments)] }
+        var names: [String] = []
+        for word in list.split(separator: ",", omittingEmptySubsequences: false) {
+            names.append(try checked(String(word)))
+        }
+        return names
+    }
+
+    private static func checked(_ name: String) throws(CredentialError) -> String {
         guard Name.isValid(name) else {
             throw CredentialError(
                 .usage, "'\(ForeignText.shown(name, limit: 80))' cannot be a host's name in a group",

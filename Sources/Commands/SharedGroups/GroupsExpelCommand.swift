@@ -8,7 +8,8 @@ struct GroupsExpelCommand: Command {
         details: """
             Makes a new key that the host does not get, encrypts every account anew under it, and refreshes every account, \
             since the host knows the tokens. It says for which accounts that does not help, because the provider did not \
-            replace the refresh token: there sign out with --revoke, and in again. Where a refresh could not be done yet it names \
+            replace the refresh token, or takes the old one, too, or may: there sign out with --revoke, and in again. It \
+            names the command that takes the role from the host's user in the cluster. Where a refresh could not be done yet it names \
             the command that finishes it. A passphrase of the group counts no more. Where the cluster was put back to a time \
             before a host was expelled, the same command expels it again.
             """,
@@ -21,6 +22,9 @@ struct GroupsExpelCommand: Command {
         let name = arguments[ClusterOption.host]
         let failures = try session.context.machine.sharing.membership.expel(name, from: group)
         session.notices.note("\(name) does not belong to the group \(group) any more")
+        session.notices.note(
+            "its user still has the group's role in the cluster, where only ciphertext is; to take that away: "
+                + "\(EtcdCommands.revoke(name, from: group))")
         var worst = failures.first?.error
         for (id, error) in failures {
             session.notices.warning("\(id) is not sealed anew: \(error)")
@@ -29,9 +33,12 @@ struct GroupsExpelCommand: Command {
         let demand = TokenDemand(freshness: Freshness(), forceRefresh: true)
         var plan = try RefreshPlan(session, demand)
         let refresh = AccountRefresh(session, demand)
+        var unknown: [Account] = []
         for account in try session.context.records.registry(of: group).accounts {
             let before = try repository.read(account, in: group, isLocked: false)
-            for error in plan.jobs([(group, account)]).flatMap({ refresh.run($0, waits: true)?.failures ?? [] }) {
+            let jobs = plan.jobs([(group, account)])
+            let outcomes = jobs.compactMap { refresh.run($0, waits: true) }
+            for error in outcomes.flatMap(\.failures) {
                 let again =
                     ShellQuote.line([
                         "credmgr", "token", "--type", account.type, "--account", account.id, "--group", group.name,
@@ -45,15 +52,72 @@ struct GroupsExpelCommand: Command {
                 worst = worst ?? error
             }
             let after = try repository.read(account, in: group, isLocked: false)
-            for (policy, grant) in after?.grants ?? [:] {
-                guard let token = grant.refreshToken, token == before?.grants[policy]?.refreshToken else {
-                    continue
-                }
+            let reuse = (try? jobs.first?.types.get())?.first?.type.refreshReuse
+            switch Self.helps(before, after, Set(outcomes.flatMap(\.refreshed)), reuse) {
+            case .yes: break
+            case .no:
                 session.notices.warning(
-                    "the provider did not replace the refresh token of \(ForeignText.shown(account.shownName)) "
-                        + "(\(account.id)), which \(name) knows: sign out with --revoke, and in again")
+                    useless(
+                        "the provider did not replace the refresh token of \(shown(account)), which \(name) knows",
+                        account, group))
+            case .notAlone:
+                session.notices.warning(
+                    useless(
+                        "the provider takes a replaced refresh token, too, and \(name) knows that of \(shown(account))",
+                        account, group))
+            case .unknown: unknown.append(account)
             }
         }
+        if let first = unknown.first {
+            let names = unknown.map(shown).joined(separator: ", ")
+            session.notices.warning(
+                CredentialError(
+                    .problemsFound,
+                    "a provider may still take the replaced refresh token that \(name) knows; nobody has said of these accounts "
+                        + "that theirs does not (refresh_reuse of their types): \(names)",
+                    hint: "to be sure: \(Self.anew(first, group))"))
+        }
         if let worst { throw worst }
+    }
+
+    /// What a new refresh token is worth against a host that knows the old one.
+    enum Help: Hashable {
+        /// The old one is dead, or nothing can be said, which was told as a failure.
+        case yes
+        /// The provider answered, and the token is the one that the host knows.
+        case no
+        /// The type says that the provider takes the old one, too.
+        case notAlone
+        /// The token was replaced, and nobody says what became of the old one.
+        case unknown
+    }
+
+    static func helps(
+        _ before: TokenSet?, _ after: TokenSet?, _ refreshed: Set<String>, _ reuse: AccountType.RefreshReuse?
+    ) -> Help {
+        var isReplaced = false
+        for (policy, grant) in after?.grants ?? [:] {
+            guard let old = before?.grants[policy]?.refreshToken, let token = grant.refreshToken else { continue }
+            if token != old { isReplaced = true } else if refreshed.contains(policy) { return .no }
+        }
+        switch reuse {
+        case _ where !isReplaced: return .yes
+        case .revokes: return .yes
+        case .tolerated: return .notAlone
+        case nil: return .unknown
+        }
+    }
+
+    private func useless(_ text: Message, _ account: Account, _ group: KeychainGroup) -> CredentialError {
+        CredentialError(.problemsFound, text, hint: Self.anew(account, group))
+    }
+
+    private func shown(_ account: Account) -> String { "\(ForeignText.shown(account.shownName)) (\(account.id))" }
+
+    /// Ends a sign-in at the provider and begins it anew.
+    private static func anew(_ account: Account, _ group: KeychainGroup) -> Message {
+        let type = ShellQuote.word(account.type)
+        return
+            "credmgr logout --account \(account.id) --group \(group) --revoke && credmgr login --type \(type) --group \(group)"
     }
 }

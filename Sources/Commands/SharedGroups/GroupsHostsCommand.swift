@@ -16,7 +16,8 @@ struct GroupsHostsCommand: Command {
         let group = try KeychainGroup(arguments[ClusterOption.group])
         let sharing = session.context.machine.sharing
         let hosts = try sharing.membership.hosts(of: group)
-        let own = try sharing.backend(of: group)?.host
+        let backend = try sharing.backend(of: group)
+        let own = backend?.host
         if arguments.wantsJSON {
             return try session.print(
                 .array(
@@ -28,11 +29,37 @@ struct GroupsHostsCommand: Command {
         }
         var table = Table(["HOST", "FINGERPRINT", "STATUS", "JOINED"])
         for host in hosts {
+            if host.isDamaged {
+                session.notices.warning(
+                    CredentialError(
+                        .storeDamaged, "the record of the host \(ForeignText.shown(host.name, limit: 80)) is damaged",
+                        hint: Message(
+                            verbatim: ShellQuote.line(["credmgr", "groups", "expel", group.name, host.name]))))
+                table.add([ForeignText.shown(host.name, limit: 80), "", "damaged", ""])
+                continue
+            }
             table.add([
                 host.name + (host.name == own ? " (this one)" : ""), host.fingerprint,
                 host.isAdmitted ? "admitted" : "waits", host.joinedAt.rfc3339,
             ])
         }
         try session.print(table)
+        if let backend { session.notices.note("the hosts agree: \(backend.agreed)") }
+    }
+}
+
+extension GroupBackend {
+    /// What the hosts agree on.
+    var agreed: Message {
+        let takeOver: Message = takeOverSeconds.map { "\($0) s" } ?? "never"
+        return "--cache-ttl \(cacheSeconds) s, --take-over \(takeOver)"
+    }
+
+    /// The same as `--json` shows it.
+    var agreedJSON: JSONObject {
+        var object = JSONObject()
+        object["cache_ttl"] = .integer(cacheSeconds)
+        object["take_over"] = takeOverSeconds.map(JSONValue.integer) ?? .null
+        return object
     }
 }

@@ -36,6 +36,10 @@ extension SharedHost {
     var json: JSONObject {
         var object = JSONObject()
         object["host"] = .string(name)
+        if isDamaged {
+            object["damaged"] = true
+            return object
+        }
         object["fingerprint"] = .string(fingerprint)
         object["admitted"] = .bool(isAdmitted)
         object["joined_at"] = .string(joinedAt.rfc3339)

@@ -27,13 +27,18 @@ struct GroupsLeaveCommand: Command {
         }
         if arguments[Self.forget] { return try forget(group, session, stores) }
         let store = arguments[Self.keep] ? try StoreChoice(session, stores).kind : nil
-        let (kept, wasLast, abandoned) = try session.services(stores).groupMove.leave(group, keepingIn: store)
+        let (kept, wasLast, departure) = try session.services(stores).groupMove.leave(group, keepingIn: store)
         session.notices.note(
             wasLast
                 ? "this host has left the group \(group), which is shared no more"
                 : "this host has left the group \(group)")
         if kept > 0 { session.notices.note("\(kept, one: "\(kept) account", other: "\(kept) accounts") kept here") }
-        guard let abandoned else { return }
+        if let host = departure.untold {
+            session.notices.warning(
+                "the cluster does not know this host as one of the group; where the group is, its other hosts may have it as one of "
+                    + "theirs until one of them says: credmgr groups expel \(group) \(host)")
+        }
+        guard let abandoned = departure.abandoned else { return }
         let many: Message =
             "\(abandoned.accounts, one: "\(abandoned.accounts) account", other: "\(abandoned.accounts) accounts")"
         session.notices.warning(

@@ -1,5 +1,6 @@
 import CommandLine
 import CredentialCore
+import StrictJSON
 
 /// `credmgr groups share`: a group of this machine becomes one of several hosts.
 struct GroupsShareCommand: Command {
@@ -9,11 +10,15 @@ struct GroupsShareCommand: Command {
             Moves the accounts of a group into an etcd cluster, encrypted, so that other hosts can use the same \
             sign-ins: each refresh token is used by exactly one of them. Only ciphertext is written there; its key is \
             wrapped for each host, and this one is the first that has it. Further hosts come with 'groups join' and \
-            'groups admit'.
+            'groups admit'. Of a group that is shared already, --cache-ttl and --take-over without --etcd change what its \
+            hosts agree on. With --print-etcd-setup or --print-etcd-cluster it prints commands for a shell, and nothing is shared: \
+            what an administrator of a cluster does for the hosts, or all that a node on this machine needs: an authority, \
+            certificates, and users. They may be run again, and do only what is missing.
             """,
         parameters: [ClusterOption.group],
         options: ClusterOption.all + [
-            ClusterOption.passphraseFile, cacheTTL, takeOver, printSetup, SharedOption.json,
+            ClusterOption.passphraseFile, cacheTTL, takeOver, printSetup, printCluster, ClusterOption.hosts,
+            SharedOption.json,
         ],
         examples: [
             .init(
@@ -21,23 +26,37 @@ struct GroupsShareCommand: Command {
                 "credmgr groups share work --etcd https://etcd1:2379,https://etcd2:2379 --ca ca.pem --cert host.pem --key host.key"
             ),
             .init(
-                "what an administrator of the cluster has to do once",
-                "credmgr groups share work --print-etcd-setup"),
+                "what an administrator of the cluster has to do for three hosts",
+                "credmgr groups share work --print-etcd-setup --hosts alpha,beta,gamma"),
+            .init(
+                "for who has no etcd: a node on this machine, alpha, for three hosts",
+                "credmgr groups share work --print-etcd-cluster --etcd https://alpha:2389 --hosts alpha,beta,gamma | sh"
+            ),
         ],
         exitStatuses: [5, 6, 7])
 
     private static let cacheTTL = Option.time(
         "cache-ttl", atLeast: 0, "how long a host keeps an access token before it asks the cluster again; 60 s")
-    private static let takeOver = Option.time(
+    private static let takeOver = Option.timeOrNever(
         "take-over", atLeast: 30, "when another host repeats a refresh that nobody knows the end of; else never")
     private static let printSetup = Option.flag(
-        "print-etcd-setup", "print the commands that make user and role in the cluster, and end")
+        "print-etcd-setup", "print the commands that make users and role in the cluster, and end")
+    private static let printCluster = Option.flag(
+        "print-etcd-cluster", "print the commands that begin a cluster with a node on this machine, and end")
 
     let arguments: Arguments
 
     func run(_ session: Session) throws(CredentialError) {
         let group = try KeychainGroup(arguments[ClusterOption.group])
+        if arguments[Self.printCluster] { return try printCluster(group, session) }
         if arguments[Self.printSetup] { return try printSetup(group, session) }
+        guard arguments[ClusterOption.hosts] == nil else {
+            throw CredentialError(.usage, "--hosts goes with --print-etcd-setup or --print-etcd-cluster")
+        }
+        let isChange = arguments[Self.cacheTTL] != nil || arguments[Self.takeOver] != nil
+        if isChange, arguments[ClusterOption.etcd] == nil, try session.context.machine.sharing.isShared(group) {
+            return try change(group, session)
+        }
         let stores = session.stores()
         let passphrase = try session.groupPassphrase(arguments)
         if let passphrase {
@@ -48,7 +67,7 @@ struct GroupsShareCommand: Command {
         var backend = try GroupBackend(
             arguments, keyStore: try StoreChoice(session, stores).kind, session)
         if let seconds = arguments[Self.cacheTTL] { backend.cacheSeconds = seconds }
-        backend.takeOverSeconds = arguments[Self.takeOver]
+        backend.takeOverSeconds = arguments[Self.takeOver]?.time
         let (host, count) = try session.services(stores).groupMove.share(group, by: backend, passphrase: passphrase)
         try session.printHost(host, arguments)
         session.notices.note(
@@ -56,21 +75,63 @@ struct GroupsShareCommand: Command {
         )
     }
 
+    private func change(_ group: KeychainGroup, _ session: Session) throws(CredentialError) {
+        let sharing = session.context.machine.sharing
+        try sharing.membership.change(
+            group, cacheSeconds: arguments[Self.cacheTTL], takeOverSeconds: arguments[Self.takeOver].map(\.time))
+        guard let backend = try sharing.backend(of: group) else { return }
+        if arguments.wantsJSON { return try session.print(.object(backend.agreedJSON)) }
+        session.notices.note("the hosts of the group \(group) agree: \(backend.agreed)")
+    }
+
     private func printSetup(_ group: KeychainGroup, _ session: Session) throws(CredentialError) {
-        let host = try GroupBackend.hostName(arguments)
-        let prefix = arguments[ClusterOption.prefix] ?? GroupBackend.standardPrefix
-        let role = "credmgr-\(group)"
-        for words in [
-            ["role", "add", role],
-            [
-                "role", "grant-permission", role, "--prefix=true", "readwrite",
-                GroupBackend.path(of: group, below: prefix),
-            ],
-            ["user", "add", host, "--no-password"],
-            ["user", "grant-role", host, role],
-        ] { try session.print(ShellQuote.line(["etcdctl"] + words) + "\n") }
+        try session.print(try etcdCommands(group).setup)
         session.notices.note(
-            "the user is the common name of the host's certificate; the last two commands are for each host, and "
-                + "'etcdctl auth enable' turns users on")
+            "a user is the common name of its host's certificate; 'etcdctl auth enable' turns users on where they are not"
+        )
+    }
+
+    private func printCluster(_ group: KeychainGroup, _ session: Session) throws(CredentialError) {
+        let commands = try etcdCommands(group)
+        if let taken = commands.hosts.first(where: EtcdCommands.ownNames.contains) {
+            throw CredentialError(
+                .usage, "'\(taken)' cannot be a host's name in a group", hint: "choose another with --name")
+        }
+        var endpoints: [EtcdEndpoint] = []
+        for address in try GroupBackend.addresses(arguments) {
+            guard let endpoint = EtcdEndpoint(address), !endpoints.contains(where: { $0.host == endpoint.host })
+            else {
+                throw CredentialError(
+                    .usage, "no node can be begun for \(address.origin)",
+                    hint: "each node has a host of its own, and https: as --etcd https://HOST:2379")
+            }
+            endpoints.append(endpoint)
+        }
+        let name = try GroupBackend.hostName(arguments).lowercased()
+        let own = endpoints.filter { endpoints.count == 1 || $0.host == name || $0.host.hasPrefix(name + ".") }
+        guard own.count == 1 else {
+            throw CredentialError(
+                .usage, "--etcd does not say which node is that of \(name)",
+                hint: "--name is the host of one of its endpoints")
+        }
+        try session.print(commands.cluster(endpoints, on: own[0]))
+        session.notices.note(
+            "to be piped to sh: it makes the folder \(EtcdCommands.folder(of: group)) here, with the certificates, and runs a node"
+        )
+    }
+
+    private func etcdCommands(_ group: KeychainGroup) throws(CredentialError) -> EtcdCommands {
+        EtcdCommands(
+            group: group, prefix: try GroupBackend.prefix(arguments), hosts: try GroupBackend.hostNames(arguments))
+    }
+}
+
+extension TimeOrNever {
+    /// The time; `nil` for never.
+    fileprivate var time: Int64? {
+        switch self {
+        case .seconds(let seconds): seconds
+        case .never: nil
+        }
     }
 }

@@ -132,6 +132,7 @@ struct LoginCommand: Command {
         defer { driver.end() }
         do throws(CredentialError) {
             let services = session.services(stores)
+            try plan.checkSecrets(services.adapterContext.clientSecrets)
             let result = try services.signIn.withRoom(in: plan.group, of: plan.store.kind) {
                 () throws(CredentialError) in try driver.run()
             }
@@ -214,7 +215,10 @@ struct LoginCommand: Command {
         }
         try PendingSignIns(session.context.machine, stores).keep(
             PendingSignIn(plan: plan, pending: pending, createdAt: session.context.clock.now), state: state)
-        try session.print("\(address)\n")
+        guard arguments.wantsJSON else { return try session.print("\(address)\n") }
+        var json = JSONObject()
+        json["url"] = .string("\(address)")
+        try session.print(.object(json))
     }
 
     /// Finishes a pending sign-in.
@@ -295,7 +299,8 @@ struct LoginCommand: Command {
         let (request, store) = (plan.request, plan.store)
         if outcome.account.store == store.kind {
             store.tell("the sign-in", session)
-        } else if session.options.store == store.kind {
+        } else if session.options.store == store.kind, outcome.account.store != .etcd {
+            // The accounts of a shared group are where the group is.
             session.notices.note(
                 "the account stays in the \(outcome.account.store.shownName); to move it: "
                     + "credmgr store migrate --to \(store.kind.rawValue) --group \(plan.group)")

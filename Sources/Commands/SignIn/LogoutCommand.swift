@@ -52,7 +52,7 @@ struct LogoutCommand: Command {
     private func forget(
         _ account: Account, in group: KeychainGroup, _ session: Session, _ stores: any SecretStores
     ) throws(CredentialError) {
-        let type = try definition(of: account, session)
+        let type = try definition(of: account, in: group, session)
         let policy = try type.flatMap { (type) throws(CredentialError) -> String? in
             guard let name = arguments[SharedOption.policy] else { return nil }
             return try session.context.adapters.adapter(of: type).policy(name, of: type)
@@ -111,14 +111,19 @@ struct LogoutCommand: Command {
     }
 
     /// The type of an account. Where nothing defines it any more, the account can still be forgotten here.
-    private func definition(of account: Account, _ session: Session) throws(CredentialError) -> AccountType? {
+    private func definition(
+        of account: Account, in group: KeychainGroup, _ session: Session
+    ) throws(CredentialError) -> AccountType? {
         do throws(CredentialError) {
             return try TargetResolver(session).type(named: account.type)
         } catch {
             let isNeeded =
                 arguments[Self.revoke] || arguments[Self.browser] || arguments[SharedOption.policy] != nil
             if !isNeeded { return nil }
-            guard arguments[Self.force], arguments[SharedOption.policy] == nil else { throw error }
+            guard arguments[SharedOption.policy] == nil else { throw error }
+            guard arguments[Self.force] else {
+                throw arguments[Self.revoke] ? kept(account, in: group, because: error) : error
+            }
             session.notices.warning("the tokens of \(account.id) were not revoked: \(error)")
             return nil
         }
@@ -159,11 +164,16 @@ struct LogoutCommand: Command {
                 session.notices.warning("the tokens of \(account.id) were not revoked: \(error)")
                 return
             }
-            throw CredentialError(
-                error.code,
-                "the tokens of \(account.id) were not revoked, so the account is kept: \(error)",
-                hint: forcing(account, in: group), details: error.details)
+            throw kept(account, in: group, because: error)
         }
+    }
+
+    private func kept(
+        _ account: Account, in group: KeychainGroup, because error: CredentialError
+    ) -> CredentialError {
+        CredentialError(
+            error.code, "the tokens of \(account.id) were not revoked, so the account is kept: \(error)",
+            hint: forcing(account, in: group), details: error.details)
     }
 
     /// The command that forgets an account whatever its provider says.

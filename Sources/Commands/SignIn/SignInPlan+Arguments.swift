@@ -39,7 +39,9 @@ extension SignInPlan {
         }
         if flow == .jwtBearer { request.username = arguments[LoginCommand.username] }
         if flow == .password { try Self.addPassword(to: &request, arguments, session) }
-        let store = try StoreChoice(session, stores)
+        let store = try session.services(stores).storeOfSignIn(for: target.account) { () throws(CredentialError) in
+            try StoreChoice(session, stores)
+        }
         // One that stays locked is found out before a person signs in for nothing. Any item will do; to ask for all would
         // take long where there are thousands.
         _ = try stores.store(store.kind).read(
@@ -111,8 +113,12 @@ extension SignInPlan {
         } else if session.mayAsk {
             request.password = try session.context.console.ask(
                 "Password of \(ForeignText.shown(username)): ", isSecret: true)
+        } else if let line = try session.context.console.readInputLine(), !line.isEmpty {
+            request.password = Secret(line)
         } else {
-            throw CredentialError(.usage, "the password flow needs --password-file where nobody can be asked")
+            throw CredentialError(
+                .usage,
+                "the password flow needs --password-file, or a line of standard input, where nobody can be asked")
         }
     }
 }

@@ -25,6 +25,7 @@ struct SignInTarget {
             let found = try AccountFinder(session).account(name, type: named)
             type = try resolver.type(named: named ?? found.account.type)
             group = found.group
+            try found.account.check(seenBy: type, try resolver.registration(of: type), in: group)
             account = found.account
             isNewType = false
             return

@@ -1,5 +1,6 @@
 import CommandLine
 import CredentialCore
+import StrictJSON
 
 /// `credmgr store migrate`: moves sign-ins and client secrets from one store to the other.
 struct StoreMigrateCommand: Command {
@@ -11,7 +12,7 @@ struct StoreMigrateCommand: Command {
             finished by the next one. Pending sign-ins stay where they are. Where new accounts go is decided by \
             --store and config.json, as before.
             """,
-        options: [destination, dryRun],
+        options: [destination, dryRun, SharedOption.json],
         examples: [.init("see what would happen", "credmgr store migrate --to secret-service --dry-run")],
         exitStatuses: [5, 6, 7])
 
@@ -23,6 +24,9 @@ struct StoreMigrateCommand: Command {
     func run(_ session: Session) throws(CredentialError) {
         guard let target = arguments[Self.destination] else {
             throw CredentialError(.usage, "--to is missing", hint: "use --to secret-service or --to file")
+        }
+        if arguments.wantsJSON, !arguments[Self.dryRun] {
+            throw CredentialError(.usage, "--json goes with --dry-run")
         }
         let stores = session.stores()
         // Before anything is touched: whether the target can be used at all.
@@ -67,15 +71,35 @@ struct StoreMigrateCommand: Command {
     ) throws(CredentialError) {
         let repository = session.services(stores).repository
         var damage: CredentialError?
+        var rows: [(line: String, json: JSONValue)] = []
         for group in groups {
             for account in try Self.accounts(of: group, session, damaged: { damage = $1 })
             where account.store != target {
                 let isThere = try repository.read(account, in: group, isLocked: false) != nil
-                try session.print("\(isThere ? "would move" : "has no secrets")\t\(line(account))\n")
+                rows.append(
+                    (
+                        "\(isThere ? "would move" : "has no secrets")\t\(line(account))",
+                        [
+                            "group": .string(group.name), "account": .string(account.id),
+                            "name": .string(account.shownName), "would_move": .bool(isThere),
+                        ]
+                    ))
             }
             for item in try secrets(of: group, outside: target, stores) {
-                try session.print("would move\t\(item.owner)\t\(item.kind.rawValue)\n")
+                rows.append(
+                    (
+                        "would move\t\(item.owner)\t\(item.kind.rawValue)",
+                        [
+                            "group": .string(group.name), "owner": .string(item.owner),
+                            "kind": .string(item.kind.rawValue), "would_move": .bool(true),
+                        ]
+                    ))
             }
+        }
+        if arguments.wantsJSON {
+            try session.print(.array(rows.map(\.json)))
+        } else {
+            try session.print(rows.map { $0.line + "\n" }.joined())
         }
         tellPending(target, stores, session)
         if let damage { throw damage }

@@ -11,24 +11,10 @@ struct StoreStatusCommand: Command {
 
     let arguments: Arguments
 
-    /// Whether secrets can be had from a store.
-    private enum State: String {
-        case usable, locked, damaged, unavailable
-
-        var text: Message {
-            switch self {
-            case .usable: "usable"
-            case .locked: "locked"
-            case .damaged: "damaged"
-            case .unavailable: "unavailable"
-            }
-        }
-    }
-
     /// What is known of one store.
     private struct Row {
         let kind: StoreKind
-        var state = State.usable
+        var state = StoreState.usable
         var reason: Message?
         var protections: [(group: KeychainGroup, protection: StoreProtection)] = []
         var accounts: Int
@@ -74,7 +60,7 @@ struct StoreStatusCommand: Command {
                 row.accounts += try session.context.records.registry(of: group).accounts.count
                 try session.context.machine.sharing.check(group)
             } catch {
-                row.state = error.code == .storeLocked ? .locked : .unavailable
+                row.state = StoreState(of: error)
                 row.reason = error.text
             }
         }
@@ -106,12 +92,7 @@ struct StoreStatusCommand: Command {
             }
             try store.probe()
         } catch {
-            row.state =
-                switch error.code {
-                case .storeLocked: .locked
-                case .storeDamaged: .damaged
-                default: .unavailable
-                }
+            row.state = StoreState(of: error)
             row.reason = error.text
             // What protects a store that is not there is not known.
             if row.state == .unavailable { row.protections = [] }
@@ -133,5 +114,29 @@ struct StoreStatusCommand: Command {
                     ]
                 }),
         ]
+    }
+}
+
+/// Whether secrets can be had from a store.
+enum StoreState: String {
+    case usable, locked, damaged, unavailable
+
+    /// What an error of the store says of it.
+    init(of error: CredentialError) {
+        self =
+            switch error.code {
+            case .storeLocked: .locked
+            case .storeDamaged: .damaged
+            default: .unavailable
+            }
+    }
+
+    var text: Message {
+        switch self {
+        case .usable: "usable"
+        case .locked: "locked"
+        case .damaged: "damaged"
+        case .unavailable: "unavailable"
+        }
     }
 }

@@ -125,28 +125,44 @@ package struct TargetResolver: Sendable {
             group: group, type: type, account: selection.account, rule: selection.rule, isOfKnownType: isKnown)
     }
 
-    /// The groups to look in when no type names one: the one asked for, else the configured default, else all.
-    package func groups() throws(CredentialError) -> [KeychainGroup] {
-        if let group = session.options.group ?? session.configuration.defaultGroup { return [group] }
-        return try session.context.records.groups()
-    }
-
     /// The account that is meant where no type is named, by `rule` if there is one.
     func target(_ options: TargetOptions, _ rule: AccountRule?) throws(CredentialError) -> Target {
-        let groups = try groups()
         let wish = wish(options, rule)
-        if wish == nil, let (group, type) = try onlyType(in: groups) {
+        let lookup = try GroupLookup(session, for: wish)
+        if wish == nil, let (group, type) = try onlyType(in: lookup) {
             // Only one type can be meant, and it may have a default.
             return try target(ofType: try self.type(named: type), in: group, wish: nil, isKnown: false)
         }
-        let selection = try choose(
-            among: AccountSelection.Candidates(
-                in: groups, place: session.options.group.map { "group \($0)" } ?? "any type",
-                login: session.loginHint()),
-            wish: wish)
+        let sight = TypeSight(session, self)
+        let selection = try choose(by: lookup, wish: wish) { [session] groups, asSeen in
+            AccountSelection.Candidates(
+                in: groups, asSeen: asSeen, place: lookup.place(of: groups) ?? "any type",
+                login: session.loginHint(), objection: { sight.objection(to: $0, in: $1) })
+        }
         return Target(
             group: selection.group, type: try type(named: selection.account.type), account: selection.account,
             rule: selection.rule, isOfKnownType: false)
+    }
+
+    /// Chooses where no type is named: by what this machine has seen first, and by what clusters say only in the group of
+    /// theirs that has the account, or where nobody is found.
+    func choose(
+        by lookup: GroupLookup, wish: AccountSelection.Wish?,
+        among candidates: ([KeychainGroup], _ asSeen: Bool) -> AccountSelection.Candidates
+    ) throws(CredentialError) -> AccountSelection {
+        for groups in lookup.lots {
+            let found: AccountSelection
+            do throws(CredentialError) {
+                found = try AccountSelection.choose(
+                    among: candidates(groups, true), wish: wish, session.context.records)
+            } catch {
+                guard error.code == .noSuchAccount else { throw error }
+                continue
+            }
+            guard try session.context.machine.sharing.isShared(found.group) else { return found }
+            return try choose(among: candidates([found.group], false), wish: wish)
+        }
+        return try choose(among: candidates(lookup.last, false), wish: wish)
     }
 
     /// Chooses; where nobody is found, a first sign-in that its store has not taken may wait to be taken up.
@@ -176,19 +192,28 @@ package struct TargetResolver: Sendable {
                 + (group == type.keychainGroup ? [] : ["--group", group.name]))
     }
 
-    /// The type that every account of these groups was signed in under, if it is one; not while a record cannot be read.
+    /// The type that every account was signed in under, if it is one, where the accounts are looked for; not while nobody knows of
+    /// which one a record is that cannot be read.
     private func onlyType(
-        in groups: [KeychainGroup]
+        in lookup: GroupLookup
     ) throws(CredentialError) -> (group: KeychainGroup, type: String)? {
-        var found: (group: KeychainGroup, type: String)?
-        for group in groups {
-            let index = try session.context.records.index(of: group, .none)
-            guard index.unreadable.isEmpty else { return nil }
-            guard let first = index.first else { continue }
-            guard found == nil, index.areAll(ofType: first.type) else { return nil }
-            found = (group, first.type)
+        let sight = TypeSight(session, self), records = session.context.records
+        for (groups, asSeen) in lookup.lots.map({ ($0, true) }) + [(lookup.last, false)] {
+            var found: (group: KeychainGroup, type: String)?
+            for group in groups {
+                let index =
+                    (asSeen ? try records.seenIndex(of: group, .none) : try records.index(of: group, .none))
+                    .withUnreadable
+                guard index.unreadable.isEmpty else { return nil }
+                guard let first = index.first else { continue }
+                guard index.areAll(ofType: first.type) else { return nil }
+                if !sight.reaches(group, of: first.type) { continue }
+                guard found == nil else { return nil }
+                found = (group, first.type)
+            }
+            if let found { return found }
         }
-        return found
+        return nil
     }
 
     private func wish(_ options: TargetOptions, _ rule: AccountRule?) -> AccountSelection.Wish? {
@@ -229,7 +254,7 @@ package struct TargetResolver: Sendable {
     private var home: String { session.context.environment["HOME"] ?? "/" }
 }
 
-/// Finds an account by a name that the user gave, in the group asked for or in all.
+/// Finds an account by a name that the user gave.
 struct AccountFinder: Sendable {
     private let session: Session
 
@@ -275,10 +300,12 @@ struct AccountFinder: Sendable {
     func selection(
         _ name: String, in command: (before: [String], after: [String])? = nil
     ) throws(CredentialError) -> AccountSelection {
-        try TargetResolver(session).choose(
-            among: AccountSelection.Candidates(
-                in: try session.groups(), place: session.options.group.map { "group \($0)" } ?? "any group",
-                login: session.loginHint()),
-            wish: wish(name, in: command))
+        let wish = wish(name, in: command)
+        let lookup = try GroupLookup(session, for: wish)
+        return try TargetResolver(session).choose(by: lookup, wish: wish) { groups, asSeen in
+            AccountSelection.Candidates(
+                in: groups, asSeen: asSeen, place: lookup.place(of: groups) ?? "any group",
+                login: session.loginHint())
+        }
     }
 }

@@ -30,7 +30,7 @@ struct TokenAccess: Sendable {
             try refuseDead(request, Message(kept: reason))
         }
         let now = session.context.clock.now
-        if !query.forceRefresh, !query.wantsIDToken {
+        if !query.demand.demandsLook, !query.wantsIDToken {
             if let token = session.cache.token(for: request.key, of: target.account.id, in: target.group),
                 query.freshness.allows(token, now: now)
             {

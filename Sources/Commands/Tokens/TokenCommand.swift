@@ -32,7 +32,7 @@ struct TokenCommand: Command {
         "introspect", "print what the provider says of the token, as JSON (RFC 7662)")
     static let format = Option.choice("format", "FORMAT", of: TokenFormat.self, "how to print it")
     private static let output = Option.value(
-        "output", .file, "write it to a file that only you can read, replaced as a whole")
+        "output", .file, "write it to a file that only you can read, replaced as a whole; - for standard output")
     private static let takeOver = Option.flag(
         "take-over", "in a shared group: refresh although another host began to, and nobody knows how that ended")
     private static let keep = Option.flag("keep", "with --output: refresh the file until stopped")
@@ -49,7 +49,9 @@ struct TokenCommand: Command {
             ? try KubernetesCommand.target(
                 query.target, session.context.environment[ExecCredential.variable], session)
             : try TargetResolver(session).target(query.target)
-        if arguments[Self.keep] || arguments[Self.output] != nil { return try write(query, target, session) }
+        if arguments[Self.keep] || arguments[Self.output].map({ $0 != "-" }) == true {
+            return try write(query, target, session)
+        }
         if arguments[Self.introspect] { return try introspect(query, target, session) }
         let answer = try TokenAccess(session).token(
             query, target, for: isForCluster ? nil : RememberedCall(words: query.words(in: session.options.group)))
@@ -61,7 +63,10 @@ struct TokenCommand: Command {
 
     /// Writes the token to a file, and keeps that valid where this is wanted.
     private func write(_ query: TokenQuery, _ target: Target, _ session: Session) throws(CredentialError) {
-        guard let path = arguments[Self.output], !path.isEmpty, !arguments[Self.introspect] else {
+        if arguments[Self.output]?.isEmpty == true {
+            throw CredentialError(.usage, "--output names no file")
+        }
+        guard let path = arguments[Self.output], path != "-", !arguments[Self.introspect] else {
             throw CredentialError(.usage, "--keep needs --output FILE, and neither goes with --introspect")
         }
         let file = ReplacedFile(path: path, programs: session.context.programs)

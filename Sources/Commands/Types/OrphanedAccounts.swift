@@ -1,6 +1,7 @@
 import CredentialCore
 
-/// Accounts that no account type sees any more: their definition is gone, or names another client.
+/// Accounts that no account type sees any more: their definition is gone, or names another client. One whose definition is
+/// there and cannot be used now, as its plugin is missing or refused, is none.
 struct OrphanedAccounts {
     private let session: Session
 
@@ -8,12 +9,33 @@ struct OrphanedAccounts {
 
     /// Each, with the definition that has its type's name, if there is one. Groups that cannot be read have none here.
     var all: [(group: KeychainGroup, account: Account, definition: AccountType?)] {
-        let types = ((try? session.catalog.entries()) ?? []).compactMap { try? $0.type.get() }
+        guard let entries = try? session.catalog.entries() else { return [] }
         let resolver = TargetResolver(session)
-        let seen = types.map { ((try? resolver.registration(of: $0)), resolver.group(of: $0)) }
+        let types = entries.map { entry in
+            let type = try? entry.type.get()
+            return View(
+                name: entry.name, type: type, group: type.map(resolver.group),
+                registration: type.flatMap { try? resolver.registration(of: $0) })
+        }
         return ((try? session.accounts(leftOut: { _ in })) ?? []).compactMap { group, account in
-            if seen.contains(where: { $0 == account.registration && $1 == group }) { return nil }
-            return (group, account, types.first { $0.name == account.type })
+            if types.contains(where: { $0.maySee(account, in: group) }) { return nil }
+            return (group, account, types.first { $0.name == account.type }?.type)
+        }
+    }
+
+    /// What a definition tells; `nil` where it, or its adapter, cannot be used now.
+    private struct View {
+        let name: String
+        let type: AccountType?
+        let group: KeychainGroup?
+        let registration: Registration?
+
+        /// Whether the accounts of the type are this one's; also where that cannot be told.
+        func maySee(_ account: Account, in group: KeychainGroup) -> Bool {
+            guard let type else { return name == account.type }
+            guard self.group == group else { return false }
+            return registration.map { $0 == account.registration }
+                ?? (name == account.type || type.clientID == account.registration.clientID)
         }
     }
 

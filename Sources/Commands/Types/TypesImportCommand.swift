@@ -12,7 +12,7 @@ struct TypesImportCommand: Command {
             and prints what became of each key.
             """,
         parameters: [file],
-        options: [name, fix, exact, force])
+        options: [name, fix, exact, force, SharedOption.json])
 
     private static let file = Parameter.required("file", .file, "the file to read")
     private static let name = Option.value(
@@ -48,7 +48,14 @@ struct TypesImportCommand: Command {
         }
         try session.context.adapters.adapter(of: type).check(type)
         let written = try session.definitions.put(type, force: arguments[Self.force])
-        try session.print(report.map { session.shown($0) + "\n" }.joined())
+        if arguments.wantsJSON {
+            try session.print([
+                "type": .string(type.name), "file": .string(written),
+                "report": JSONValue(report.map(\.description)),
+            ])
+        } else {
+            try session.print(report.map { session.shown($0) + "\n" }.joined())
+        }
         session.notices.note("account type \(type.name) is defined in \(written)")
         try tellGroup(of: type, session)
     }

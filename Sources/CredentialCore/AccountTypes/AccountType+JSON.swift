@@ -91,6 +91,7 @@ extension AccountType {
                 key, "has none of the forms of a secret",
                 hint: #"{"store":true}, {"env":"NAME"}, {"file":"PATH"} or {"command":["PROGRAM","ARGUMENT"]}"#)
         }
+        try checkPath(of: source, key, reader)
         guard case .literal(let secret) = source else { return source }
         if secret.isEmpty { return nil }
         guard isPrivateFile else {
@@ -103,11 +104,22 @@ extension AccountType {
         return source
     }
 
+    private static func checkPath(
+        of source: ClientSecretSource, _ key: String, _ reader: DefinitionReader
+    ) throws(CredentialError) {
+        if case .file(let path) = source, let problem = DefinitionRule.secretPath(path) {
+            throw reader.fault(key, problem)
+        }
+    }
+
     /// A platform replaces such tokens all the time, so they stay where it puts them.
     private static func identityToken(_ reader: DefinitionReader) throws(CredentialError) -> ClientSecretSource? {
         guard let value = reader.value("identity_token") else { return nil }
         switch ClientSecretSource(value) {
-        case .file?, .environment?, .command?: return ClientSecretSource(value)
+        case .file(let path)?:
+            try checkPath(of: .file(path), "identity_token", reader)
+            return .file(path)
+        case .environment?, .command?: return ClientSecretSource(value)
         case .store?, .literal?, nil:
             throw reader.fault(
                 "identity_token", "says not where the platform keeps it",

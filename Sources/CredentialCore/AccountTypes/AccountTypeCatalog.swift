@@ -265,7 +265,16 @@ public struct AccountTypeCatalog: Sendable {
 
     private func unknown(_ name: String) throws(CredentialError) -> CredentialError {
         var names: [String] = []
-        for folder in folders { names += try files.names(in: folder).compactMap(Self.typeName) }
+        for folder in folders {
+            for file in try files.names(in: folder) {
+                guard let type = Self.typeName(file) else { continue }
+                names.append(type)
+                guard type == name else { continue }
+                // It is listed, and there is nothing to read.
+                return CredentialError(
+                    .unknownType, "no account type '\(name)': \(folder)/\(file) is a link that leads nowhere")
+            }
+        }
         let hint: Message =
             NearestWord.to(name, among: names).map { "did you mean '\($0)'?" }
             ?? "define it: credmgr types add --help"

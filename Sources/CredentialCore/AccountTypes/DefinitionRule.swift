@@ -71,6 +71,14 @@ package enum DefinitionRule {
         return plainText(text)
     }
 
+    /// The path of a file with a secret, from the root or from the user's home: a definition is read from anywhere.
+    package static func secretPath(_ text: String) -> Message? {
+        guard text.hasPrefix("/") || text.hasPrefix("~/") else {
+            return "names a file by a path that is neither from the root nor from ~/"
+        }
+        return plainText(text)
+    }
+
     /// A name, see ``Name``.
     package static func name(_ text: String) -> Message? {
         Name.isValid(text)

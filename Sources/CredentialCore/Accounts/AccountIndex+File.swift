@@ -10,8 +10,8 @@ extension AccountIndex {
 
     // MARK: Reading
 
-    /// The lines of the accounts that a file names, and of those whose records cannot be read: their ids; `nil` where it is
-    /// damaged or of another form.
+    /// The lines of the accounts that a file names, and of those whose records cannot be read; `nil` where it is damaged or of
+    /// another form.
     static func lines(of file: [UInt8]) -> (lines: [Line], unreadable: [Line])? {
         guard let compacted = compactedSize(file), compacted <= file.count, file.count <= UInt32.max,
             let part = CompactPart(file.span, headSize..<compacted),
@@ -53,7 +53,7 @@ extension AccountIndex {
             var id: Range<Int>
             /// Its names; `nil` where it has none any more.
             var line: Line?
-            var isUnreadable = false
+            var unreadable: Line?
         }
 
         private var changes: [Change] = []
@@ -86,7 +86,7 @@ extension AccountIndex {
             switch bytes[whole.lowerBound] {
             case UInt8(ascii: "+"): change.line = line
             case UInt8(ascii: "-"): break
-            case UInt8(ascii: "!"): change.isUnreadable = true
+            case UInt8(ascii: "!"): change.unreadable = line
             default: return false
             }
             let hash = Checksum(bytes, change.id).number
@@ -123,10 +123,12 @@ extension AccountIndex {
                 isDone[place] = true
             }
             var unreadable: [Line] = []
-            for id in part.unreadable where place(Checksum(bytes, id.range).number) == nil { unreadable.append(id) }
+            for line in part.unreadable where place(Checksum(bytes, AccountIndex.id(bytes, line)).number) == nil {
+                unreadable.append(line)
+            }
             for (place, change) in changes.enumerated() {
                 if let line = change.line, !isDone[place] { lines.append(line) }
-                if change.isUnreadable { unreadable.append(Line(change.id)) }
+                if let line = change.unreadable { unreadable.append(line) }
             }
             return (lines, unreadable)
         }
@@ -182,10 +184,20 @@ extension AccountIndex {
     // MARK: Writing
 
     /// The file of these accounts.
-    public static func file(_ entries: [Entry], unreadable: [String] = []) -> [UInt8] {
+    ///
+    /// - Parameters:
+    ///   - entries: the accounts whose records can be read.
+    ///   - unreadable: the ids of the others.
+    ///   - known: what those were called, as far as that is known.
+    public static func file(
+        _ entries: [Entry], unreadable: [String] = [], known: [Entry] = []
+    ) -> [UInt8] {
         var body: [UInt8] = []
         for entry in entries { add(UInt8(ascii: "+"), fields(entry), to: &body) }
-        for id in unreadable { add(UInt8(ascii: "!"), id.utf8, to: &body) }
+        for id in unreadable {
+            let names = known.first { $0.id == id }
+            add(UInt8(ascii: "!"), names.map(fields) ?? Array(id.utf8), to: &body)
+        }
         return file(body)
     }
 
@@ -194,7 +206,7 @@ extension AccountIndex {
         var body: [UInt8] = []
         body.reserveCapacity(bytes.count)
         for line in lines { Self.add(UInt8(ascii: "+"), bytes[line.range], to: &body) }
-        for id in unreadable { Self.add(UInt8(ascii: "!"), id.utf8, to: &body) }
+        for line in unreadableLines { Self.add(UInt8(ascii: "!"), bytes[line.range], to: &body) }
         return Self.file(body)
     }
 

@@ -41,10 +41,11 @@ extension AccountIndex {
     }
 
     /// The account that is taken where none is named: the only one, else the one that was chosen. While a record cannot
-    /// be read, it is not known that one is the only one.
+    /// be read, it is not known that one is the only one, unless it is known of which registration the other is.
     public func defaultEntry(of registration: Registration) -> Entry? {
-        let lines = lines(of: registration, atMost: 2)
-        return lines.count == 1 && unreadable.isEmpty ? entry(lines[0]) : chosen(of: registration)
+        let all = withUnreadable
+        let lines = all.lines(of: registration, atMost: 2)
+        return lines.count == 1 && all.unreadable.isEmpty ? entry(lines[0]) : all.chosen(of: registration)
     }
 
     /// Whether every account was signed in under this type.

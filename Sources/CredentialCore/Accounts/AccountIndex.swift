@@ -1,7 +1,7 @@
 /// The names of a group's accounts, by which one is found without reading the records: short lines, scanned as bytes.
 ///
 /// A line is a sign and fields with tabs between them: `+` an account, in place of what an earlier line says of it; `-`
-/// one that is gone; `!` one whose record cannot be read. The first line tells the form, how many bytes of the file have each
+/// one that is gone; `!` one whose record cannot be read, with the names that it had, if they are known. The first line tells the form, how many bytes of the file have each
 /// account once, and a checksum of those: who is meant must not hang on a byte that a disk has lost. What was appended since
 /// stands behind them, each line with a checksum of its own.
 public struct AccountIndex: Sendable, Equatable {
@@ -46,6 +46,8 @@ public struct AccountIndex: Sendable, Equatable {
     let lines: [Line]
     /// The accounts whose records could not be read.
     public let unreadable: [String]
+    /// Their lines, in the same order: some have nothing but the id.
+    let unreadableLines: [Line]
 
     /// A line of the file: 32 bits are enough for each end, and there are many lines.
     struct Line: Equatable {
@@ -69,21 +71,47 @@ public struct AccountIndex: Sendable, Equatable {
         bytes = []
         lines = []
         unreadable = []
+        unreadableLines = []
+    }
+
+    private init(_ bytes: [UInt8], _ lines: [Line], unreadable: [Line]) {
+        self.bytes = bytes
+        self.lines = lines
+        let span = bytes.span
+        self.unreadable = unreadable.map { String(decoding: bytes[Self.id(span, $0)], as: UTF8.self) }
+        unreadableLines = unreadable
     }
 
     /// Reads the file; `nil` where it is damaged or of another form. A last line that was cut counts as not written.
     public init?(_ file: [UInt8]) {
         guard let read = Self.lines(of: file) else { return nil }
-        bytes = file
-        lines = read.lines
-        unreadable = read.unreadable.map { String(decoding: file[$0.range], as: UTF8.self) }
+        self.init(file, read.lines, unreadable: read.unreadable)
     }
+
+    /// The index in which accounts whose records cannot be read stand among the others, where it is known what they were
+    /// called: who is meant must not hang on whose record can be read.
+    public var withUnreadable: AccountIndex {
+        let span = bytes.span
+        let hasNames = unreadableLines.map { Self.id(span, $0).upperBound < $0.end }
+        if !hasNames.contains(true) { return self }
+        let both = zip(unreadableLines, hasNames)
+        return AccountIndex(
+            bytes, lines + both.filter(\.1).map(\.0), unreadable: both.filter { !$0.1 }.map(\.0))
+    }
+
+    /// What those were called whose records cannot be read, where that is known.
+    public var unreadableEntries: [Entry] { withUnreadable.entries.suffix(withUnreadable.count - count) }
 
     /// How many accounts it names.
     public var count: Int { lines.count }
 
     /// Every account.
     public var entries: [Entry] { lines.map(entry) }
+
+    /// The same without the accounts whose records could not be read.
+    package var readable: AccountIndex {
+        unreadable.isEmpty ? self : AccountIndex(Self.file(entries)) ?? AccountIndex()
+    }
 
     /// The account that stands first.
     public var first: Entry? { lines.first.map(entry) }

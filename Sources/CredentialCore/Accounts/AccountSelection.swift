@@ -38,12 +38,22 @@ package struct AccountSelection: Sendable {
             self.rule = rule
             self.again = again
         }
+
+        /// Whether it has the form of a whole id, which is one account's in all groups.
+        package var isLikeID: Bool {
+            name.utf8.count == 16
+                && name.utf8.allSatisfy { byte in
+                    UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte || UInt8(ascii: "a")...UInt8(ascii: "f") ~= byte
+                }
+        }
     }
 
     /// What is chosen among.
     package struct Candidates: Sendable {
         /// The groups.
         package let groups: [KeychainGroup]
+        /// Whether shared groups are looked into as this machine has seen them last, and no cluster is asked.
+        package let asSeen: Bool
         /// Only the accounts of this registration; all for `nil`. Only one has a default.
         package let registration: Registration?
         /// The type whose registration that is, for messages; `nil` where no type is named.
@@ -54,18 +64,30 @@ package struct AccountSelection: Sendable {
         package let login: Message
         /// The command that makes the account of an id the default, for hints; `nil` where a default would not decide.
         package let use: @Sendable (String) -> String?
+        /// Why an account is none of them though it is in one of the groups; `nil` for one that is.
+        package let objection: @Sendable (AccountIndex.Entry, KeychainGroup) -> CredentialError?
 
         /// Names the candidates.
         package init(
-            in groups: [KeychainGroup], of registration: Registration? = nil, type: String? = nil, place: Message,
-            login: Message, use: @escaping @Sendable (String) -> String? = { _ in nil }
+            in groups: [KeychainGroup], asSeen: Bool = false, of registration: Registration? = nil,
+            type: String? = nil, place: Message,
+            login: Message, use: @escaping @Sendable (String) -> String? = { _ in nil },
+            objection: @escaping @Sendable (AccountIndex.Entry, KeychainGroup) -> CredentialError? = { _, _ in nil }
         ) {
             self.groups = groups
+            self.asSeen = asSeen
             self.registration = registration
             self.type = type
             self.place = place
             self.login = login
             self.use = use
+            self.objection = objection
+        }
+
+        fileprivate func index(
+            of group: KeychainGroup, _ records: any AccountRecords, _ check: IndexCheck
+        ) throws(CredentialError) -> AccountIndex {
+            asSeen ? try records.seenIndex(of: group, check) : try records.index(of: group, check)
         }
     }
 
@@ -73,12 +95,7 @@ package struct AccountSelection: Sendable {
     /// called; for another name it has to be known anyway that the index names all accounts.
     private static func firstCheck(_ candidates: Candidates, _ wish: Wish?) -> IndexCheck {
         guard let wish, candidates.registration == nil else { return .none }
-        let isLikeID = wish.name.utf8.count == 16 && wish.name.utf8.allSatisfy { isHexadecimal($0) }
-        return isLikeID ? .none : .ids
-    }
-
-    private static func isHexadecimal(_ byte: UInt8) -> Bool {
-        UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte || UInt8(ascii: "a")...UInt8(ascii: "f") ~= byte
+        return wish.isLikeID ? .none : .ids
     }
 
     /// Chooses by the names of the index. That there is none, and that there are several, is believed only where the
@@ -110,21 +127,24 @@ package struct AccountSelection: Sendable {
     ) throws(CredentialError) -> AccountSelection? {
         var indexes = known
         for group in candidates.groups where known.isEmpty {
-            indexes.append((group, try records.index(of: group, check)))
+            indexes.append((group, try candidates.index(of: group, records, check)))
         }
+        // Whose record cannot be read is meant by the same names as before.
+        let named = indexes.map { (group: $0.group, index: $0.index.withUnreadable) }
         let (group, entry, rule): (KeychainGroup, AccountIndex.Entry, Rule)
         do throws(CredentialError) {
-            (group, entry, rule) = try choose(among: candidates, wish: wish, indexes)
+            (group, entry, rule) = try choose(among: candidates, wish: wish, named)
         } catch {
-            // A record that cannot be read may be the one that is meant: then its own error says more. By what else than its id it was
-            // called nobody knows any more.
+            // A record that cannot be read may be the one that is meant, where nobody knows what it was called: then its own error
+            // says more.
             if error.code == .noSuchAccount {
-                try tellUnreadable(check == .everything ? nil : wish, indexes, records)
+                try tellUnreadable(check == .everything ? nil : wish, named, records)
             }
             throw error
         }
-        // That it is the only one, or the only one of this name, is not known while a record cannot be read or is missing,
-        // nor by names that do not agree with the records: rather no token than another person's.
+        // That it is the only one is not known while a record cannot be read or is missing of which nobody knows what it was called,
+        // nor is anything by names that do not agree with the records: rather no token than another person's. A name that one
+        // account has is that account's.
         let isCertain =
             wish.map { $0.name == entry.id || candidates.registration != nil }
             ?? (rule != .onlyAccount || entry.chosenAt != nil)
@@ -132,20 +152,32 @@ package struct AccountSelection: Sendable {
             if check == .none {
                 var confirmed: [(group: KeychainGroup, index: AccountIndex)] = []
                 for (group, index) in indexes {
-                    confirmed.append((group, try records.confirmed(index, of: group, .ids)))
+                    confirmed.append(
+                        (
+                            group,
+                            candidates.asSeen
+                                ? try records.seenIndex(of: group, .ids)
+                                : try records.confirmed(index, of: group, .ids)
+                        ))
                 }
                 if !confirmed.elementsEqual(indexes, by: { $0.index == $1.index }) {
                     return try choose(among: candidates, wish: wish, records, .ids, known: confirmed)
                 }
             }
-            let isBehind = try tellUnreadable(nil, indexes, records)
+            let isBehind = if wish == nil { try tellUnreadable(nil, named, records) } else { false }
             if isBehind, check != .everything {
                 return try choose(among: candidates, wish: wish, records, .everything)
             }
         }
-        guard let account = try records.account(entry.id, in: group), account.registration == entry.registration,
-            let names = indexes.first(where: { $0.group == group })?.index
-        else { return nil }
+        guard let names = indexes.first(where: { $0.group == group })?.index else { return nil }
+        let record =
+            candidates.asSeen ? try records.lastSeen(entry.id, in: group) : try records.read(entry.id, in: group)
+        guard let account = record?.account, account.registration == entry.registration else {
+            if check == .everything, names.unreadable.contains(entry.id) {
+                throw CredentialError.recordIsMissing(entry.id)
+            }
+            return nil
+        }
         return AccountSelection(account: account, group: group, rule: rule, names: names)
     }
 
@@ -170,11 +202,15 @@ package struct AccountSelection: Sendable {
     ) throws(CredentialError) -> (KeychainGroup, AccountIndex.Entry, Rule) {
         let registration = candidates.registration
         if let wish {
-            let fitting = indexes.flatMap { group, index in
-                index.matches(for: wish.name, of: registration).map { (group, $0) }
-            }
+            let (fitting, objection) = unobjected(
+                indexes.flatMap { group, index in
+                    index.matches(for: wish.name, of: registration).map { (group, $0) }
+                }, candidates)
             let name = ForeignText.shown(wish.name, limit: 80)
             guard let (group, entry) = best(fitting, wish.name) else {
+                if let objection { throw objection }
+                let former = indexes.flatMap { $0.index.matches(for: wish.name, of: nil) }
+                if former.contains(where: { $0.type == candidates.type }) { throw none(candidates, indexes) }
                 let all = indexes.flatMap { $0.index.entries(of: registration) }
                 throw CredentialError(
                     .noSuchAccount, "no account '\(name)' of \(candidates.place)",
@@ -196,9 +232,10 @@ package struct AccountSelection: Sendable {
                 if let chosen = index.chosen(of: registration) { return (group, chosen, .defaultAccount) }
             }
         }
-        let all = indexes.flatMap { group, index in index.entries(of: registration).map { (group, $0) } }
+        let (all, objection) = unobjected(
+            indexes.flatMap { group, index in index.entries(of: registration).map { (group, $0) } }, candidates)
         guard let (group, entry) = all.first else {
-            throw none(candidates, indexes)
+            throw objection ?? none(candidates, indexes)
         }
         if all.count > 1 {
             // With several types a default of one of them would still leave the type open.
@@ -211,6 +248,20 @@ package struct AccountSelection: Sendable {
             )
         }
         return (group, entry, .onlyAccount)
+    }
+
+    /// Those that nothing speaks against; and what speaks against the first of the others.
+    private static func unobjected(
+        _ entries: [(KeychainGroup, AccountIndex.Entry)], _ candidates: Candidates
+    ) -> (entries: [(KeychainGroup, AccountIndex.Entry)], objection: CredentialError?) {
+        guard candidates.registration == nil else { return (entries, nil) }
+        var objection: CredentialError?
+        let rest = entries.filter { group, entry in
+            guard let error = candidates.objection(entry, group) else { return true }
+            objection = objection ?? error
+            return false
+        }
+        return (rest, objection)
     }
 
     /// That there is no account; where some were signed in under the type when it named another provider, those.

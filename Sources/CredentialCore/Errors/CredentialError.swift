@@ -20,6 +20,8 @@ public struct CredentialError: Error, Sendable, Equatable, CustomStringConvertib
     package var furtherHints: [Message] = []
     /// Whether a request failed before anything of it had left this machine.
     package var isBeforeRequest = false
+    /// Whether nothing of a cluster was seen, though not for a passing reason: this host's certificate has ended.
+    package var isUnreached = false
     /// Whether no token of before is given in its place: the provider's new ones could not be kept, or the account is gone.
     package var isFinal = false
 
@@ -36,6 +38,9 @@ public struct CredentialError: Error, Sendable, Equatable, CustomStringConvertib
 
     /// Whether trying again later may help without anybody doing anything.
     public var isTransient: Bool { code == .temporary || code == .lockTimeout }
+
+    /// Whether what a machine has copied of a cluster serves meanwhile.
+    package var leavesCopies: Bool { code == .temporary || isUnreached }
 
     /// Whether it says that the secrets cannot be had, or not kept.
     package var isOfStore: Bool { [.storeLocked, .storeUnavailable, .storeDamaged].contains(code) }

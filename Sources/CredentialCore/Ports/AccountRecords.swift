@@ -13,6 +13,15 @@ public protocol AccountRecords: Sendable {
     ///   or an older one has kept.
     func index(of group: KeychainGroup, _ check: IndexCheck) throws(CredentialError) -> AccountIndex
 
+    /// The names of a group's accounts as this machine has seen them last, for a look through several groups: of a group
+    /// that hosts share no cluster is asked, and what cannot be read of it has no names.
+    ///
+    /// - Parameters:
+    ///   - group: the group.
+    ///   - check: how far the index is believed.
+    /// - Throws: as ``index(of:_:)`` for a group of this machine alone.
+    func seenIndex(of group: KeychainGroup, _ check: IndexCheck) throws(CredentialError) -> AccountIndex
+
     /// An index that was read before, as far as `check` believes it, else the one that is made again.
     ///
     /// - Throws: as ``index(of:_:)``.
@@ -117,6 +126,16 @@ extension AccountRecords {
     /// - Throws: as ``read(_:in:)``.
     public func lastSeen(_ id: String, in group: KeychainGroup) throws(CredentialError) -> AccountRecord? {
         try read(id, in: group)
+    }
+
+    /// Reads the index: what is kept on this machine is seen by reading it.
+    ///
+    /// - Parameters:
+    ///   - group: the group.
+    ///   - check: how far the index is believed.
+    /// - Throws: as ``index(of:_:)``.
+    public func seenIndex(of group: KeychainGroup, _ check: IndexCheck) throws(CredentialError) -> AccountIndex {
+        try index(of: group, check)
     }
 
     /// Reads the index anew.

@@ -27,8 +27,8 @@ package protocol GroupSharing: Sendable {
     /// The error of this process's last try, if that was moments ago: who was refused then need not wait again.
     func recentFailure(of group: KeychainGroup) -> CredentialError?
 
-    /// For how many seconds the nodes of a group's cluster were waited for in vain just now; 0 for a group that is not shared.
-    func secondsLost(of group: KeychainGroup) -> Int64
+    /// For how many seconds the nodes of clusters were waited for in vain just now, whichever group was asked for.
+    var secondsLost: Int64 { get }
 
     /// What this process has read of an account a moment ago, sealed as it is in the cluster, for the process that is to refresh
     /// it; `nil` where it has not, and of a group that is not shared.
@@ -44,6 +44,11 @@ package protocol GroupSharing: Sendable {
     /// - Throws: ``ErrorCode/signInRequired``; ``ErrorCode/temporary`` while nobody may refresh, or the cluster cannot be
     ///   reached; as ``check(_:)``.
     func refresh(_ job: SharedRefreshJob, in group: KeychainGroup) throws(CredentialError) -> SharedRefreshOutcome
+
+    /// Whether a host has begun to refresh an account, and has not said how that ended; `false` in a group that is not shared.
+    ///
+    /// - Throws: as ``check(_:)``.
+    func isUnfinished(_ account: String, in group: KeychainGroup) throws(CredentialError) -> Bool
 
     /// The accounts of which this host has an answer of a provider that it has not put into the cluster yet.
     ///
@@ -118,6 +123,11 @@ package protocol GroupHosting: Sendable {
         _ group: KeychainGroup, _ backend: GroupBackend, passphrase: Secret?
     ) throws(CredentialError) -> SharedHost
 
+    /// Changes what the hosts agree on; `nil` leaves it as it is. The other hosts follow when they next ask the cluster.
+    func change(
+        _ group: KeychainGroup, cacheSeconds: Int64?, takeOverSeconds: Int64??
+    ) throws(CredentialError)
+
     /// The hosts, by name.
     func hosts(of group: KeychainGroup) throws(CredentialError) -> [SharedHost]
 
@@ -137,12 +147,12 @@ package protocol GroupHosting: Sendable {
     ///   - agree: is given the token sets, and whether this is the last host, before anything is changed.
     ///   - take: is given the same once the group is one of this machine alone, and before the cluster forgets anything; without
     ///     what an earlier run has noted as taken.
-    /// - Returns: what stays in the cluster though no host can open it: where this one had lost its key, and was the last.
+    /// - Returns: what is to be told of it.
     @discardableResult
     func leave(
         _ group: KeychainGroup, _ agree: ([TokenSet], Bool) throws(CredentialError) -> Void,
         take: ([TokenSet], Bool) throws(CredentialError) -> Void
-    ) throws(CredentialError) -> AbandonedGroup?
+    ) throws(CredentialError) -> GroupDeparture
 
     /// Forgets the group on this host and asks no cluster: for a host that its cluster lets in no more. The others have it as one of
     /// theirs until one of them expels it.
@@ -164,6 +174,20 @@ package protocol GroupHosting: Sendable {
 
     /// What is wrong or worth knowing of a group's cluster, for `doctor`.
     func findings(of group: KeychainGroup) -> [GroupFinding]
+}
+
+/// How a host has left a group.
+package struct GroupDeparture: Sendable, Hashable {
+    /// What stays in the cluster though no host can open it: where this one had lost its key, and was the last.
+    package var abandoned: AbandonedGroup?
+    /// What the others call this host, where the cluster that answers does not know it: where the group is, this host may be one of
+    /// theirs still.
+    package var untold: String?
+
+    package init(abandoned: AbandonedGroup? = nil, untold: String? = nil) {
+        self.abandoned = abandoned
+        self.untold = untold
+    }
 }
 
 /// What is left of a group in its cluster when no host can open it any more.
@@ -215,6 +239,13 @@ package struct GroupBackend: Sendable, Hashable {
         (prefix.hasSuffix("/") ? prefix : prefix + "/") + group.name + "/"
     }
 
+    /// What prints the commands that an administrator of the cluster gives this host its role with.
+    package func setup(of group: KeychainGroup) -> Message {
+        let command: Message = "credmgr groups share \(group) --print-etcd-setup --name \(host)"
+        if prefix == Self.standardPrefix { return command }
+        return "\(command) --prefix \(ShellQuote.word(prefix))"
+    }
+
     package init(
         endpoints: [String], authorities: String?, certificate: ClientCertificate?, prefix: String, host: String,
         keyStore: StoreKind
@@ -241,6 +272,14 @@ package struct SharedHost: Sendable, Hashable {
     package var isAdmitted: Bool
     /// When it asked.
     package var joinedAt: Instant
+    /// Whether nothing but its name can be read: it is given no key, and can only be expelled.
+    package var isDamaged = false
+
+    /// One of which nothing but its name can be read.
+    package init(damaged name: String) {
+        self.init(name: name, fingerprint: "", isAdmitted: false, joinedAt: Instant(epochSeconds: 0))
+        isDamaged = true
+    }
 
     package init(name: String, fingerprint: String, isAdmitted: Bool, joinedAt: Instant) {
         self.name = name
@@ -258,11 +297,14 @@ package struct GroupFinding: Sendable {
     package var text: Message
     /// What is wrong; `nil` where nothing is.
     package var error: CredentialError?
+    /// Whether nothing is wrong yet.
+    package var isEarly: Bool
 
-    package init(check: String, text: Message, error: CredentialError? = nil) {
+    package init(check: String, text: Message, error: CredentialError? = nil, isEarly: Bool = false) {
         self.check = check
         self.text = text
         self.error = error
+        self.isEarly = isEarly
     }
 }
 
@@ -328,7 +370,7 @@ package struct NothingShared: GroupSharing, GroupHosting, TokenSetVault {
     package func check(_ group: KeychainGroup) throws(CredentialError) {}
     package func beginAdding(to group: KeychainGroup) throws(CredentialError) {}
     package func recentFailure(of group: KeychainGroup) -> CredentialError? { nil }
-    package func secondsLost(of group: KeychainGroup) -> Int64 { 0 }
+    package var secondsLost: Int64 { 0 }
     package func handOver(_ account: String, of group: KeychainGroup) -> JSONObject? { nil }
     package func resume(_ account: String, of group: KeychainGroup, with handed: JSONObject) {}
     package func catchUp(_ group: KeychainGroup, unlessWithin seconds: Int64) throws(CredentialError) -> Bool {
@@ -338,6 +380,7 @@ package struct NothingShared: GroupSharing, GroupHosting, TokenSetVault {
         _ job: SharedRefreshJob, in group: KeychainGroup
     ) throws(CredentialError) -> SharedRefreshOutcome { throw Self.error }
     package func follow(_ group: KeychainGroup, _ following: GroupFollowing) {}
+    package func isUnfinished(_ account: String, in group: KeychainGroup) throws(CredentialError) -> Bool { false }
     package func unsettled(in group: KeychainGroup) throws(CredentialError) -> [String] { [] }
     package func settle(_ account: String, in group: KeychainGroup) throws(CredentialError) { throw Self.error }
     package func share(
@@ -346,6 +389,9 @@ package struct NothingShared: GroupSharing, GroupHosting, TokenSetVault {
     package func join(
         _ group: KeychainGroup, _ backend: GroupBackend, passphrase: Secret?
     ) throws(CredentialError) -> SharedHost { throw Self.error }
+    package func change(
+        _ group: KeychainGroup, cacheSeconds: Int64?, takeOverSeconds: Int64??
+    ) throws(CredentialError) { throw Self.error }
     package func hosts(of group: KeychainGroup) throws(CredentialError) -> [SharedHost] { throw Self.error }
     package func admit(
         _ host: String, fingerprint: String, to group: KeychainGroup
@@ -356,7 +402,7 @@ package struct NothingShared: GroupSharing, GroupHosting, TokenSetVault {
     package func leave(
         _ group: KeychainGroup, _ agree: ([TokenSet], Bool) throws(CredentialError) -> Void,
         take: ([TokenSet], Bool) throws(CredentialError) -> Void
-    ) throws(CredentialError) -> AbandonedGroup? { throw Self.error }
+    ) throws(CredentialError) -> GroupDeparture { throw Self.error }
     package func forget(
         _ group: KeychainGroup, _ drop: () throws(CredentialError) -> Void
     ) throws(CredentialError) -> String { throw Self.error }

@@ -140,7 +140,9 @@ package struct SecretReader: Sendable {
         }
     }
 
-    private func file(_ path: String, _ need: SecretNeed) throws(CredentialError) -> [UInt8] {
+    private func file(_ written: String, _ need: SecretNeed) throws(CredentialError) -> [UInt8] {
+        let home = environment["HOME"] ?? ""
+        let path = written.hasPrefix("~/") && home.hasPrefix("/") ? home + written.dropFirst() : written
         guard let file = try read(path, need) else {
             throw absent(need, "there is no file \(ForeignText.shown(path))")
         }

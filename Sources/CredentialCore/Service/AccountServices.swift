@@ -182,6 +182,16 @@ package struct AccountServices: Sendable {
                 reason: "the sign-in ends at \(end.rfc3339)"))
     }
 
+    /// The store of a sign-in: where the account is that it is for, whatever others are kept in, else that of something new.
+    ///
+    /// - Throws: what `new` throws.
+    package func storeOfSignIn(
+        for account: Account?, new: () throws(CredentialError) -> StoreChoice
+    ) throws(CredentialError) -> StoreChoice {
+        guard let account, account.store != .etcd else { return try new() }
+        return StoreChoice(kind: account.store, reason: nil)
+    }
+
     /// The store of something new: the one wished for, else the Secret Service if it answers, else the encrypted file.
     ///
     /// - Throws: the named store's own error when it cannot be used; ``ErrorCode/storeLocked`` when the Secret

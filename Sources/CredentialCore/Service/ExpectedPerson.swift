@@ -6,6 +6,8 @@ package struct ExpectedPerson: Sendable, Hashable {
     package let accountID: String
     /// The type it was signed in under.
     package let type: String
+    /// The provider, and the client that it was signed in by: at another one the same subject is somebody else.
+    package let registration: Registration
     /// Who the account is at the provider.
     package let subject: String
     /// What the account is called, for messages.
@@ -15,6 +17,7 @@ package struct ExpectedPerson: Sendable, Hashable {
     package init(_ account: Account) {
         accountID = account.id
         type = account.type
+        registration = account.registration
         subject = account.subject
         name = account.shownName
     }
@@ -22,28 +25,36 @@ package struct ExpectedPerson: Sendable, Hashable {
     /// Reads what ``json`` gave; `nil` where it is not that.
     package init?(_ json: JSONObject) {
         guard let accountID = json["account"]?.string, let type = json["type"]?.string,
+            let provider = json["provider"]?.string, let clientID = json["client_id"]?.string,
             let subject = json["subject"]?.string, let name = json["name"]?.string
         else { return nil }
         (self.accountID, self.type, self.subject, self.name) = (accountID, type, subject, name)
+        registration = Registration(provider: provider, clientID: clientID)
     }
 
     /// Everything of it, to be kept while a sign-in waits.
     package var json: JSONObject {
         JSONObject([
-            "account": .string(accountID), "type": .string(type), "subject": .string(subject),
-            "name": .string(name),
+            "account": .string(accountID), "type": .string(type), "provider": .string(registration.provider),
+            "client_id": .string(registration.clientID), "subject": .string(subject), "name": .string(name),
         ])
     }
 
     /// Refuses a sign-in of somebody else.
     ///
     /// - Throws: ``ErrorCode/denied``, naming both.
-    func check(_ identity: Identity, of type: AccountType, in group: KeychainGroup) throws(CredentialError) {
+    func check(
+        _ identity: Identity, of type: AccountType, _ registration: Registration, in group: KeychainGroup,
+        again words: String?
+    ) throws(CredentialError) {
+        guard registration == self.registration else {
+            throw self.registration.notSeen(accountID, by: type, registration, in: group, code: .denied)
+        }
         guard !ConstantTime.equal(identity.subject, subject) else { return }
         var again = LoginCommandLine(
             type: type.name, group: group == type.keychainGroup ? nil : group)
         again.account = accountID
-        again.more = "--prompt login"
+        again.more = words
         if self.type == type.name { again.type = nil }
         throw CredentialError(
             .denied,

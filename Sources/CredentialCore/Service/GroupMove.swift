@@ -78,12 +78,11 @@ package struct GroupMove: Sendable {
     ///
     /// - Parameter keep: the store of this machine that takes the accounts; `nil` to take none. What the group goes on using
     ///   stays with it: those accounts have to sign in again once their access tokens have ended.
-    /// - Returns: how many accounts are kept, whether this was the last host, and what stays in the cluster that no host can open
-    ///   any more.
+    /// - Returns: how many accounts are kept, whether this was the last host, and what is to be told of it.
     /// - Throws: ``ErrorCode/usage`` for the last host where sign-ins would be gone with it.
     package func leave(
         _ group: KeychainGroup, keepingIn store: StoreKind?
-    ) throws(CredentialError) -> (kept: Int, wasLast: Bool, abandoned: AbandonedGroup?) {
+    ) throws(CredentialError) -> (kept: Int, wasLast: Bool, departure: GroupDeparture) {
         var kept = 0
         var wasLast = false
         // What this host owes the group is the group's.
@@ -93,7 +92,7 @@ package struct GroupMove: Sendable {
             try checkSignIns(group)
         }
         let membership = accounts.machine.sharing.membership
-        let abandoned = try membership.leave(group) { (sets, isLast) throws(CredentialError) in
+        let departure = try membership.leave(group) { (sets, isLast) throws(CredentialError) in
             guard store != nil || !isLast || sets.isEmpty else {
                 throw CredentialError(
                     .usage,
@@ -114,7 +113,7 @@ package struct GroupMove: Sendable {
                 try membership.noteTaken(set.account.id, of: group)
             }
         }
-        return (kept, wasLast, abandoned)
+        return (kept, wasLast, departure)
     }
 
     /// Keeps an account of the group that is left as one of this machine alone.

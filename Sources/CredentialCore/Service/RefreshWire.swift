@@ -109,6 +109,7 @@ package enum RefreshWire {
         object["hint"] = error.advice?.json
         object["details"] = JSONValue(error.details)
         object["final"] = .bool(error.isFinal)
+        object["unreached"] = .bool(error.isUnreached)
         return object
     }
 
@@ -119,6 +120,7 @@ package enum RefreshWire {
                 hint: object["hint"].flatMap(Message.init(json:)),
                 details: strings(object["details"]) ?? [])
             error.isFinal = object["final"]?.bool ?? false
+            error.isUnreached = object["unreached"]?.bool ?? false
             return error
         }
     }

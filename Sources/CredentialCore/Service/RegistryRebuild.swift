@@ -13,8 +13,8 @@ package struct RegistryRebuild: Sendable {
         package var copies: [String: [StoreKind: (account: Account, generation: Int64)]] = [:]
         /// The ids whose secrets in the encrypted file are not in a record, but where older versions had them.
         package var older: Set<String> = []
-        /// What holds no token set: the ids.
-        package var damaged: [(store: StoreKind, id: String)] = []
+        /// What holds no token set that this program can read: the ids, and why. What is not damaged is of a newer version.
+        package var unusable: [(store: StoreKind, id: String, error: CredentialError)] = []
         /// The stores that could not be asked, and why.
         package var unread: [(store: StoreKind, error: CredentialError)] = []
         /// The accounts whose refresh token is known to be used up.
@@ -50,10 +50,10 @@ package struct RegistryRebuild: Sendable {
                 try stores.store(kind).eachSecret(of: group, kind: .tokenSet) {
                     (item, bytes) throws(CredentialError) in
                     if kind == .file { inventory.older.insert(item.owner) }
-                    let set = try bytes.flatMap { (bytes) throws(CredentialError) in
-                        try Self.undamaged { () throws(CredentialError) in try TokenSet(decoding: bytes) }
+                    try inventory.take(item.owner, kind, isSpent) { () throws(CredentialError) in
+                        guard let bytes else { throw CredentialError(.storeDamaged, "it holds no usable secret") }
+                        return try TokenSet(decoding: bytes)
                     }
-                    inventory.take(set, of: item.owner, kind, isSpent)
                 }
             } catch {
                 inventory.unread.append((kind, error))
@@ -62,11 +62,10 @@ package struct RegistryRebuild: Sendable {
         do throws(CredentialError) {
             for account in try records.registry(of: group).accounts where account.store == .file {
                 guard let sealed = try records.read(account.id, in: group)?.sealed else { continue }
-                let set = try Self.undamaged { () throws(CredentialError) in
+                inventory.older.remove(account.id)
+                try inventory.take(account.id, .file, isSpent) { () throws(CredentialError) in
                     try TokenSet(decoding: try stores.vault().open(sealed, of: account.id, in: group))
                 }
-                inventory.older.remove(account.id)
-                inventory.take(set, of: account.id, .file, isSpent)
             }
         } catch {
             if !inventory.unread.contains(where: { $0.store == .file }) { inventory.unread.append((.file, error)) }
@@ -98,24 +97,25 @@ package struct RegistryRebuild: Sendable {
         }
         return (added, inventory.unread)
     }
-
-    /// The token set, `nil` for one that is damaged.
-    private static func undamaged<Result>(
-        _ read: () throws(CredentialError) -> Result
-    ) throws(CredentialError) -> Result? {
-        do throws(CredentialError) { return try read() } catch {
-            if error.code == .storeDamaged { return nil }
-            throw error
-        }
-    }
 }
 
 extension RegistryRebuild.Inventory {
     fileprivate mutating func take(
-        _ set: TokenSet?, of id: String, _ kind: StoreKind,
-        _ isSpent: (TokenSet) throws(CredentialError) -> Bool
-    ) {
-        guard let set, set.account.id == id else { return damaged.append((kind, id)) }
+        _ id: String, _ kind: StoreKind, _ isSpent: (TokenSet) throws(CredentialError) -> Bool,
+        _ read: () throws(CredentialError) -> TokenSet
+    ) throws(CredentialError) {
+        let set: TokenSet
+        do throws(CredentialError) { set = try read() } catch {
+            guard error.code == .storeDamaged || error.code == .unsupported else { throw error }
+            return unusable.append((kind, id, error))
+        }
+        guard set.account.id == id else {
+            return unusable.append(
+                (
+                    kind, id,
+                    CredentialError(.storeDamaged, "it is that of account \(ForeignText.shown(set.account.id))")
+                ))
+        }
         copies[id, default: [:]][kind] = (set.account, set.generation)
         do throws(CredentialError) { if try isSpent(set) { spent.append(id) } } catch {
             unknown.append((id, error))

@@ -21,16 +21,18 @@ package struct SignInService: Sendable {
     /// - Parameters:
     ///   - forceNew: makes a new account even for a known subject.
     ///   - person: whose sign-in it has to be; `nil` where anybody's will do.
+    ///   - words: what the command that signs in again has besides, so that somebody else does not come back again.
     /// - Throws: ``ErrorCode/denied`` where somebody else has signed in than was expected; the errors of the store.
     ///   Then nothing has changed.
     package func keep(
         _ result: SignInResult, of type: AccountType, registration: Registration, policy: String,
-        in group: KeychainGroup, store: StoreKind, forceNew: Bool, for person: ExpectedPerson? = nil
+        in group: KeychainGroup, store: StoreKind, forceNew: Bool, for person: ExpectedPerson? = nil,
+        again words: String? = nil
     ) throws(CredentialError) -> Outcome {
         releaseRoom(in: group)
         // What the group shares is kept where the group is.
         let store = try accounts.machine.sharing.isShared(group) ? .etcd : store
-        try person?.check(result.identity, of: type, in: group)
+        try person?.check(result.identity, of: type, registration, in: group, again: words)
         accounts.repository.finishSignIns(in: group, locks: accounts.locks)
         var failure = CredentialError(.lockTimeout, "others have been changing the group \(group) all the time")
         do throws(CredentialError) {
@@ -42,10 +44,10 @@ package struct SignInService: Sendable {
             }
         } catch {
             // The cluster was not to be reached any more when the person came back from signing in.
-            guard store == .etcd, error.code == .temporary else { throw error }
+            guard store == .etcd, error.leavesCopies else { throw error }
             failure = error
         }
-        let known = forceNew ? nil : try self.known(result, registration, group, person, asOfLast: true)
+        let known = forceNew ? nil : try self.known(result, registration, group, person, asOfLast: true).account
         return try keepForLater(
             result, policy: policy, of: known ?? newAccount(result, type, registration, store), isNew: known == nil,
             forceNew: forceNew, in: group, because: failure)
@@ -60,7 +62,8 @@ package struct SignInService: Sendable {
         _ result: SignInResult, of type: AccountType, registration: Registration, policy: String,
         in group: KeychainGroup, store: StoreKind, forceNew: Bool, for person: ExpectedPerson?
     ) throws(CredentialError) -> Outcome? {
-        var known = forceNew ? nil : try self.known(result, registration, group, person)
+        var (known, former): (Account?, AccountIndex.Entry?) =
+            forceNew ? (nil, nil) : try self.known(result, registration, group, person)
         var newcomers: (any HeldLock)?
         defer { newcomers?.release() }
         if known == nil {
@@ -74,11 +77,11 @@ package struct SignInService: Sendable {
                     result, policy: policy, of: account, isNew: true, forceNew: forceNew, in: group, because: error)
             }
             if !forceNew { try accounts.machine.sharing.beginAdding(to: group) }
-            if !forceNew { known = try self.known(result, registration, group, person) }
+            if !forceNew { (known, former) = try self.known(result, registration, group, person) }
         }
         let now = accounts.clock.now
         let isNew = known == nil
-        var account = known ?? newAccount(result, type, registration, store)
+        var account = known ?? newAccount(result, type, registration, store, inPlaceOf: former)
         let lock: any HeldLock
         do throws(CredentialError) {
             lock = try accounts.lock(account.id, in: group)
@@ -89,6 +92,11 @@ package struct SignInService: Sendable {
         defer { lock.release() }
 
         var set = TokenSet(account: account, journalKey: accounts.machine.random.bytes(32))
+        if isNew, let former {
+            // Its person has come back: a new record takes the place of the one that cannot be read.
+            _ = try accounts.records.setAside(former.id, in: group)
+            set.grants = try accounts.repository.grantsWithoutRecord(of: account, in: group)
+        }
         if !isNew {
             // Between the look at the names and the lock the account may have been moved or labelled.
             guard let record = try accounts.records.read(account.id, in: group) else { return nil }
@@ -122,7 +130,7 @@ package struct SignInService: Sendable {
         account.updatedAt = now
         set.account = account
 
-        if isNew { try choose(&set.account, in: group) }
+        if isNew, former == nil { try choose(&set.account, in: group) }
         // Who wants one account more gets it, however long it has to wait.
         let signIn = isNew && forceNew ? nil : policy
         guard let warnings = try save(&set, signIn, isNew: isNew, in: group) else { return nil }
@@ -246,11 +254,14 @@ package struct SignInService: Sendable {
     }
 
     private func newAccount(
-        _ result: SignInResult, _ type: AccountType, _ registration: Registration, _ store: StoreKind
+        _ result: SignInResult, _ type: AccountType, _ registration: Registration, _ store: StoreKind,
+        inPlaceOf former: AccountIndex.Entry? = nil
     ) -> Account {
         var account = Account(
-            id: accounts.machine.random.accountID(), type: type.name, adapter: type.adapter,
+            id: former?.id ?? accounts.machine.random.accountID(), type: type.name, adapter: type.adapter,
             registration: registration, subject: result.identity.subject, store: store, now: accounts.clock.now)
+        account.label = former?.label
+        account.chosenAt = former?.chosenAt
         account.issuer = result.identity.issuer
         account.username = result.identity.username
         account.displayName = result.identity.displayName
@@ -261,26 +272,30 @@ package struct SignInService: Sendable {
     /// account.
     ///
     /// - Parameter asOfLast: whether what was seen last will do.
+    /// - Returns: the account; else what is still known of the one whose record is damaged or missing.
     private func known(
         _ result: SignInResult, _ registration: Registration, _ group: KeychainGroup, _ person: ExpectedPerson?,
         asOfLast: Bool = false
-    ) throws(CredentialError) -> Account? {
+    ) throws(CredentialError) -> (account: Account?, former: AccountIndex.Entry?) {
+        var former: AccountIndex.Entry?
         for check in asOfLast ? [IndexCheck.none] : [.none, .ids] {
             // Nor is it believed of a shared group while only this machine's copies can be asked.
             if check == .ids { try accounts.machine.sharing.catchUp(group, unlessWithin: 0) }
-            let candidates = try accounts.records.index(of: group, check).entries(
-                of: registration, subject: result.identity.subject)
+            let index = try accounts.records.index(of: group, check)
+            let candidates = index.withUnreadable.entries(of: registration, subject: result.identity.subject)
+            former = nil
             guard let entry = candidates.first(where: { $0.id == person?.accountID }) ?? candidates.first else {
                 continue
             }
             do throws(CredentialError) {
-                if let account = try accounts.records.account(entry.id, in: group) { return account }
+                if let account = try accounts.records.account(entry.id, in: group) { return (account, nil) }
+                // Another that is gone was signed out meanwhile.
+                if index.unreadable.contains(entry.id) { former = entry }
             } catch {
                 guard error.code == .storeDamaged else { throw error }
-                // Its person has come back: a new record takes the damaged one's place.
-                _ = try accounts.records.setAside(entry.id, in: group)
+                former = entry
             }
         }
-        return nil
+        return (nil, former)
     }
 }

@@ -74,7 +74,11 @@ package struct StoreMigration: Sendable {
         for account in registry.accounts where account.store == .file {
             let lock = try accounts.locks.lock(account.id, in: group, seconds: accounts.lockWait)
             defer { lock.release() }
-            try accounts.repository.renewSeal(of: account, in: group)
+            do throws(CredentialError) { try accounts.repository.renewSeal(of: account, in: group) } catch {
+                // One that nothing opens stays as it is, and the others' turn comes.
+                guard error.code == .storeDamaged else { throw error }
+                damage = damage ?? error
+            }
         }
         // Of a record that cannot be read now, the key may be needed once it is restored.
         if let damage { throw damage }

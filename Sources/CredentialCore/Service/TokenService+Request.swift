@@ -86,7 +86,7 @@ extension TokenService.Request {
         return switch error.code {
         case .storeLocked, .interrupted, .cancelled, .validationFailed: false
         // Who may not use a cluster any more gets nothing more of it.
-        case .storeUnavailable, .storeDamaged, .denied: account.store != .etcd
+        case .storeUnavailable, .storeDamaged, .denied: account.store != .etcd || error.isUnreached
         default: true
         }
     }

@@ -17,6 +17,11 @@ package struct TokenService: Sendable {
     /// - Throws: ``ErrorCode/signInRequired`` when there is no usable grant; ``ErrorCode/temporary`` and
     ///   ``ErrorCode/lockTimeout`` when trying again may help; the errors of the store.
     package func token(_ request: Request, waits: Bool = true) throws(CredentialError) -> Answer {
+        var request = request
+        // Who says that nobody is at it any more wants that settled, whatever is still valid.
+        if request.takesOver, !request.forceRefresh {
+            request.forceRefresh = try accounts.machine.sharing.isUnfinished(request.account.id, in: request.group)
+        }
         if !request.account.store.isInRecord, !needsRefresh(request) { accounts.repository.begin(request.account) }
         let free: (any HeldLock)?
         do throws(CredentialError) {
@@ -28,8 +33,7 @@ package struct TokenService: Sendable {
             else { throw error }
             return answer
         }
-        var request = request
-        request.waited = accounts.machine.sharing.secondsLost(of: request.group)
+        request.waited = accounts.machine.sharing.secondsLost
         if let free { return try answer(request, holding: free, sinceSeeing: nil) }
         // A peer is at work. What is still good needs no waiting for it.
         let seen = try read(request)

@@ -18,6 +18,9 @@ package struct TokenDemand: Sendable {
     /// Whether a refresh of another host, which nobody knows the end of, is put aside.
     package var takesOver = false
 
+    /// Whether a token that was kept will not do without a look at what there is.
+    package var demandsLook: Bool { forceRefresh || takesOver }
+
     /// Makes a demand.
     package init(
         policy: String? = nil, scope: [String] = [], resource: String? = nil, audience: String? = nil,

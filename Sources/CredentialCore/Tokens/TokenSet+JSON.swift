@@ -44,9 +44,16 @@ extension TokenSet {
 
     /// Reads a record from its JSON object.
     ///
-    /// - Throws: ``ErrorCode/storeDamaged``.
+    /// - Throws: ``ErrorCode/storeDamaged``; ``ErrorCode/unsupported`` for one of a newer version of this program.
     package init(json object: JSONObject) throws(CredentialError) {
-        guard object["version"] == 1 else { throw Self.damaged("its version is not known") }
+        guard let version = object["version"]?.integer, version > 0 else {
+            throw Self.damaged("its version is not known")
+        }
+        guard version == 1 else {
+            throw CredentialError(
+                .unsupported, "a newer credmgr wrote the stored token set (version \(version))",
+                hint: "upgrade credmgr")
+        }
         guard let generation = object["generation"]?.integer, generation >= 0,
             let journalKey = object["journal_key"]?.string.flatMap(Base64URL.decode), journalKey.count == 32,
             let account = object["account"]?.object,

@@ -139,7 +139,15 @@ package struct TokenSetRepository: Sendable {
         switch record.account.store {
         case .file, .etcd:
             guard let sealed = record.sealed else { return nil }
-            bytes = try vault(record.account.store).open(sealed, of: id, in: group)
+            do throws(CredentialError) {
+                bytes = try vault(record.account.store).open(sealed, of: id, in: group)
+            } catch {
+                guard error.code == .storeDamaged, error.advice == nil else { throw error }
+                let login = LoginCommandLine(for: record.account, in: group).description
+                throw CredentialError(
+                    .storeDamaged, error.text, hint: "restore it from a backup, or sign in again: \(login)",
+                    details: error.details)
+            }
         case .secretService:
             guard let item = try stores.store(.secretService).read(item(id, group)) else { return nil }
             bytes = item
@@ -177,6 +185,28 @@ package struct TokenSetRepository: Sendable {
         do throws(CredentialError) { return try read(account, in: group, isLocked: true) } catch {
             if error.code == .storeDamaged { return nil }
             throw error
+        }
+    }
+
+    /// What the keyring still has of an account whose record is lost, for whoever makes it a new one; the record has what other
+    /// stores had.
+    ///
+    /// - Throws: the errors of the keyring; ``ErrorCode/unsupported`` for what a newer version has written.
+    package func grantsWithoutRecord(
+        of account: Account, in group: KeychainGroup
+    ) throws(CredentialError) -> [String: Grant] {
+        guard account.store == .secretService else { return [:] }
+        do throws(CredentialError) {
+            let set = try stores.store(.secretService).read(item(account.id, group)).map {
+                (bytes) throws(CredentialError) in try TokenSet(decoding: bytes)
+            }
+            guard let set, set.account.id == account.id, set.account.registration == account.registration,
+                set.account.subject == account.subject
+            else { return [:] }
+            return set.grants
+        } catch {
+            guard error.code == .storeDamaged else { throw error }
+            return [:]
         }
     }
 
@@ -228,7 +258,9 @@ package struct TokenSetRepository: Sendable {
                 return .overtaken(nil)
             }
         } catch {
-            // A store that cannot be read now will not take a write either; then the journal gets it.
+            // What a newer version has written stays. A store that cannot be read now will not take a write either; then the
+            // journal gets it.
+            if error.code == .unsupported { throw error }
         }
         set.generation += 1
         set.account.tokenTimes = set.times

@@ -36,19 +36,28 @@ package struct AccountTransfer: Sendable {
 
     // MARK: Out
 
-    /// Sign-ins with their types and the types' secrets. Those that have ended are left out, and named.
+    /// Sign-ins with their types and the types' secrets. Those that have ended are left out, and named; so are those of shared
+    /// groups, whose refresh tokens the hosts of the group go on using: one more user of them would end the sign-in.
     ///
-    /// - Throws: ``ErrorCode/noSuchAccount`` where none is left; the errors of the stores.
+    /// - Throws: ``ErrorCode/noSuchAccount`` where none is left; ``ErrorCode/usage`` where that is as all are of shared groups; the
+    ///   errors of the stores.
     package func archive(
         of chosen: [(group: KeychainGroup, account: Account)]
     ) throws(CredentialError) -> AccountArchive {
         var archive = AccountArchive()
-        for (group, account) in chosen {
-            if account.store == .etcd {
-                warn(
-                    "\(ForeignText.shown(account.shownName)) (\(account.id)) is of the shared group \(group), which goes on "
-                        + "using its refresh token: let the other machine into the group instead")
-            }
+        let local = chosen.filter { $0.account.store != .etcd }
+        if let (group, _) = chosen.first(where: { $0.account.store == .etcd }), local.isEmpty {
+            throw CredentialError(
+                .usage,
+                "the hosts of the shared group \(group) go on using its refresh tokens, and one more user would end the sign-ins",
+                hint: "let the other machine into the group; there: credmgr groups join --help")
+        }
+        for (group, account) in chosen where account.store == .etcd {
+            warn(
+                "\(ForeignText.shown(account.shownName)) (\(account.id)) is of the shared group \(group), which goes on "
+                    + "using its refresh token, and is left out: let the other machine into the group instead")
+        }
+        for (group, account) in local {
             guard let set = try accounts.repository.read(account, in: group, isLocked: false),
                 set.grants.values.contains(where: { $0.lostReason == nil })
             else {

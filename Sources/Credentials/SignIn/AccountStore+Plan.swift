@@ -46,7 +46,9 @@ extension AccountStore {
             request.loginHint = try SignInPlan.knownUser(
                 for: request, adapter, among: try parts.machine.records.index(of: group, .none))
         }
-        let store = try parts.storeOfNewAccounts(accounts)
+        let store = try accounts.storeOfSignIn(for: wish.account) { () throws(CredentialError) in
+            try parts.storeOfNewAccounts(accounts)
+        }
         // One that stays locked is found out before a person signs in for nothing.
         _ = try accounts.stores.store(store.kind).read(
             SecretItem(group: group, owner: type.name, kind: .clientSecret))
@@ -57,10 +59,12 @@ extension AccountStore {
 
     /// The type as its API has it now.
     ///
-    /// - Throws: ``ErrorCode/signInRequired`` where that is no type of `account` any more.
+    /// - Throws: ``ErrorCode/noSuchAccount`` where it does not see `account`; ``ErrorCode/signInRequired`` where the API's
+    ///   new one does not.
     private func current(
         _ type: AccountType, for account: Account?, _ accounts: AccountServices
     ) throws(CredentialError) -> AccountType {
+        try account?.check(seenBy: type, try registration(of: type), in: group(of: type))
         let current = try parts.current(type, accounts)
         guard let account, current != type, try registration(of: current) != account.registration else {
             return current

@@ -102,6 +102,7 @@ extension AccountStore {
         let (plan, place) = try await blocking {
             [self] () throws(CredentialError) -> (SignInPlan, WebAddress?) in
             let plan = try self.plan(wish, accounts)
+            try plan.checkSecrets(accounts.adapterContext.clientSecrets)
             guard plan.request.flow == .code else { return (plan, nil) }
             return (plan, ListeningPlace.address(for: plan, maySubstitute: true, in: accounts.adapterContext))
         }

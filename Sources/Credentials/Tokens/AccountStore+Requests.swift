@@ -23,7 +23,7 @@ extension AccountStore {
     /// - Throws: ``CredentialCore/ErrorCode/denied`` for an origin that may not have the token;
     ///   ``CredentialCore/ErrorCode/signInRequired`` with ``CredentialCore/CredentialError/stepUp`` where the service wants a
     ///   wider scope or another authentication; as
-    ///   ``token(of:ofType:policy:scope:resource:audience:minimumValidity:forceRefresh:interaction:)``.
+    ///   ``token(of:ofType:policy:scope:resource:audience:minimumValidity:forceRefresh:takesOver:interaction:)``.
     public func send(
         _ request: HTTPRequest, as account: Account, ofType name: String? = nil, policy: String? = nil,
         toFile path: String? = nil, progress: (@Sendable (TransferProgress) -> Void)? = nil

@@ -27,18 +27,21 @@ extension AccountStore {
     ///   - minimumValidity: how long it must still be valid, in seconds; `nil` for the smaller of 60 s and a fifth of
     ///     its lifetime.
     ///   - forceRefresh: whether a token from before this call will not do.
+    ///   - takesOver: whether a refresh that another host of a shared group has begun, and nobody knows the end of, is settled
+    ///     by one of this host: somebody says that no host is at it any more.
     ///   - interaction: whether the account's person may be asked to sign in; the page is opened as the options say.
     /// - Throws: ``CredentialCore/ErrorCode/signInRequired``, ``CredentialCore/ErrorCode/temporary``,
     ///   ``CredentialCore/ErrorCode/lockTimeout``, the errors of the store.
     public func token(
         of account: Account, ofType name: String? = nil, policy: String? = nil, scope: [String]? = nil,
         resource: String? = nil, audience: String? = nil, minimumValidity: Int64? = nil, forceRefresh: Bool = false,
-        interaction: TokenInteraction = .never
+        takesOver: Bool = false, interaction: TokenInteraction = .never
     ) async throws(CredentialError) -> AccessToken {
         var demand = TokenDemand(
             policy: policy, scope: scope ?? [], resource: resource, audience: audience,
             freshness: Freshness(demanded: minimumValidity, configured: parts.configuration.minimumValidity),
             forceRefresh: forceRefresh)
+        demand.takesOver = takesOver
         func give(
             _ demand: TokenDemand
         ) async throws(CredentialError) -> (token: AccessToken, failure: CredentialError?) {
@@ -62,7 +65,7 @@ extension AccountStore {
             toType: type.name, as: account, policy: policy, scope: further.isEmpty ? [] : type.scope + further,
             prompt: interaction == .always ? .always : .auto)
         // The sign-in's tokens are from after the call.
-        demand.forceRefresh = false
+        (demand.forceRefresh, demand.takesOver) = (false, false)
         return try await give(demand).token
     }
 
@@ -71,7 +74,7 @@ extension AccountStore {
     /// What the provider says of an account's token (RFC 7662), `active` among it.
     ///
     /// - Throws: ``CredentialCore/ErrorCode/unsupported`` where the provider has no introspection; as
-    ///   ``token(of:ofType:policy:scope:resource:audience:minimumValidity:forceRefresh:interaction:)``.
+    ///   ``token(of:ofType:policy:scope:resource:audience:minimumValidity:forceRefresh:takesOver:interaction:)``.
     public func introspectToken(
         of account: Account, ofType name: String? = nil, policy: String? = nil, scope: [String]? = nil,
         resource: String? = nil, audience: String? = nil
@@ -87,7 +90,7 @@ extension AccountStore {
     ///
     /// - Throws: ``CredentialCore/ErrorCode/unsupported`` for a token that only its API can read;
     ///   ``CredentialCore/ErrorCode/validationFailed``; as
-    ///   ``token(of:ofType:policy:scope:resource:audience:minimumValidity:forceRefresh:interaction:)``.
+    ///   ``token(of:ofType:policy:scope:resource:audience:minimumValidity:forceRefresh:takesOver:interaction:)``.
     public func accessTokenClaims(
         of account: Account, ofType name: String? = nil, policy: String? = nil, scope: [String]? = nil,
         resource: String? = nil, audience: String? = nil
@@ -139,7 +142,7 @@ extension AccountStore {
         let accounts = try parts.accounts(refreshing: known, under: type)
         let token: AccessToken
         var failure: CredentialError?
-        if !demand.forceRefresh, let kept = accounts.cache.token(for: request.key, of: known.id, in: group),
+        if !demand.demandsLook, let kept = accounts.cache.token(for: request.key, of: known.id, in: group),
             request.freshness.allows(kept, now: parts.machine.clock.now)
         {
             token = kept

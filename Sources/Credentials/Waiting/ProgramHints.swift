@@ -19,6 +19,7 @@ enum ProgramHint {
         let lead = String(hint[..<start])
         switch words.popFirst() {
         case "login"?: return signIn(Array(words)).map { lead + $0 }
+        case "token"? where words.last == "--take-over": return lead + "token(of: account, takesOver: true)"
         case "use"?: return lead + "setDefault(account)"
         case "types"? where words.first == "add": return lead + "configure(_:)"
         default: return nil

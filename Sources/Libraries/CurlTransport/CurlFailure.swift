@@ -13,6 +13,11 @@ struct CurlFailure {
     /// Whether the server's certificate leads to no trusted authority, or does not hold otherwise.
     var isUntrusted: Bool { code == 60 }
 
+    /// Whether the server's certificate has ended, or does not count yet (X509_verify_cert_error_string(3)).
+    var isOutdated: Bool {
+        isUntrusted && (text.contains("certificate has expired") || text.contains("certificate is not yet valid"))
+    }
+
     /// Whether it ended before anything of the request had left: no name, no connection, no TLS.
     var isBeforeRequest: Bool { [5, 6, 7, 35, 53, 54, 58, 59, 60, 66, 77, 82, 83, 90, 91, 98].contains(code) }
 

@@ -109,6 +109,14 @@ package final class ProcedureChannel: RemoteProcedures {
         } catch { throw .unreached(error) }
         if answer.wasStopped { return }
         if let failure {
+            // A node that cannot show who it is is one that is not there: another may be.
+            if failure.isOutdated {
+                throw .unreached(
+                    CredentialError(
+                        .temporary,
+                        "the certificate of \(host) has ended or does not count yet: \(ForeignText.shown(failure.text))"
+                    ))
+            }
             var request = HTTPRequest(address: endpoint.address)
             request.clientCertificate = endpoint.certificate
             let error = failure.error(host: host, request: request, certificateFile: endpoint.authorities)

@@ -1,4 +1,5 @@
 package import CredentialCore
+import StrictJSON
 
 /// Names of parameters and header fields that a type's extra ones must not take, because the product decides them.
 package enum ReservedNames {
@@ -56,6 +57,9 @@ package enum ReservedNames {
             throw CredentialError(
                 .usage, "--param cannot set '\(name)', which the sign-in sets itself",
                 hint: ofSignIn[word].map { "use \($0)" })
+        }
+        if let claims = extra["claims"], (try? JSONValue.parse(claims))?.object == nil {
+            throw CredentialError(.usage, "the claims to ask for are not a JSON object")
         }
     }
 

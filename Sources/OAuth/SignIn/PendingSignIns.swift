@@ -48,7 +48,7 @@ package struct PendingSignIns: Sendable {
     /// Takes the sign-in that a redirected URL belongs to; it can be taken once. A redirect that does not fit, by its
     /// redirect URI, what is in it or who sent it, leaves it waiting.
     ///
-    /// - Parameter wished: the only store to look in; `nil` for all.
+    /// - Parameter wished: the store of new accounts, if one is named: that of a known account waits where the account is.
     /// - Throws: ``ErrorCode/usage`` for a URL without a state; ``ErrorCode/denied`` where nothing waits for it;
     ///   ``ErrorCode/validationFailed`` where the URL is no answer to it; what its adapter's check throws; the errors of the
     ///   store.
@@ -73,14 +73,15 @@ package struct PendingSignIns: Sendable {
         var failure: CredentialError?
         let type = (try? machine.catalog.entries())?.first?.name
         let hint: Message? = type.map { "begin again: \(LoginCommandLine(type: $0)) --print-url" }
-        for kind in wished.map({ [$0] }) ?? StoreKind.allCases {
+        for kind in StoreKind.allCases.sorted(by: { $0 == wished && $1 != wished }) {
+            if let wished, kind != wished, kind == .secretService, try !isMarked(state: state) { continue }
             do throws(CredentialError) {
                 if let signIn = try read(state: state, from: try stores.store(kind)) { return (signIn, kind) }
             } catch {
                 // A store that is not there counts only if the sign-in was put into it.
                 let isMissing = error.code == .storeUnavailable || error.code == .internalFault
                 let isKeptThere = try isMarked(state: state)
-                if !isMissing || isKeptThere || wished != nil { failure = failure ?? error }
+                if isKeptThere || kind == wished || wished == nil && !isMissing { failure = failure ?? error }
             }
         }
         if let failure {
@@ -197,6 +198,10 @@ extension PendingSignIn {
         return object
     }
 
+    private static var unreadable: CredentialError {
+        CredentialError(.storeDamaged, "the pending sign-in cannot be read", hint: "start it again")
+    }
+
     fileprivate init(_ bytes: [UInt8], _ machine: MachinePorts) throws(CredentialError) {
         guard let object = try? JSONValue.parse(bytes, limits: .ownFile).object, let type = object["type"]?.string,
             let flow = object["flow"]?.string.flatMap(SignInFlow.init(rawValue:)),
@@ -205,7 +210,12 @@ extension PendingSignIn {
             let store = object["store"]?.string.flatMap(StoreKind.init(rawValue:)),
             let pending = object["pending"]?.object, let createdAt = object["created_at"]?.integer,
             let definition = object["definition"]?.object
-        else { throw CredentialError(.storeDamaged, "the pending sign-in cannot be read", hint: "start it again") }
+        else { throw Self.unreadable }
+        // Without the person that it is for anybody's would do.
+        let person = try object["person"].map { (value) throws(CredentialError) -> ExpectedPerson in
+            guard let person = value.object.flatMap(ExpectedPerson.init) else { throw Self.unreadable }
+            return person
+        }
         let defined = try AccountType(
             name: type, json: definition, isPrivateFile: true, place: "the pending sign-in")
         var parameters: [String: String] = [:]
@@ -222,7 +232,7 @@ extension PendingSignIn {
                 adapter: try machine.adapters.adapter(of: defined), request: request,
                 group: try KeychainGroup(group),
                 store: StoreChoice(kind: store, reason: object["store_reason"].flatMap(Message.init(json:))),
-                person: object["person"]?.object.flatMap(ExpectedPerson.init), parameters: parameters,
+                person: person, parameters: parameters,
                 forceNew: object["force_new"] == true),
             pending: pending, createdAt: Instant(epochSeconds: createdAt))
     }

@@ -50,7 +50,8 @@ package struct SignInPlan: Sendable {
     }
 
     /// The one person that a sign-in can only be about: whom another client of the same provider has signed in, as the
-    /// browser's session is likely theirs; or, for a policy beside the one that signs in, whom this client has.
+    /// browser's session is likely theirs, and of several the default; or, for a policy beside the one that signs in, whom this
+    /// client has.
     package static func knownUser(
         for request: SignInRequest, _ adapter: any CredentialAdapter, among index: AccountIndex
     ) throws(CredentialError) -> String? {
@@ -64,7 +65,26 @@ package struct SignInPlan: Sendable {
             ? index.entries(of: registration)
             : index.entries.filter { $0.registration.provider == registration.provider }
         let names = Set(candidates.map(\.username))
-        return names.count == 1 ? names.first ?? nil : nil
+        if names.count == 1 { return names.first ?? nil }
+        guard !isKnown else { return nil }
+        let defaults = Set(
+            Set(candidates.map(\.registration)).compactMap { index.defaultEntry(of: $0) }.map(\.username))
+        return defaults.count == 1 ? defaults.first ?? nil : nil
+    }
+
+    /// Reads the client's secrets that are there without running a program: that one is missing is told before a person signs in
+    /// for nothing.
+    ///
+    /// - Throws: as ``ClientSecrets/clientSecret(of:)``.
+    package func checkSecrets(_ secrets: any ClientSecrets) throws(CredentialError) {
+        func isReadAtOnce(_ source: ClientSecretSource?) -> Bool {
+            switch source {
+            case .store?, .environment?, .file?: true
+            case .command?, .literal?, nil: false
+            }
+        }
+        if isReadAtOnce(request.type.clientSecret) { _ = try secrets.clientSecret(of: request.type) }
+        if isReadAtOnce(request.type.privateKey) { _ = try secrets.privateKey(of: request.type) }
     }
 
     /// The scopes that a sign-in asks for where nobody names others: the type's, or what the account's last sign-in asked
@@ -86,7 +106,7 @@ package struct SignInPlan: Sendable {
 
     /// Keeps what the sign-in gave.
     ///
-    /// - Throws: as ``SignInService/keep(_:of:registration:policy:in:store:forceNew:for:)``.
+    /// - Throws: as ``SignInService/keep(_:of:registration:policy:in:store:forceNew:for:again:)``.
     package func keep(
         _ result: SignInResult, by services: AccountServices
     ) throws(CredentialError) -> SignInService.Outcome {
@@ -94,7 +114,8 @@ package struct SignInPlan: Sendable {
             result, of: request.type,
             registration: Registration(
                 provider: try adapter.provider(of: request.type), clientID: request.type.clientID),
-            policy: request.policy, in: group, store: store.kind, forceNew: forceNew, for: person)
+            policy: request.policy, in: group, store: store.kind, forceNew: forceNew, for: person,
+            again: request.flow == .code ? "--prompt login" : nil)
     }
 
     /// What a browser shows of a sign-in that is kept.

@@ -56,6 +56,9 @@ package final class UserFile {
         if removed != 0, errno != ENOENT { throw .system("cannot remove", path, number: errno) }
     }
 
+    /// Removes a folder, if it is empty; any other stays.
+    package static func removeFolder(_ path: String) { _ = unsafe rmdir(path) }
+
     /// Where a link leads; `nil` for what is none.
     package static func linkTarget(_ path: String) -> String? {
         let bytes = unsafe [CChar](unsafeUninitializedCapacity: Int(PATH_MAX)) { buffer, initialized in

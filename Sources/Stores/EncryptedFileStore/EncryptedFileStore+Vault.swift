@@ -62,7 +62,8 @@ extension EncryptedFileStore: TokenSetVault {
     package func forgetReplacedKeys(of group: KeychainGroup) throws(CredentialError) {
         guard try header(of: group) != nil else { return }
         try update(group) { store throws(CredentialError) in store.items.removeReplacedKeys() }
-        try forgetPast(of: group)
+        // By now nothing is sealed with the key of another store, either.
+        try forgetPast(of: group, evenStranded: true)
     }
 
     /// The header of a group's file and its data key; `nil` where there is no file.
@@ -89,15 +90,29 @@ extension EncryptedFileStore: TokenSetVault {
             if Base64URL.encode(header.fileID) == sealed.key { return key }
             if let bytes = try opened(group)?.items.replacedKey(sealed.key), let key = DataKey(bytes) { return key }
         }
+        if let key = try strandedKey(sealed.key, group) { return key }
+        // No file is there that could have it: not even a secret that nobody has given yet would open this.
         throw CredentialError(
-            .storeLocked, "the key that opens the accounts of group \(group) is not in its encrypted file",
-            hint: "restore \(Self.fileName) of the group from a backup, or sign in again")
+            .storeDamaged, "the key that opens the accounts of group \(group) is not in its encrypted file")
+    }
+
+    /// The key of the generation before, where the file in its place is that of another store.
+    private func strandedKey(_ fileID: String, _ group: KeychainGroup) throws(CredentialError) -> DataKey? {
+        try asStoreFailure { () throws(CredentialError) in
+            guard let folder = try PrivateDirectory.open(Self.folder(of: group), below: dataHome),
+                let file = try folder.read(Self.previousName, limit: Self.sizeLimit)
+            else { return nil }
+            let path = Self.shownPath(Self.previousName, in: folder)
+            guard let (header, _) = try? StoreHeader.read(file, path: path, cryptography),
+                Base64URL.encode(header.fileID) == fileID
+            else { return nil }
+            return try keys.key(for: header, of: group, path: path)
+        }
     }
 
     private static func damaged(_ account: String) -> CredentialError {
         CredentialError(
-            .storeDamaged, "the token set of \(account) is damaged, or is that of another account",
-            hint: "restore its record from a backup, or sign in again")
+            .storeDamaged, "the token set of \(account) is damaged, or is that of another account")
     }
 
     private static func binding(_ account: String, _ generation: Int64, _ group: KeychainGroup) -> [UInt8] {

@@ -127,6 +127,10 @@ package struct EncryptedFileStore: SecretStore {
     ///
     /// - Throws: ``ErrorCode/storeUnavailable``, ``ErrorCode/storeDamaged``, ``ErrorCode/storeLocked``.
     package func forgetPast(of group: KeychainGroup) throws(CredentialError) {
+        try forgetPast(of: group, evenStranded: false)
+    }
+
+    func forgetPast(of group: KeychainGroup, evenStranded: Bool) throws(CredentialError) {
         try asStoreFailure { () throws(CredentialError) in
             guard let folder = try PrivateDirectory.open(Self.folder(of: group), below: dataHome),
                 let previous = try folder.read(Self.previousName, limit: Self.sizeLimit)
@@ -134,7 +138,9 @@ package struct EncryptedFileStore: SecretStore {
             let lock = try lock(group, folder)
             defer { lock.release() }
             // Only a current generation that can be opened may take the other's place: one of them is always good.
-            guard case .current(let current) = try load(folder, group)?.origin, current != previous else { return }
+            guard let store = try load(folder, group), case .current(let current) = store.origin,
+                current != previous, evenStranded || !isStranded(previous, by: store)
+            else { return }
             try folder.write(current, to: Self.previousName)
         }
     }
@@ -169,7 +175,10 @@ package struct EncryptedFileStore: SecretStore {
         }
         switch store.origin {
         case .new, .previous(damaged: nil): break
-        case .current: try folder.keep(Self.fileName, as: Self.previousName)
+        case .current:
+            let previous = try folder.read(Self.previousName, limit: Self.sizeLimit)
+            if let previous, isStranded(previous, by: store) { break }
+            try folder.keep(Self.fileName, as: Self.previousName)
         case .previous(.some(let damaged)):
             // Copied, not moved: at no moment is there no file.
             try folder.write(damaged, to: "\(Self.fileName).corrupt-\(clock.now.epochSeconds)")
@@ -178,6 +187,16 @@ package struct EncryptedFileStore: SecretStore {
         guard let written = try folder.read(Self.fileName, limit: Self.sizeLimit), written == file,
             try SealedStore(written, path: path, cryptography).items(store.key, cryptography) == store.items
         else { throw StoreHeader.damaged(path, "it does not hold what was written") }
+    }
+
+    /// Whether the generation before is of another store than the current one, as where a file of elsewhere was put in its
+    /// place: nothing else has the key to what it has sealed.
+    private func isStranded(_ previous: [UInt8], by store: OpenedStore) -> Bool {
+        guard let (header, _) = try? StoreHeader.read(previous, path: Self.previousName, cryptography),
+            case .current(let current) = store.origin,
+            let (now, _) = try? StoreHeader.read(current, path: Self.fileName, cryptography)
+        else { return false }
+        return header.fileID != now.fileID && store.items.replacedKey(Base64URL.encode(header.fileID)) == nil
     }
 
     /// Reads the current generation, or where that is damaged or lost the one before.
@@ -210,6 +229,8 @@ package struct EncryptedFileStore: SecretStore {
             report.say("\(damage); generation \(store.header.generation), the one before, is used instead")
             return store
         } catch {
+            // What is locked, or of a newer version, can be opened yet.
+            guard error.code == .storeDamaged else { throw error }
             damage.details.append(error.message)
             throw damage.withHint("restore the file from a backup, or move both generations away and sign in again")
         }

@@ -37,7 +37,7 @@ struct StoreHeader: Equatable {
     ///
     /// - Parameter path: the file's path, for messages.
     /// - Returns: the header and its size in bytes.
-    /// - Throws: ``ErrorCode/storeDamaged``; ``ErrorCode/storeUnavailable`` for a format of a newer program.
+    /// - Throws: ``ErrorCode/storeDamaged``; ``ErrorCode/unsupported`` for a format of a newer program.
     static func read(
         _ file: [UInt8], path: String, _ cryptography: any Cryptography
     ) throws(CredentialError) -> (header: StoreHeader, size: Int) {
@@ -64,8 +64,8 @@ struct StoreHeader: Equatable {
         else { throw damaged(path, "it does not begin like a store") }
         guard version == Self.version, suite == Self.suite else {
             throw CredentialError(
-                .storeUnavailable, "\(path) was written by a newer credmgr (format \(version), suite \(suite))",
-                hint: "use the newer credmgr; this one leaves the file as it is")
+                .unsupported, "\(path) was written by a newer credmgr (format \(version), suite \(suite))",
+                hint: "upgrade credmgr")
         }
         guard let count = reader.number(UInt8.self), slotCounts.contains(Int(count)),
             reader.bytes(3) == [0, 0, 0], let fileID = reader.bytes(checkSize),

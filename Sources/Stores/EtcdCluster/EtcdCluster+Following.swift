@@ -70,10 +70,11 @@ extension EtcdCluster {
     private func error(of failure: RemoteFailure, _ name: String) throws(CredentialError) -> CredentialError {
         switch failure {
         case .unreached(let error), .broken(let error):
+            if let fault = ownFault { return fault }
             guard error.code == .temporary else { throw Self.named(error) }
             return Self.ended("\(name): \(error)")
         case .status(let status, let text):
-            let error = Self.refused(status, text, name)
+            let error = refused(status, text, name)
             return error.code == .temporary ? Self.ended("\(error)") : error
         }
     }

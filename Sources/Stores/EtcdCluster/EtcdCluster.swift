@@ -7,23 +7,18 @@ import Synchronization
 ///
 /// A call that has not reached its endpoint goes to the next. One that broke is asked again only where it reads: of a
 /// transaction nobody knows then whether it was applied. The next call begins where the last one was answered: a node that
-/// is silent is waited for once. What was waited for in vain moments ago is left out of what the next call may take, and once
-/// nothing is left of it calls fail at once: so a command of many calls is bounded, too.
+/// is silent is waited for once. What was waited for in vain moments ago, by any cluster of this process, is left out of what the
+/// next call may take, and once nothing is left of it calls to nodes that were asked fail at once: so a command of many calls, and
+/// of many groups, is bounded, too.
 package final class EtcdCluster: Cluster {
     let endpoints: [(name: String, channel: any RemoteProcedures)]
-    let elapsed: @Sendable () -> Int64
-    private let route = Mutex(Route())
-
-    /// What earlier calls have shown.
-    private struct Route {
-        /// The endpoint that is asked first.
-        var first = 0
-        /// For how long was waited in vain, and when that last was, in milliseconds.
-        var lost: Int64 = 0
-        var lostAt: Int64 = 0
-        /// The error of the last call that nobody has answered.
-        var failure: CredentialError?
-    }
+    private let waiting: ClusterWaiting
+    /// What prints the commands that give this host what it needs in the cluster.
+    private let setup: Message
+    private let certificate: @Sendable () -> OwnCertificate?
+    private let now: @Sendable () -> Instant
+    /// The endpoint that is asked first.
+    private let first = Mutex(0)
 
     /// How long one endpoint may take for a call, and all of them, in milliseconds.
     private static let callMilliseconds: Int64 = 4_500
@@ -32,22 +27,31 @@ package final class EtcdCluster: Cluster {
     private static let electionMilliseconds: Int64 = 3_000
     /// What an endpoint has of what is left, however many come after it.
     private static let leastMilliseconds: Int64 = 1_000
-    /// For how long it counts that was waited in vain, in milliseconds.
-    private static let memoryMilliseconds: Int64 = 10_000
     private static let keepAliveSeconds: Int32 = 5
 
     /// Makes it; nothing is opened yet.
     ///
     /// - Parameters:
     ///   - endpoints: the names to show, and the channels.
-    ///   - elapsed: milliseconds that only grow; those since now where nothing is given.
+    ///   - setup: the command that prints what an administrator of the cluster does for this host.
+    ///   - waiting: what it shares with the other clusters of the process.
+    ///   - certificate: reads this host's; `nil` where it shows none, or none can be read.
+    ///   - now: the time by which that counts.
     package init(
-        _ endpoints: [(name: String, channel: any RemoteProcedures)], elapsed: (@Sendable () -> Int64)? = nil
+        _ endpoints: [(name: String, channel: any RemoteProcedures)],
+        setup: Message = "credmgr groups share --help", waiting: ClusterWaiting = ClusterWaiting(),
+        certificate: @escaping @Sendable () -> OwnCertificate? = { nil },
+        now: @escaping @Sendable () -> Instant = { Instant(epochSeconds: 0) }
     ) {
+        self.setup = setup
+        self.certificate = certificate
+        self.now = now
         self.endpoints = endpoints
-        let watch = Stopwatch()
-        self.elapsed = elapsed ?? { watch.elapsed }
+        self.waiting = waiting
     }
+
+    var elapsed: @Sendable () -> Int64 { waiting.elapsed }
+    private var names: [String] { endpoints.map(\.name) }
 
     package func read(_ keys: [String]) throws(CredentialError) -> [ClusterRecord?] {
         let answer = try call(EtcdMessages.transaction, EtcdMessages.readRequest(keys), again: true)
@@ -107,70 +111,76 @@ package final class EtcdCluster: Cluster {
         _ = try call(EtcdMessages.revoke, EtcdMessages.leaseRequest(lease), again: true)
     }
 
-    package var millisecondsLost: Int64 {
-        let now = elapsed()
-        return route.withLock { now - $0.lostAt > Self.memoryMilliseconds ? 0 : $0.lost }
-    }
+    package var millisecondsLost: Int64 { waiting.lost }
 
     package func hasWaited(_ milliseconds: Int64) {
-        let now = elapsed()
-        route.withLock { route in
-            if now - route.lostAt > Self.memoryMilliseconds { (route.lost, route.failure) = (0, nil) }
-            let most = max(route.lost, Self.allMilliseconds - Self.electionMilliseconds)
-            route.lost = min(route.lost + milliseconds, most)
-            route.lostAt = now
-        }
+        waiting.lose(milliseconds, upTo: Self.allMilliseconds - Self.electionMilliseconds)
     }
 
+    package var ownCertificate: OwnCertificate? { certificate() }
+
+    /// What is wrong with this host's certificate, where a connection has failed: the nodes do not say.
+    var ownFault: CredentialError? { certificate()?.fault(at: now()) }
+
     package func health() -> [ClusterNode] {
-        var nodes: [ClusterNode] = []
+        var nodes: [ClusterNode] = [], silent: [String] = []
+        let begin = elapsed(), waiting = waiting, setup = setup
         SideBySide.run(endpoints, atMost: endpoints.count, lane: { $0.name }) { endpoint, _ in
-            let watch = Stopwatch()
+            let watch = Stopwatch(), own = waiting.copy()
             var failure: CredentialError?
-            do throws(CredentialError) { try Self.check(endpoint) } catch { failure = error }
-            return ClusterNode(name: endpoint.name, milliseconds: watch.elapsed, error: failure)
-        } take: {
-            nodes.append($0)
+            do throws(CredentialError) { try Self.check(endpoint, setup, own) } catch { failure = error }
+            let reasons = failure?.code == .temporary ? own.failures(of: [endpoint.name]) ?? [] : []
+            if !reasons.isEmpty {
+                failure = CredentialError(
+                    .temporary, Message(verbatim: reasons.joined(separator: "; ")),
+                    hint: "see that etcd runs there, and that this host reaches it")
+            }
+            return (ClusterNode(name: endpoint.name, milliseconds: watch.elapsed, error: failure), reasons)
+        } take: { (node: ClusterNode, reasons: [String]) in
+            nodes.append(node)
+            silent += reasons
         }
+        // They were waited for at one time. Nodes of which none has answered are not asked once more.
+        if !silent.isEmpty { waiting.lose(elapsed() - begin) }
+        if silent.count == nodes.count { waiting.note(silent, of: names) }
         return nodes
     }
 
-    private static func check(_ endpoint: (name: String, channel: any RemoteProcedures)) throws(CredentialError) {
-        let single = EtcdCluster([endpoint])
+    private static func check(
+        _ endpoint: (name: String, channel: any RemoteProcedures), _ setup: Message, _ waiting: ClusterWaiting
+    ) throws(CredentialError) {
+        let single = EtcdCluster([endpoint], setup: setup, waiting: waiting)
         _ = try single.call(EtcdMessages.status, [], again: true)
         // A member that has raised an alarm takes no writes (NOSPACE), or is damaged (CORRUPT).
         let alarms = EtcdMessages.alarms(in: try single.call(EtcdMessages.alarm, [], again: true))
         guard alarms.isEmpty else {
             throw CredentialError(
                 .storeUnavailable, "\(endpoint.name) tells of an alarm: \(alarms.joined(separator: ", "))",
-                hint: "etcdctl alarm list")
+                hint: alarms == ["NOSPACE"] ? Self.moreSpace : "etcdctl alarm list")
         }
     }
 
     // MARK: Endpoints
 
     /// The endpoint that is asked first.
-    var firstEndpoint: Int { route.withLock(\.first) }
+    var firstEndpoint: Int { first.withLock { $0 } }
 
     /// Has the next call begin at another endpoint than one that was lost.
     func beginElsewhere(than number: Int) {
-        route.withLock { if $0.first == number { $0.first = (number + 1) % endpoints.count } }
+        first.withLock { if $0 == number { $0 = (number + 1) % endpoints.count } }
     }
 
     private func call(_ method: String, _ message: [UInt8], again: Bool) throws(CredentialError) -> [UInt8] {
         var failures: [String] = []
-        let begin = elapsed()
-        let (first, end, known) = route.withLock { route in
-            if begin - route.lostAt > Self.memoryMilliseconds { (route.lost, route.failure) = (0, nil) }
-            return (route.first, begin + Self.allMilliseconds - route.lost, route.failure)
-        }
+        let known = waiting.failures(of: names), first = firstEndpoint
+        let end = elapsed() + Self.allMilliseconds - waiting.lost
         for step in endpoints.indices {
             let number = (first + step) % endpoints.count, (name, channel) = endpoints[number]
             let asked = elapsed()
             // Who was answered by another node each time has lost as much, and is not refused for that.
             let left = max(end - asked, known == nil ? Self.leastMilliseconds : 0)
             guard left > 0 else {
-                if failures.isEmpty, let known { throw known }
+                if failures.isEmpty, let known { failures = known }
                 break
             }
             // Those that come later have their share, however long the first ones are silent.
@@ -179,12 +189,9 @@ package final class EtcdCluster: Cluster {
                 return try channel.call(
                     method, message, milliseconds: Int(min(Self.callMilliseconds, share)))
             } catch {
-                let now = elapsed()
-                route.withLock { route in
-                    route.first = (number + 1) % endpoints.count
-                    route.lost += now - asked
-                    route.lostAt = now
-                }
+                self.first.withLock { $0 = (number + 1) % endpoints.count }
+                waiting.lose(elapsed() - asked)
+                if case .status = error {} else if let fault = ownFault { throw fault }
                 switch error {
                 case .unreached(let error):
                     if error.code != .temporary { throw Self.named(error) }
@@ -193,7 +200,7 @@ package final class EtcdCluster: Cluster {
                     failures.append("\(name): \(error)")
                     if !again { throw unanswered(failures) }
                 case .status(let status, let text):
-                    let error = Self.refused(status, text, name)
+                    let error = refused(status, text, name)
                     if error.code != .temporary { throw error }
                     failures.append("\(name): \(text)")
                     if !again { throw unanswered(failures) }
@@ -220,29 +227,35 @@ package final class EtcdCluster: Cluster {
     }
 
     private func unanswered(_ failures: [String]) -> CredentialError {
-        let error = CredentialError(
-            .temporary, "the cluster cannot be reached (\(failures.joined(separator: "; ")))",
-            hint: "credmgr doctor")
-        route.withLock { $0.failure = error }
-        return error
+        waiting.note(failures, of: names)
+        return CredentialError(
+            .temporary, "the cluster cannot be reached (\(failures.joined(separator: "; ")))", hint: "credmgr doctor")
+    }
+
+    /// What makes room: history goes, then the files shrink, then writes are taken again.
+    private static var moreSpace: Message {
+        "an administrator of the cluster: etcdctl compact $(etcdctl get / -w fields | sed -n 's/.*Revision. : //p'); "
+            + "etcdctl defrag --cluster; etcdctl alarm disarm"
     }
 
     /// The error of a status (google.golang.org/grpc/codes).
-    static func refused(_ status: Int, _ text: String, _ name: String) -> CredentialError {
+    func refused(_ status: Int, _ text: String, _ name: String) -> CredentialError {
         switch status {
         case 7:
             CredentialError(
                 .storeUnavailable, "\(name) lets this host's certificate do nothing with the group (\(text))",
-                hint: "an administrator of the cluster gives the role of the group to its user")
+                hint:
+                    "an administrator of the cluster gives its user the role of the group, by what this prints: \(setup)"
+            )
         case 16:
             CredentialError(
                 .storeUnavailable, "\(name) does not know who calls (\(text))",
-                hint: "the common name of the certificate must be a user of etcd")
+                hint: "the common name of the certificate must be a user of etcd, by what this prints: \(setup)")
         // The same status says that a node has too much to do just now.
         case 8 where text.contains("space exceeded"):
             CredentialError(
                 .storeUnavailable, "the cluster has no space left (\(text))",
-                hint: "etcdctl alarm list")
+                hint: Self.moreSpace)
         case 12:
             CredentialError(.malformedReply, "\(name) is no etcd 3.4 or newer (\(text))")
         default: CredentialError(.temporary, "\(name): \(text)")

@@ -156,7 +156,11 @@ package struct AccountRecordFiles: AccountRecords {
     ) throws(CredentialError) -> AccountRegistry {
         var registry = AccountRegistry()
         let index = try index(of: group, .ids)
-        guard let folder = try folders.open(.accounts, of: group) else { return registry }
+        guard let folder = try folders.open(.accounts, of: group) else {
+            // Whoever signs an account out takes its name away first: what is named is missing with its folder.
+            for id in index.inOrder { damaged(id, CredentialError.recordIsMissing(id)) }
+            return registry
+        }
         registry.accounts.reserveCapacity(index.count)
         for id in index.inOrder {
             do throws(CredentialError) {
@@ -277,12 +281,17 @@ package struct AccountRecordFiles: AccountRecords {
         return try folder.names().filter { Name.isValid($0) }
     }
 
-    /// What the records say, in the order of `index` where it knows them.
+    /// What the records say, in the order of `index` where it knows them; what it knows of those that cannot be read stays
+    /// known.
     private func collect(
         _ group: KeychainGroup, after index: AccountIndex?
-    ) throws(CredentialError) -> (entries: [AccountIndex.Entry], unreadable: [String]) {
-        // Whoever signs an account out takes its name away first: what is named is missing with its folder.
-        guard let folder = try folders.open(.accounts, of: group) else { return ([], index?.inOrder ?? []) }
+    ) throws(CredentialError) -> (entries: [AccountIndex.Entry], unreadable: [String], file: [UInt8]) {
+        let known = index?.withUnreadable.entries ?? []
+        guard let folder = try folders.open(.accounts, of: group) else {
+            // As in `registry(of:damaged:)`.
+            let missing = index?.inOrder ?? []
+            return ([], missing, AccountIndex.file([], unreadable: missing, known: known))
+        }
         var accounts: [String: Account] = [:]
         var unreadable: [String] = []
         for id in try ids(in: group) {
@@ -297,13 +306,14 @@ package struct AccountRecordFiles: AccountRecords {
         let named = index?.inOrder ?? []
         unreadable += named.filter { accounts[$0] == nil && !unreadable.contains($0) }
         var entries: [AccountIndex.Entry] = []
-        for entry in index?.entries ?? [] {
+        for entry in known {
             if let account = accounts.removeValue(forKey: entry.id) { entries.append(AccountIndex.Entry(account)) }
         }
         let rest = accounts.values.sorted {
             ($0.createdAt.epochSeconds, $0.id) < ($1.createdAt.epochSeconds, $1.id)
         }
-        return (entries + rest.map { AccountIndex.Entry($0) }, unreadable)
+        entries += rest.map { AccountIndex.Entry($0) }
+        return (entries, unreadable, AccountIndex.file(entries, unreadable: unreadable, known: known))
     }
 
     /// Makes the index again from the records, and keeps it where that can be done.
@@ -317,10 +327,9 @@ package struct AccountRecordFiles: AccountRecords {
         }
         let before = try folder.read(Self.indexName, limit: Self.indexLimit).flatMap { AccountIndex($0) }
         let now = try collect(group, after: before)
-        let file = AccountIndex.file(now.entries, unreadable: now.unreadable)
-        if lock != nil { try? folder.write(file, to: Self.indexName) }
+        if lock != nil { try? folder.write(now.file, to: Self.indexName) }
         if let accounts = try folders.open(.accounts, of: group) { accounts.removeStaleTemporaries() }
-        guard let index = AccountIndex(file) else {
+        guard let index = AccountIndex(now.file) else {
             throw CredentialError(.internalFault, "an index that was just made cannot be read")
         }
         return index
@@ -354,9 +363,7 @@ package struct AccountRecordFiles: AccountRecords {
                 if let index = AccountIndex(before + line) {
                     return try folder.write(index.compacted, to: Self.indexName)
                 }
-                let now = try collect(group, after: nil)
-                let made = AccountIndex.file(now.entries, unreadable: now.unreadable)
-                return try folder.write(made, to: Self.indexName)
+                return try folder.write(collect(group, after: nil).file, to: Self.indexName)
             }
             // Behind a line that a power cut has cut nothing can be appended.
             guard file.read(1, at: Int64(size - 1)) == [0x0A], file.writeAll(line) == 0, file.sync() == 0 else {

@@ -46,8 +46,12 @@ extension FuzzTarget {
     /// The index of the names.
     static let index = FuzzTarget("index") { bytes in
         guard let index = AccountIndex(bytes) else { return }
-        let again = AccountIndex(AccountIndex.file(index.entries, unreadable: index.unreadable))
-        require(again?.entries == index.entries, "an index is written as it is read")
+        let known = index.unreadableEntries
+        let again = AccountIndex(AccountIndex.file(index.entries, unreadable: index.unreadable, known: known))
+        require(
+            again?.entries == index.entries && again?.unreadable == index.unreadable,
+            "an index is written as it is read")
+        require(AccountIndex(index.compacted)?.unreadableEntries == known, "and compacted")
         for entry in index.entries.prefix(4) {
             require(index.matches(for: entry.id, of: nil).contains(entry), "an account is found by its id")
         }

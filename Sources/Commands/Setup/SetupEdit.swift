@@ -1,0 +1,201 @@
+import CredentialCore
+
+/// One change of the user's files that can be taken back.
+enum SetupEdit: Sendable {
+    /// Lines in a text file.
+    case block(ManagedBlock, path: String)
+    /// An entry in a JSON file.
+    case json(JSONInsertion, path: String)
+    /// A file of our own.
+    case file(String, path: String, isProgram: Bool)
+    /// A link to this program.
+    case link(path: String)
+
+    /// The file or link.
+    var path: String {
+        switch self {
+        case .block(_, let path), .json(_, let path), .file(_, let path, _), .link(let path): path
+        }
+    }
+
+    /// Whether it is a program.
+    var isProgram: Bool { if case .file(_, _, let isProgram) = self { isProgram } else { false } }
+
+    /// What it will look like, for `--dry-run` and the user.
+    var shown: [Message] {
+        switch self {
+        case .block(let block, _):
+            ((block.section.map { [$0] } ?? []) + block.lines).map(Message.init(verbatim:))
+        case .json(let insertion, _): [Message(verbatim: "\"\(insertion.member)\": … \(insertion.entry)")]
+        case .file(let text, _, _):
+            text.split(separator: "\n", omittingEmptySubsequences: false).map { Message(verbatim: String($0)) }
+        case .link: ["a link to credmgr"]
+        }
+    }
+
+    /// Whether the change can be made.
+    ///
+    /// - Returns: what somebody else has written that does the same, so that nothing has to be; else `nil`.
+    /// - Throws: ``ErrorCode/inputOutput``; ``ErrorCode/configuration`` for a file that is not ours, or not what it should
+    ///   be, and where somebody else has said something else.
+    func check(_ programs: any Programs) throws(CredentialError) -> SetupRival? {
+        if case .link(let path) = self {
+            guard programs.linkTarget(path) != nil || programs.isThere(path), !Self.isOwnLink(path, programs) else {
+                return nil
+            }
+            throw Self.isTaken(path)
+        }
+        let text = try Self.text(path, programs)
+        switch self {
+        case .block(let block, let path):
+            return try text.flatMap(block.rival).map { (rival) throws(CredentialError) in
+                try Self.judged(rival, path, wanted: block.lines.count == 1 ? block.lines.first : nil)
+            }
+        case .json(let insertion, let path):
+            do throws(CredentialError) { _ = try insertion.added(to: text) } catch {
+                throw CredentialError(error.code, "\(ForeignText.shown(path)): \(error)")
+            }
+            let rival = text.flatMap(insertion.rival)
+            return try rival.map { (rival) throws(CredentialError) in
+                try Self.judged(rival, path, wanted: insertion.entry)
+            }
+        case .file(let wanted, let path, _):
+            guard let text, text != wanted, !text.contains(Self.mark) else { return nil }
+            throw Self.isTaken(path)
+        case .link: return nil
+        }
+    }
+
+    private static func isTaken(_ path: String) -> CredentialError {
+        CredentialError(
+            .configuration, "\(ForeignText.shown(path)) is there already and is not credmgr's",
+            hint: "move it away first")
+    }
+
+    private static func judged(
+        _ rival: SetupRival, _ path: String, wanted: String?
+    ) throws(CredentialError) -> SetupRival {
+        guard !rival.isSame else { return rival }
+        throw CredentialError(
+            .configuration,
+            "\(ForeignText.shown(path)), line \(rival.line) has it otherwise: \(ForeignText.shown(rival.text, limit: 120))",
+            hint: wanted.map { "take that line out first, or have it say: \($0)" } ?? "take that out first")
+    }
+
+    /// Whether a link is one that `setup` has made.
+    static func isOwnLink(_ path: String, _ programs: any Programs) -> Bool {
+        guard let target = programs.linkTarget(path) else { return false }
+        return target == programs.ownPath || target.hasPrefix("/") && target.hasSuffix("/credmgr")
+    }
+
+    /// Makes the change; one that is there stays.
+    ///
+    /// - Throws: ``ErrorCode/inputOutput``, ``ErrorCode/configuration``.
+    func apply(_ programs: any Programs) throws(CredentialError) {
+        switch self {
+        case .block(let block, let path):
+            let text = try Self.text(path, programs)
+            try programs.replaceFile(path, Array(block.added(to: text).utf8), isProgram: false)
+        case .json(let insertion, let path):
+            let text = try Self.text(path, programs)
+            let changed = try insertion.added(to: text)
+            if changed != text { try programs.replaceFile(path, Array(changed.utf8), isProgram: false) }
+        case .file(let text, let path, let isProgram):
+            try programs.replaceFile(path, Array(text.utf8), isProgram: isProgram)
+        case .link(let path): try programs.link(path, to: programs.ownPath)
+        }
+    }
+
+    /// Takes the change back; what is not there, or is no longer ours, stays.
+    ///
+    /// - Parameter isDry: whether it is only looked up.
+    /// - Returns: whether there was something to take back.
+    /// - Throws: ``ErrorCode/inputOutput``.
+    func undo(_ programs: any Programs, isDry: Bool) throws(CredentialError) -> Bool {
+        if case .link = self {
+            guard Self.isOwnLink(path, programs) else { return false }
+            if !isDry { try programs.removeFile(path) }
+            return true
+        }
+        guard let text = try Self.text(path, programs) else { return false }
+        let rest: ManagedBlock.Remainder? =
+            switch self {
+            case .block(let block, _): block.removed(from: text)
+            case .json(let insertion, _): insertion.isKnown ? insertion.removed(from: text) : nil
+            case .file: text.contains(Self.mark) ? .init(text: "", isFileOurs: true) : nil
+            case .link: nil
+            }
+        guard let rest else { return false }
+        if isDry { return true }
+        if rest.text.isEmpty, rest.isFileOurs {
+            try programs.removeFile(path)
+        } else {
+            try programs.replaceFile(path, Array(rest.text.utf8), isProgram: false)
+        }
+        return true
+    }
+
+    /// What a file of our own has in it.
+    static let mark = "made by credmgr setup"
+
+    /// The text of a file; `nil` where there is none.
+    ///
+    /// - Throws: ``ErrorCode/inputOutput``; ``ErrorCode/configuration`` for what is not UTF-8.
+    static func text(_ path: String, _ programs: any Programs) throws(CredentialError) -> String? {
+        guard let bytes = try programs.readFile(path) else { return nil }
+        guard let text = String(validating: bytes, as: UTF8.self) else {
+            throw CredentialError(.configuration, "\(ForeignText.shown(path)) is not UTF-8")
+        }
+        return text
+    }
+}
+
+/// What a call has changed, to be taken back where it came to nothing.
+struct SetupChanges {
+    /// What is at a place: the bytes of a file, where a link leads.
+    private struct State: Equatable {
+        var bytes: [UInt8]?
+        var link: String?
+
+        init(_ edit: SetupEdit, _ programs: any Programs) throws(CredentialError) {
+            if case .link = edit {
+                link = programs.linkTarget(edit.path)
+            } else {
+                bytes = try programs.readFile(edit.path)
+            }
+        }
+    }
+
+    private var steps: [(edit: SetupEdit, before: State, after: State)] = []
+
+    /// Whether nothing was changed.
+    var isEmpty: Bool { steps.isEmpty }
+
+    /// Makes a change.
+    ///
+    /// - Throws: ``ErrorCode/inputOutput``, ``ErrorCode/configuration``.
+    mutating func make(_ edit: SetupEdit, _ programs: any Programs) throws(CredentialError) {
+        let before = try State(edit, programs)
+        try edit.apply(programs)
+        let after = try State(edit, programs)
+        if after != before { steps.append((edit, before, after)) }
+    }
+
+    /// Makes all as it was.
+    ///
+    /// - Returns: `false` where something has been changed since: then nothing is done.
+    /// - Throws: ``ErrorCode/inputOutput``.
+    func takeBack(_ programs: any Programs) throws(CredentialError) -> Bool {
+        for step in steps where try State(step.edit, programs) != step.after { return false }
+        for step in steps.reversed() {
+            if let link = step.before.link {
+                try programs.link(step.edit.path, to: link)
+            } else if let bytes = step.before.bytes {
+                try programs.replaceFile(step.edit.path, bytes, isProgram: step.edit.isProgram)
+            } else {
+                try programs.removeFile(step.edit.path)
+            }
+        }
+        return true
+    }
+}

@@ -1,0 +1,98 @@
+import CredentialCore
+import StrictJSON
+
+/// What is set up where: `credmgr setup --list`.
+struct SetupList {
+    /// A program, what it is set up for, and the file.
+    struct Row: Hashable {
+        /// The program.
+        let program: String
+        /// A server, a type, a profile, a scheme; empty where there is only one.
+        let subject: String
+        /// The file.
+        let path: String
+
+        /// One line.
+        var text: String {
+            let what = subject.isEmpty ? program : "\(program) \(ForeignText.shown(subject))"
+            return "\(ForeignText.shown(what))\t\(path)"
+        }
+
+        /// For programs.
+        var json: JSONValue {
+            ["program": .string(program), "for": JSONValue(subject.isEmpty ? nil : subject), "file": .string(path)]
+        }
+    }
+
+    private let session: Session
+    private let request: SetupRequest
+    private var programs: any Programs { session.context.programs }
+
+    init(_ session: Session) {
+        self.session = session
+        var request = SetupRequest(environment: session.context.environment, command: "credmgr")
+        request.type = "TYPE"
+        request.host = "localhost"
+        request.values = ["role-arn": "ARN", "audience": "AUDIENCE", "scheme": "SCHEME"]
+        self.request = request
+    }
+
+    /// What is set up.
+    ///
+    /// - Throws: ``ErrorCode/inputOutput``, ``ErrorCode/configuration``.
+    func rows() throws(CredentialError) -> [Row] {
+        var rows: [Row] = []
+        for recipe in SetupRecipe.all {
+            guard let plan = try? recipe.plan(request, programs) else { continue }
+            for edit in plan.edits {
+                if case .link = edit { continue }
+                guard let bytes = try programs.readFile(edit.path) else { continue }
+                let text = String(decoding: bytes, as: UTF8.self)
+                switch edit {
+                case .block: rows += ManagedBlock.names(in: text).map { Self.row($0, edit.path) }
+                case .json(let insertion, _):
+                    let members = (try? JSONValue.parse(bytes, dialect: .commented))?.object?[insertion.member]?
+                        .object
+                    for (name, value) in members?.members ?? [] where value == "credmgr" {
+                        rows.append(Row(program: recipe.name, subject: name, path: edit.path))
+                    }
+                case .file:
+                    // One whose name holds the type or the scheme is found by its name.
+                    if text.contains(SetupEdit.mark), !recipe.isByType {
+                        rows.append(Row(program: recipe.name, subject: "", path: edit.path))
+                    }
+                case .link: continue
+                }
+            }
+        }
+        // Where a program has dropped the marks, and in files that variables name at other times.
+        for (block, path) in try SetupRecord(request, programs).blocks {
+            guard let text = try SetupEdit.text(path, programs), block.removed(from: text) != nil else { continue }
+            rows.append(Self.row(block.name, path))
+        }
+        let configuration = String(session.context.configurationFile.dropLast("/config.json".count))
+        rows += try named("google", in: configuration, "google-", ".json")
+        rows += try named(
+            "redirect-handler", in: request.dataHome + "/applications", "credmgr-redirect-", ".desktop")
+        rows += try named("token-socket", in: request.configHome + "/systemd/user", "credmgr-token-", ".socket")
+        var seen: Set<Row> = []
+        return rows.filter { seen.insert($0).inserted }
+    }
+
+    /// What a block's name says.
+    private static func row(_ name: String, _ path: String) -> Row {
+        let words = name.split(separator: " ", maxSplits: 1).map(String.init)
+        return Row(program: words.first ?? name, subject: words.count == 2 ? words[1] : "", path: path)
+    }
+
+    /// Files whose names hold what they are for: a scheme, a type.
+    private func named(
+        _ program: String, in folder: String, _ prefix: String, _ suffix: String
+    ) throws(CredentialError) -> [Row] {
+        try session.context.typeFiles.names(in: folder).sorted().compactMap { name in
+            guard name.hasPrefix(prefix), name.hasSuffix(suffix) else { return nil }
+            let subject = String(name.dropFirst(prefix.count).dropLast(suffix.count))
+            return Row(program: program, subject: subject, path: "\(folder)/\(name)")
+        }
+    }
+}

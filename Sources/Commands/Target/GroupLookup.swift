@@ -1,0 +1,91 @@
+import CredentialCore
+import Synchronization
+
+/// In which groups an account is looked for that no type is named for (decision 18).
+struct GroupLookup: Sendable {
+    /// The group that is named: by option or environment, else by `config.json`.
+    private let named: KeychainGroup?
+    /// The groups that are looked through one lot after the other, as this machine has seen them last, until one has the
+    /// account.
+    let lots: [[KeychainGroup]]
+    /// The groups that are looked through where none has; of these clusters are asked.
+    let last: [KeychainGroup]
+
+    /// Where the account that is wished for is looked for.
+    ///
+    /// - Throws: ``ErrorCode/inputOutput``.
+    init(_ session: Session, for wish: AccountSelection.Wish?) throws(CredentialError) {
+        named = session.namedGroup
+        // An id is one account's in all groups; whoever names a group on the command line means that one all the same.
+        let isAnyGroups = session.options.group == nil && wish?.isLikeID == true
+        if let named, !isAnyGroups {
+            (lots, last) = ([], [named])
+            return
+        }
+        let all = try session.context.records.groups()
+        lots = isAnyGroups ? [all] : [[.standard], all]
+        last = named.map { [$0] } ?? all
+    }
+
+    /// What was looked through, for messages; `nil` for every group.
+    func place(of groups: [KeychainGroup]) -> Message? {
+        if groups == [named] || groups == [.standard] && lots.first == groups { return "group \(groups[0])" }
+        return nil
+    }
+}
+
+/// Whether the types that accounts were signed in under see them still. Each definition is read once.
+final class TypeSight: Sendable {
+    private struct View: Hashable {
+        let type: String
+        let registration: Registration
+        let group: KeychainGroup
+    }
+
+    private let session: Session
+    private let resolver: TargetResolver
+    private let known = Mutex<[View: Bool]>([:])
+
+    init(_ session: Session, _ resolver: TargetResolver) {
+        self.session = session
+        self.resolver = resolver
+    }
+
+    /// Why an account is none of its type any more; `nil` for one that is, and where the type cannot be used: that is told
+    /// if the account is taken.
+    func objection(to entry: AccountIndex.Entry, in group: KeychainGroup) -> CredentialError? {
+        let view = View(type: entry.type, registration: entry.registration, group: group)
+        if known.withLock({ $0[view] }) == true { return nil }
+        let objection = objection(to: entry.id, view)
+        if objection == nil { known.withLock { $0[view] = true } }
+        return objection
+    }
+
+    private func objection(to id: String, _ view: View) -> CredentialError? {
+        guard let type = try? resolver.type(named: view.type),
+            let registration = try? resolver.registration(of: type)
+        else { return nil }
+        if !reaches(view.group, type) {
+            return CredentialError(
+                .noSuchAccount,
+                """
+                account \(id) is in group \(view.group), of which account type \(type.name) sees nothing: it is of \
+                group \(type.keychainGroup)
+                """,
+                hint: "name the group that it is in: --group \(view.group)")
+        }
+        return registration == view.registration
+            ? nil : view.registration.notSeen(id, by: type, registration, in: view.group)
+    }
+
+    /// Whether the accounts that a group has of a type are among those that are looked for without a type.
+    func reaches(_ group: KeychainGroup, of type: String) -> Bool {
+        (try? resolver.type(named: type)).map { reaches(group, $0) } ?? true
+    }
+
+    /// Where nobody names a group, a type that names one sees nothing of the others; one that names none is of the group that
+    /// somebody has signed in to it in.
+    private func reaches(_ group: KeychainGroup, _ type: AccountType) -> Bool {
+        session.namedGroup != nil || type.keychainGroup == .standard || type.keychainGroup == group
+    }
+}

@@ -1,0 +1,113 @@
+package import CredentialCore
+
+/// From when to when the certificate counts that this host shows to a cluster. An authority's word is the cluster's to judge; that
+/// it has ended nobody there says in words, as the connection just breaks.
+package struct OwnCertificate: Sendable, Hashable {
+    /// The file.
+    package let file: String
+    /// From when it counts, and until when.
+    package let from: Instant
+    package let to: Instant
+
+    /// How long before its end that is told, in seconds: 14 days.
+    private static let warningSeconds: Int64 = 14 * 86_400
+
+    package init(file: String, from: Instant, to: Instant) {
+        self.file = file
+        self.from = from
+        self.to = to
+    }
+
+    /// Reads the first certificate of a PEM file (RFC 7468); `nil` where there is none.
+    package init?(file: String, pem: [UInt8]) {
+        let lines = String(decoding: pem, as: UTF8.self).split(whereSeparator: \.isNewline)
+        guard let begin = lines.firstIndex(of: "-----BEGIN CERTIFICATE-----"),
+            let end = lines[begin...].firstIndex(of: "-----END CERTIFICATE-----")
+        else { return nil }
+        let text = lines[(begin + 1)..<end].joined().prefix { $0 != "=" }
+        guard
+            let bytes = Base64URL.decode(
+                String(text).replacing("+", with: "-").replacing("/", with: "_"))
+        else { return nil }
+        // Certificate, TBSCertificate (RFC 5280, 4.1): version, serial number, algorithm, issuer, validity.
+        var reader = DERReader(bytes[...])
+        guard var certificate = reader.enter(DERReader.sequence), var body = certificate.enter(DERReader.sequence)
+        else { return nil }
+        if body.nextTag == DERReader.version { _ = body.next() }
+        for _ in 0..<3 { _ = body.next() }
+        guard var validity = body.enter(DERReader.sequence), let from = validity.time(), let to = validity.time()
+        else { return nil }
+        self.init(file: file, from: from, to: to)
+    }
+
+    /// What is wrong with it now.
+    package func fault(at now: Instant) -> CredentialError? {
+        guard now < from || to < now else { return nil }
+        var error = CredentialError(
+            .denied,
+            to < now
+                ? "the certificate \(file) of this host has ended on \(to.rfc3339)"
+                : "the certificate \(file) of this host does not count before \(from.rfc3339)",
+            hint: to < now
+                ? "put a new one, of the same common name, in its place"
+                : "to see whether this host's clock is right: credmgr doctor --online")
+        error.isUnreached = true
+        return error
+    }
+
+    /// That it ends soon.
+    package func warning(at now: Instant) -> CredentialError? {
+        guard to.seconds(since: now) < Self.warningSeconds else { return nil }
+        return CredentialError(
+            .denied, "the certificate \(file) of this host ends on \(to.rfc3339)",
+            hint: "put a new one, of the same common name, in its place")
+    }
+}
+
+/// Values in the Distinguished Encoding Rules (X.690), as far as a certificate's dates.
+private struct DERReader {
+    static let sequence: UInt8 = 0x30
+    static let version: UInt8 = 0xA0
+    private static let utcTime: UInt8 = 0x17
+    private static let generalizedTime: UInt8 = 0x18
+
+    private var rest: ArraySlice<UInt8>
+
+    init(_ bytes: ArraySlice<UInt8>) { rest = bytes }
+
+    var nextTag: UInt8? { rest.first }
+
+    mutating func next() -> (tag: UInt8, content: ArraySlice<UInt8>)? {
+        guard let tag = rest.popFirst(), var length = rest.popFirst().map(Int.init) else { return nil }
+        if length > 0x7F {
+            let count = length & 0x7F
+            guard count <= 3, rest.count >= count else { return nil }
+            length = rest.prefix(count).reduce(0) { $0 << 8 | Int($1) }
+            rest = rest.dropFirst(count)
+        }
+        guard rest.count >= length else { return nil }
+        defer { rest = rest.dropFirst(length) }
+        return (tag, rest.prefix(length))
+    }
+
+    mutating func enter(_ tag: UInt8) -> DERReader? {
+        guard let value = next(), value.tag == tag else { return nil }
+        return DERReader(value.content)
+    }
+
+    /// A time to the second, in UTC, as RFC 5280 demands it (4.1.2.5).
+    mutating func time() -> Instant? {
+        guard let value = next() else { return nil }
+        var digits = String(decoding: value.content, as: UTF8.self)
+        switch value.tag {
+        case Self.utcTime: digits = (digits < "50" ? "20" : "19") + digits
+        case Self.generalizedTime: break
+        default: return nil
+        }
+        let parts = Array(digits)
+        guard parts.count == 15, parts[14] == "Z" else { return nil }
+        func part(_ range: Range<Int>) -> String { String(parts[range]) }
+        return Instant(
+            rfc3339: "\(part(0..<4))-\(part(4..<6))-\(part(6..<8))T\(part(8..<10)):\(part(10..<12)):\(part(12..<14))Z")
+    }
+}

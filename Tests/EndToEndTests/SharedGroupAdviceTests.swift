@@ -1,0 +1,164 @@
+import DemoProvider
+import Foundation
+import StrictJSON
+import TestSupport
+import Testing
+
+/// What the commands of shared groups advise, and what their hosts agree on, with a real node.
+@Suite(.serialized) struct `What is said of a group of several hosts` {
+    private static let nodes = Result { try EtcdNodes(1) }
+
+    private func hosts(
+        _ names: [String] = ["one", "two"], _ change: (inout DemoSwitches) -> Void = { _ in }
+    ) throws -> SharedHosts { try SharedHosts(try Self.nodes.get(), names, change) }
+
+    private func administer(_ script: String, _ nodes: EtcdNodes) throws -> ChildProcess.Outcome {
+        let root = nodes.certificate(of: "root")
+        return try ChildProcess(
+            "/bin/sh", [],
+            environment: [
+                "PATH": "/usr/bin:/bin", "ETCDCTL_ENDPOINTS": nodes.endpoints.joined(separator: ","),
+                "ETCDCTL_CACERT": nodes.authorities, "ETCDCTL_CERT": root.certificate, "ETCDCTL_KEY": root.key,
+            ]
+        ).run(input: script)
+    }
+
+    // MARK: For the administrator
+
+    @Test func `The commands for an administrator may be run again`() throws {
+        let home = try Home(), nodes = try Self.nodes.get()
+        let words = ["groups", "share", "fleet", "--print-etcd-setup", "--hosts"]
+        for names in ["alpha", "alpha,beta,gamma", "alpha,beta,gamma"] {
+            let outcome = try administer(try home.run(words + [names]).standardOutput, nodes)
+            #expect(outcome.exitStatus == 0, "\(outcome.standardError)")
+        }
+        let users = try administer("etcdctl role get credmgr-fleet; etcdctl user get gamma", nodes).standardOutput
+        #expect(users.contains("[/credmgr/fleet/, /credmgr/fleet0)") && users.contains("Roles: credmgr-fleet"))
+        for names in ["", "alpha,", "a b"] { try home.run(words + [names], exits: 2) }
+        try home.run(["groups", "share", "fleet", "--etcd", "https://localhost:1", "--hosts", "a"], exits: 2)
+    }
+
+    @Test func `A cluster is begun only as it can be`() throws {
+        let home = try Home()
+        let words = ["groups", "share", "fleet", "--print-etcd-cluster", "--name", "b", "--etcd"]
+        for endpoints in [
+            "http://localhost:1", "https://a$(id):1", "https://a;b:1", "https://a:1,https://a:3",
+            "https://a:1,https://c:1",
+            "https://a:65535",
+        ] { try home.run(words + [endpoints], exits: 2) }
+        for name in ["root", "node", "ca"] { try home.run(words + ["https://a:1", "--hosts", name], exits: 2) }
+        // Each machine has a node of its own, and only the first makes users.
+        let first = try home.run(words + ["https://b.example.com:1,https://a:1"]).standardOutput
+        let second = try home.run(words + ["https://a:1,https://b:1"]).standardOutput
+        #expect(first.contains("etcd --name b.example.com --") && first.contains("etcdctl auth enable\n"))
+        #expect(second.contains("etcd --name b --") && !second.contains("auth enable"))
+        #expect(second.contains("--initial-cluster a=https://a:2,b=https://b:2 "))
+    }
+
+    // MARK: What the hosts agree on
+
+    @Test func `What the hosts agree on is shown, and changed for all`() throws {
+        let hosts = try hosts()
+        _ = try hosts.share(["--take-over", "never", "--cache-ttl", "50"])
+        let one = hosts["one"], two = hosts["two"], share = ["groups", "share", SharedHosts.group]
+        func shared(_ home: Home) throws -> JSONObject {
+            let groups = try home.json(["groups", "--json"]).array ?? []
+            return try #require(
+                groups.first { $0.object?["group"]?.string == SharedHosts.group }?.object?["shared"]?.object)
+        }
+        let before = try shared(two)
+        #expect(before["backend"] == "etcd" && before["host"] == "two" && before["state"] == "usable")
+        #expect(before["endpoints"]?.array?.compactMap(\.string) == hosts.nodes.endpoints)
+        #expect(before["cache_ttl"] == 50 && before["take_over"] == .null)
+        let changed = try one.json(share + ["--take-over", "10m", "--json"]).object
+        #expect(changed?["cache_ttl"] == 50 && changed?["take_over"] == 600)
+        try two.run(["groups", "hosts", SharedHosts.group])
+        #expect(try shared(two)["take_over"] == 600)
+        try two.run(share + ["--cache-ttl", "5", "--take-over", "never"])
+        let told = try one.run(["groups", "hosts", SharedHosts.group]).standardError
+        #expect(told.contains("--cache-ttl 5 s, --take-over never"))
+        try one.run(SharedHosts.token())
+        let last = try shared(one)
+        #expect(last["cache_ttl"] == 5 && last["take_over"] == .null)
+        #expect(try one.run(["groups"]).standardOutput.contains("as one at \(hosts.nodes.endpoints[0]), usable"))
+        // A group of this machine alone has none.
+        try hosts["one"].run(["groups", "share", "elsewhere", "--cache-ttl", "5"], exits: 2)
+    }
+
+    @Test func `Who shares a group that is there is told to join it`() throws {
+        let hosts = try hosts(["one", "two", "three"])
+        _ = try hosts.tenant.signIn(at: hosts["one"])
+        try hosts["one"].run(["groups", "share", SharedHosts.group] + hosts.cluster(as: "one"))
+        let refused = try hosts["two"].run(
+            ["groups", "share", SharedHosts.group] + hosts.cluster(as: "two"), exits: 2)
+        #expect(refused.standardError.contains("credmgr groups join --help"))
+    }
+
+    // MARK: Expelling
+
+    @Test(arguments: [
+        (DemoSwitches.Rotation.none, "did not replace the refresh token"),
+        (.keepsOld, "may still take the replaced refresh token"),
+    ])
+    func `It is said of an account that a new refresh token is no help`(
+        rotation: DemoSwitches.Rotation, said: String
+    ) throws {
+        let hosts = try hosts { $0.rotation = rotation }
+        let id = try hosts.share()
+        let told = try hosts["one"].run(["groups", "expel", SharedHosts.group, "two"]).standardError
+        #expect(told.contains(said) && told.contains(id))
+        let group = SharedHosts.group
+        #expect(told.contains("credmgr logout --account \(id) --group \(group) --revoke && credmgr login --type "))
+        #expect(told.contains("etcdctl user revoke-role two credmgr-\(group)"))
+    }
+
+    @Test func `What the type says of replaced refresh tokens is believed`() throws {
+        for (value, says) in [("revokes", false), ("tolerated", true)] {
+            let hosts = try hosts()
+            for name in hosts.names {
+                try hosts[name].run(["types", "set", DemoTenant.typeName, "refresh_reuse=\(value)"])
+            }
+            _ = try hosts.share()
+            let told = try hosts["one"].run(["groups", "expel", SharedHosts.group, "two"]).standardError
+            #expect(told.contains("takes a replaced refresh token, too") == says)
+            #expect(told.contains("--revoke") == says)
+        }
+    }
+
+    @Test func `Where nothing was refreshed nothing is said of what the provider replaces`() throws {
+        let hosts = try hosts()
+        _ = try hosts.share()
+        hosts.tenant.provider.change {
+            $0.failures = 1
+            $0.failureStatus = 503
+        }
+        let told = try hosts["one"].run(["groups", "expel", SharedHosts.group, "two"], exits: 6).standardError
+        #expect(told.contains("still has its tokens") && !told.contains("replace"))
+    }
+
+    // MARK: Elsewhere
+
+    @Test func `The accounts of a shared group are neither moved nor exported`() throws {
+        let hosts = try hosts()
+        let id = try hosts.share()
+        let one = hosts["one"]
+        let address = try one.run(["login", "--type", DemoTenant.typeName, "--print-url"]).line
+        let again = try one.run(
+            ["login", "--complete", "-", "--store", "file"], input: try hosts.tenant.redirect(from: address) + "\n")
+        #expect(again.line.hasPrefix(id) && !again.standardError.contains("store migrate"))
+        let passphrase = try one.write("correct horse battery staple\n", to: "passphrase")
+        let refused = try one.run(
+            ["accounts", "export", one.path + "/sign-ins", "--passphrase-file", passphrase], exits: 2
+        ).standardError
+        #expect(refused.contains("credmgr groups join --help") && !refused.contains("logout"))
+        #expect(!FileManager.default.fileExists(atPath: one.path + "/sign-ins"))
+        // Beside others they are left out.
+        try hosts.tenant.define("Solo", at: one)
+        try one.run(["types", "set", "Solo", "keychain_group=solo"])
+        let solo = try hosts.tenant.signIn(DemoTenant.bob, at: one, type: "Solo")
+        let told = try one.run(
+            ["accounts", "export", one.path + "/sign-ins", "--passphrase-file", passphrase]).standardError
+        #expect(told.contains("1 sign-in is in") && told.contains("(\(id))") && !told.contains(solo))
+        try one.run(SharedHosts.token("--force-refresh"))
+    }
+}

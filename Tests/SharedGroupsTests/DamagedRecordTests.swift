@@ -1,0 +1,98 @@
+import CredentialCore
+import Testing
+
+@testable import SharedGroups
+@testable import Simulation
+
+/// Records of a group that anybody with its role can write, and that are none.
+struct DamagedRecordTests {
+    private func put(_ text: String, at key: String, _ scene: SharedScene) {
+        var transaction = ClusterTransaction()
+        transaction.changes = [.put(World.path + key, Array(text.utf8))]
+        scene.world.cluster.apply(transaction)
+    }
+
+    private func membership(_ scene: SharedScene, of host: Int = 0) -> any GroupHosting {
+        scene.run.hosts[host].process().ports.sharing.membership
+    }
+
+    @Test func `a host that cannot be read is listed, told of, given no key, and expelled`() throws {
+        let scene = try SharedScene()
+        put("{}", at: "hosts/evil", scene)
+        let hosts = try membership(scene).hosts(of: World.group)
+        #expect(hosts.filter(\.isDamaged).map(\.name) == ["evil"] && hosts.count > 3)
+        let told = membership(scene).findings(of: World.group).filter { $0.error != nil }
+        #expect(told.map(\.check) == ["host evil"])
+        #expect(told.first?.error?.hint?.hasSuffix("credmgr groups expel \(World.group) evil") == true)
+        // Others are expelled beside it.
+        #expect(try membership(scene).expel("two", from: World.group).isEmpty)
+        #expect(!scene.world.cluster.content.records.keys.contains { $0.hasSuffix("/evil") && $0.contains("/keys/") })
+        #expect(try scene.run.token(scene.run.hosts[0].process(), force: true).refreshed)
+        #expect(try membership(scene).expel("evil", from: World.group).isEmpty)
+        #expect(try membership(scene).hosts(of: World.group).allSatisfy { !["evil", "two"].contains($0.name) })
+        let gone = #expect(throws: CredentialError.self) { try membership(scene).expel("evil", from: World.group) }
+        #expect(gone?.code == .noSuchAccount)
+    }
+
+    @Test func `who leaves is not kept by a host that cannot be read, nor by its own record`() throws {
+        let scene = try SharedScene()
+        put("{}", at: "hosts/evil", scene)
+        let departure = try scene.run.hosts[1].process().services.groupMove.leave(World.group, keepingIn: nil).departure
+        #expect(departure == GroupDeparture())
+        put("junk", at: "hosts/three", scene)
+        let refused = #expect(throws: CredentialError.self) {
+            try scene.run.token(scene.run.hosts[2].process(), force: true)
+        }
+        #expect(refused?.code == .storeDamaged)
+        #expect(refused?.hint?.hasSuffix("credmgr groups expel \(World.group) three") == true)
+        let own = try scene.run.hosts[2].process().services.groupMove.leave(World.group, keepingIn: nil).departure
+        #expect(own.untold == "three")
+    }
+
+    @Test func `who leaves where another cluster answers is told that the group may have this host still`() throws {
+        let scene = try SharedScene(), one = scene.run.hosts[0]
+        let there = scene.world.cluster.content
+        for key in scene.world.cluster.content.records.keys {
+            var transaction = ClusterTransaction()
+            transaction.changes = [.remove(key)]
+            scene.world.cluster.apply(transaction)
+        }
+        let departure = try one.process().services.groupMove.leave(World.group, keepingIn: nil).departure
+        #expect(departure.untold == "one" && departure.abandoned == nil)
+        scene.world.cluster.restore(there)
+        #expect(try membership(scene, of: 1).hosts(of: World.group).contains { $0.name == "one" })
+    }
+
+    @Test(arguments: ["epoch", "group"])
+    func `a group whose record is damaged is told of with what helps`(name: String) throws {
+        let scene = try SharedScene()
+        put("junk", at: name, scene)
+        let refused = #expect(throws: CredentialError.self) { try scene.run.token(scene.process, force: true) }
+        #expect(refused?.code == .storeDamaged)
+        #expect(refused?.hint?.hasSuffix("credmgr groups leave \(World.group) --forget") == true)
+        #expect(membership(scene).findings(of: World.group).last?.error?.code == .storeDamaged)
+    }
+
+    @Test func `a host whose key is damaged is told so, and not that there is no account`() throws {
+        let scene = try SharedScene(), host = scene.run.hosts[2]
+        let epoch = try GroupMembership.epoch(try scene.link.standing([]).epoch)
+        // One that has copied nothing yet.
+        let fresh = host.process()
+        for id in try fresh.ports.records.index(of: World.group, .ids).ids {
+            let sharing = try #require(fresh.ports.sharing as? ClusterSharing)
+            try sharing.forgetCopy(id, World.group, tells: false)
+        }
+        put("junk", at: "keys/\(epoch)/three", scene)
+        for name in host.files.keys where name.hasPrefix("key-") { host.files[name] = nil }
+        let process = host.process()
+        _ = try process.ports.records.index(of: World.group, .none)
+        let failure = process.ports.sharing.recentFailure(of: World.group)
+        #expect(failure?.code == .storeLocked)
+        #expect(failure?.hint?.hasSuffix("credmgr groups expel \(World.group) three") == true)
+        let told = #expect(throws: CredentialError.self) {
+            try host.process().ports.records.registry(of: World.group) { _, _ in }
+        }
+        #expect(told?.code == .storeLocked)
+        #expect(membership(scene, of: 2).findings(of: World.group).last?.error?.code == .storeLocked)
+    }
+}
