@@ -109,8 +109,10 @@ import Testing
         // The account of the former server stays its own: the new one is not shown its refresh token.
         let former = try #require(try home.json(["accounts", "--json"]).array?.first?.object?["id"]?.string)
         let requests = try scenario.log.count
-        let withheld = try home.run(["token", "--account", former, "--force-refresh"], exits: 4)
-        #expect(withheld.standardError.contains("another provider or client by now"))
+        let withheld = try home.run(["token", "--account", former, "--force-refresh"], exits: 3)
+        #expect(withheld.standardError.contains("account type \(name) does not see account \(former)"))
+        #expect(withheld.standardError.hasSuffix("hint: credmgr login --type \(name)\n"))
+        try home.run(["login", "--account", former, "--print-url"], exits: 3)
         #expect(try scenario.log.count == requests)
     }
 
