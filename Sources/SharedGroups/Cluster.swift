@@ -8,6 +8,11 @@ package protocol Cluster: Sendable {
     /// What these keys hold, all of one moment; `nil` for one that is absent.
     func read(_ keys: [String]) throws(CredentialError) -> [ClusterRecord?]
 
+    /// What a key has held right before its change of this revision; `nil` where it was absent.
+    ///
+    /// - Throws: ``ErrorCode/unsupported`` where the history does not reach back to that.
+    func read(_ key: String, before revision: Int64) throws(CredentialError) -> ClusterRecord?
+
     /// All records whose keys begin with `prefix`, by key.
     func list(_ prefix: String) throws(CredentialError) -> [ClusterRecord]
 
@@ -84,6 +89,11 @@ extension Cluster {
     /// - Returns: whether it was applied.
     package func commit(_ transaction: ClusterTransaction) throws(CredentialError) -> Bool {
         try revision(committing: transaction) != nil
+    }
+
+    /// It remembers nothing.
+    package func read(_ key: String, before revision: Int64) throws(CredentialError) -> ClusterRecord? {
+        throw CredentialError(.unsupported, "this cluster does not remember what was")
     }
 
     /// What changes is not told here.

@@ -186,7 +186,9 @@ extension ClusterSharing: GroupHosting {
                 let error = CredentialError(.temporary, "the cluster cannot be reached (\(reasons))", hint: Self.noQuorum)
                 return findings + [GroupFinding(check: "cluster", text: "", error: error)]
             }
-            findings += nodes.map { node in
+            // What each says of this host, as of its certificate's key, is said once.
+            var told: Set<String> = []
+            findings += nodes.filter { $0.error.map { told.insert($0.message).inserted } ?? true }.map { node in
                 GroupFinding(
                     check: "endpoint \(node.name)", text: "answers within \(node.milliseconds) ms",
                     error: node.error)

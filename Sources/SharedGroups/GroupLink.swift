@@ -66,6 +66,9 @@ final class GroupLink: Sendable {
 
     func keys(_ id: String) -> AccountKeys { AccountKeys(group: path, id: id) }
 
+    /// Where a damaged record of an account is set aside.
+    func damagedPlace(_ id: String) -> String { "\(path)damaged/\(id)-\(parts.clock.now.epochSeconds)" }
+
     /// The account whose set stands under a key of the cluster; `nil` for any other key.
     func account(ofSet key: String) -> String? {
         let prefix = path + "a/", suffix = "/set"

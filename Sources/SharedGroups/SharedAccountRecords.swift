@@ -233,7 +233,7 @@ package struct SharedAccountRecords: AccountRecords {
         let keys = link.keys(id)
         let (standing, epoch) = try link.standing([id])
         guard let record = standing[0] else { return keys.set }
-        let name = "\(link.path)damaged/\(id)-\(sharing.parts.clock.now.epochSeconds)"
+        let name = link.damagedPlace(id)
         var transaction = ClusterTransaction()
         transaction.expect(record, at: keys.set)
         transaction.expect(epoch, at: keys.epoch)

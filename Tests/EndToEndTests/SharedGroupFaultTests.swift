@@ -352,7 +352,11 @@ import Testing
         let alice = try hosts.share()
         let one = hosts["one"]
         let bob = try hosts.tenant.signIn(DemoTenant.bob, at: one)
-        try nodes.put("\(hosts.prefix)/\(SharedHosts.group)/a/\(alice)/set", "foreign")
+        _ = try hosts["two"].json(["accounts", "--json"])
+        try one.run(SharedHosts.token("--account", alice, "--force-refresh"))
+        for text in ["foreign", "more of it"] {
+            try nodes.put("\(hosts.prefix)/\(SharedHosts.group)/a/\(alice)/set", text)
+        }
         let refused = try one.run(SharedHosts.token("--account", alice, "--force-refresh"), exits: 5)
         #expect(refused.standardError.contains("does not belong there, or was changed"))
         try one.run(SharedHosts.token("--account", bob, "--force-refresh"))
@@ -360,5 +364,18 @@ import Testing
         #expect(found.exitStatus == 1)
         #expect(found.standardOutput.contains("a/\(alice)/set"))
         #expect(found.standardOutput.contains("ok       endpoint \(nodes.endpoints[0]) of group"))
+        // The other host has seen an older token only; what the cluster remembers is the newest.
+        let two = hosts["two"]
+        let listed = try two.run(["accounts"])
+        #expect(listed.standardError.contains("is shown as this host has last seen it"))
+        _ = try ChildProcess(Home.program, ["doctor", "--fix", "--yes"], environment: two.environment).run()
+        #expect(try two.run(["accounts"]).standardError.isEmpty)
+        try two.run(SharedHosts.token("--account", alice, "--force-refresh"))
+        try one.run(SharedHosts.token("--account", alice, "--force-refresh"))
+        #expect(hosts.tenant.provider.counters.reusesDetected == 0)
+        // What nobody had is set aside.
+        try nodes.put("\(hosts.prefix)/\(SharedHosts.group)/a/0123456789abcdef/set", "foreign")
+        _ = try ChildProcess(Home.program, ["doctor", "--fix", "--yes"], environment: two.environment).run()
+        #expect(try two.run(["accounts"]).standardError.isEmpty)
     }
 }

@@ -73,6 +73,22 @@ struct DamagedRecordTests {
         #expect(membership(scene).findings(of: World.group).last?.error?.code == .storeDamaged)
     }
 
+    @Test func `an account of which only a copy is left keeps its id, and its refresh token is not used`() throws {
+        let scene = try SharedScene(), one = scene.run.hosts[0], two = scene.run.hosts[1]
+        _ = try two.process().ports.records.index(of: World.group, .ids)
+        #expect(try scene.run.token(one.process(), force: true).refreshed)
+        let newest = try #require(scene.standing)
+        put("junk", at: "a/\(scene.account)/set", scene)
+        // The simulated cluster remembers nothing.
+        #expect(try two.process().ports.sharing.restore(scene.account, in: World.group))
+        let refused = #expect(throws: CredentialError.self) { try scene.run.token(two.process(), force: true) }
+        #expect(refused?.code == .signInRequired && scene.standing != newest)
+        // Whoever knows a later one puts that back.
+        #expect(try scene.run.token(one.process(), force: true).refreshed)
+        // What is set aside is as it was found.
+        #expect(scene.world.problems.allSatisfy { $0.contains("/damaged/") })
+    }
+
     @Test func `a host whose key is damaged is told so, and not that there is no account`() throws {
         let scene = try SharedScene(), host = scene.run.hosts[2]
         let epoch = try GroupMembership.epoch(try scene.link.standing([]).epoch)

@@ -93,6 +93,22 @@ private struct RefusingNode: RemoteProcedures {
     }
 }
 
+@Test func `what a key has held before is remembered until it is compacted`() throws {
+    let nodes = try EtcdNodes(1), cluster = try realCluster(nodes), key = "/credmgr/before"
+    defer { nodes.stop() }
+    var revisions: [Int64] = []
+    for text in ["one", "two"] {
+        var transaction = ClusterTransaction()
+        transaction.changes = [.put(key, Array(text.utf8))]
+        revisions.append(try #require(try cluster.revision(committing: transaction)))
+    }
+    #expect(try cluster.read(key, before: revisions[1])?.value == Array("one".utf8))
+    #expect(try cluster.read(key, before: revisions[0]) == nil)
+    try nodes.compact(to: revisions[1])
+    let error = #expect(throws: CredentialError.self) { try cluster.read(key, before: revisions[1]) }
+    #expect(error?.code == .unsupported)
+}
+
 @Test func `silent nodes take ten seconds of a command, and then nothing more`() throws {
     let node = SilentNode(), later: Mutex<Int64> = Mutex(0)
     let waiting = ClusterWaiting { node.waited.withLock { $0 } + later.withLock { $0 } }

@@ -54,11 +54,16 @@ struct DoctorCommand: Command {
     }
 
     private func check(_ session: Session) -> [Finding] {
+        var found: [Finding] = []
         var told: Set<[String]> = []
-        return Self.checks.flatMap { $0.findings(session, isOnline: arguments[Self.online]) }.filter { finding in
-            guard let group = finding.group else { return true }
-            return told.insert([group.name, finding.message.description]).inserted || finding.repair != nil
+        for check in Self.checks {
+            // What an earlier check has told of is no trouble more.
+            let more = check.findings(session, isOnline: arguments[Self.online])
+                .filter { finding in finding.repair != nil || finding.cause.map(told.contains) != true }
+            told.formUnion(more.compactMap(\.cause))
+            found += more
         }
+        return found
     }
 
     /// Repairs what the user agrees to.

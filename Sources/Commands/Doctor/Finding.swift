@@ -13,8 +13,8 @@ package struct Finding: Sendable {
     package let remedy: Message?
     /// What `doctor --fix` can do about it.
     package let repair: Repair?
-    /// The group whose trouble it is, of which several checks may tell: it is shown once.
-    package var group: KeychainGroup?
+    /// What tells a trouble of a group from its others, of which several checks may tell.
+    package var cause: [String]?
 
     /// How a part is.
     package enum State: String, Sendable {
@@ -58,7 +58,8 @@ package struct Finding: Sendable {
         // What the others are told, to run this command, would lead nowhere here.
         let remedy = error.advice.flatMap { $0.description.contains("credmgr doctor") ? nil : $0 }
         self.init(check, state, error.text, remedy: remedy, repair: repair)
-        self.group = group
+        // Nodes say the same in words of their own.
+        cause = group.map { [$0.name, error.code.rawValue, error.hint ?? error.message] }
     }
 
     /// The element of `doctor --json`.

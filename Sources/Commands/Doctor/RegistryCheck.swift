@@ -75,6 +75,17 @@ struct RegistryCheck: DoctorCheck {
         _ check: String, _ id: String, _ error: CredentialError, _ group: KeychainGroup, _ services: AccountServices
     ) -> Finding {
         guard error.code == .storeDamaged else { return Finding(check, error) }
+        let sharing = services.machine.sharing
+        if (try? sharing.isShared(group)) == true {
+            return Finding(
+                check, .problem, error.text, remedy: "to put back what it held before: credmgr doctor --fix",
+                repair: Finding.Repair(
+                    "put back what it held before, or what this host has seen of it; else set it aside"
+                ) { () throws(CredentialError) in
+                    guard try !sharing.restore(id, in: group) else { return }
+                    _ = try services.machine.records.setAside(id, in: group)
+                })
+        }
         return Finding(
             check, .problem, error.text, remedy: "restore it from a backup, or sign in again",
             repair: Finding.Repair("set it aside, and take the account up from the keyring where that has it") {

@@ -60,6 +60,14 @@ package protocol GroupSharing: Sendable {
     /// - Throws: as ``refresh(_:in:)``.
     func settle(_ account: String, in group: KeychainGroup) throws(CredentialError)
 
+    /// Puts what an account's record held before in the place of one that is damaged, and sets that aside: by what the cluster
+    /// remembers, else by what this host has seen of it. Of this nobody knows whether it was the newest, so its refresh tokens
+    /// are not used any more; a host that knows a later one puts it back.
+    ///
+    /// - Returns: whether there was anything to be put back.
+    /// - Throws: as ``check(_:)``.
+    func restore(_ account: String, in group: KeychainGroup) throws(CredentialError) -> Bool
+
     /// Takes over what the other hosts have changed.
     ///
     /// - Returns: whether the cluster was asked; else it was moments ago.
@@ -381,6 +389,7 @@ package struct NothingShared: GroupSharing, GroupHosting, TokenSetVault {
     ) throws(CredentialError) -> SharedRefreshOutcome { throw Self.error }
     package func follow(_ group: KeychainGroup, _ following: GroupFollowing) {}
     package func isUnfinished(_ account: String, in group: KeychainGroup) throws(CredentialError) -> Bool { false }
+    package func restore(_ account: String, in group: KeychainGroup) throws(CredentialError) -> Bool { false }
     package func unsettled(in group: KeychainGroup) throws(CredentialError) -> [String] { [] }
     package func settle(_ account: String, in group: KeychainGroup) throws(CredentialError) { throw Self.error }
     package func share(

@@ -69,6 +69,12 @@ package final class EtcdCluster: Cluster {
             records: ranges.map(\.first), listed: listed, revision: EtcdMessages.revision(of: answer))
     }
 
+    package func read(_ key: String, before revision: Int64) throws(CredentialError) -> ClusterRecord? {
+        guard revision > 1 else { return nil }
+        let request = EtcdMessages.rangeRequest(key, revision: revision - 1)
+        return EtcdMessages.records(in: try call(EtcdMessages.range, request, again: true)).first
+    }
+
     package func list(_ prefix: String) throws(CredentialError) -> [ClusterRecord] {
         let request = EtcdMessages.rangeRequest(prefix, end: EtcdMessages.end(ofPrefix: prefix))
         return EtcdMessages.records(in: try call(EtcdMessages.range, request, again: true))
@@ -216,7 +222,10 @@ package final class EtcdCluster: Cluster {
         switch error.code {
         case .denied:
             error.advice = "--ca of groups share and groups join names the authority of the cluster's nodes"
-        case .configuration: error.advice = "--ca, --cert and --key of groups share and groups join name PEM files"
+        case .configuration:
+            error.advice =
+                "--ca, --cert and --key of groups share and groups join name PEM files, the last two such that belong together"
+            error.isUnreached = true
         default: break
         }
         return error
@@ -256,6 +265,9 @@ package final class EtcdCluster: Cluster {
             CredentialError(
                 .storeUnavailable, "the cluster has no space left (\(text))",
                 hint: Self.moreSpace)
+        // Out of range: what was asked for has been compacted.
+        case 11:
+            CredentialError(.unsupported, "\(name) does not remember that any more (\(text))")
         case 12:
             CredentialError(.malformedReply, "\(name) is no etcd 3.4 or newer (\(text))")
         default: CredentialError(.temporary, "\(name): \(text)")

@@ -19,10 +19,14 @@ enum EtcdMessages {
         return bytes
     }
 
-    static func rangeRequest(_ key: String, end: [UInt8] = [], keysOnly: Bool = false) -> [UInt8] {
+    /// - Parameter revision: the moment that is asked about; 0 for now.
+    static func rangeRequest(
+        _ key: String, end: [UInt8] = [], revision: Int64 = 0, keysOnly: Bool = false
+    ) -> [UInt8] {
         var writer = MessageWriter()
         writer.data(1, Array(key.utf8))
         writer.data(2, end)
+        writer.number(4, revision)
         writer.number(8, keysOnly ? 1 : 0)
         return writer.bytes
     }

@@ -1,0 +1,57 @@
+package import CredentialCore
+
+// A record that anybody with the group's role has overwritten, or a disk has lost bytes of.
+extension ClusterSharing {
+    private static let steps = 8
+    private static let lostReason =
+        "its record in the cluster was damaged, and nobody knows whether this host has seen the newest tokens"
+
+    package func restore(_ account: String, in group: KeychainGroup) throws(CredentialError) -> Bool {
+        let link = try sharedLink(group), key = link.keys(account).set
+        let (standing, epoch) = try link.standing([account])
+        guard let record = standing[0], let set = try known(before: record, account, link) else { return false }
+        var transaction = ClusterTransaction()
+        // Its intent stays: what is under way is settled by what the set holds then.
+        transaction.expect(record, at: key)
+        transaction.expect(epoch, at: link.keys(account).epoch)
+        transaction.changes = [
+            .put(link.damagedPlace(account), record.value),
+            .put(key, try link.seal.seal(set.encoded(), at: key, epoch: try GroupMembership.epoch(epoch))),
+        ]
+        guard try link.cluster.commit(transaction) else {
+            throw CredentialError(.temporary, "another host has changed \(account) meanwhile", hint: "try again")
+        }
+        try takeOne(account, link, tells: false)
+        return true
+    }
+
+    /// What an account's record held before it was damaged; `nil` where nobody had the account then, or this host has not seen it.
+    private func known(
+        before record: ClusterRecord, _ id: String, _ link: GroupLink
+    ) throws(CredentialError) -> TokenSet? {
+        var earlier = record
+        do throws(CredentialError) {
+            for _ in 0..<Self.steps {
+                guard let found = try link.cluster.read(record.key, before: earlier.revision) else { return nil }
+                if let set = opened(found, id, link) { return set }
+                earlier = found
+            }
+        } catch {
+            guard error.code == .unsupported else { throw error }
+        }
+        guard let copied = try sealedCopy(of: id, link.group), var set = opened(copied, id, link) else {
+            return nil
+        }
+        for policy in set.grants.keys where set.grants[policy]?.isRefreshable == true {
+            set.grants[policy]?.lostReason = Self.lostReason
+        }
+        set.account.status = .needsLogin(reason: Self.lostReason)
+        return set
+    }
+
+    private func opened(_ record: ClusterRecord, _ id: String, _ link: GroupLink) -> TokenSet? {
+        guard let set = (try? link.seal.open(record)).flatMap({ try? TokenSet(decoding: $0) }), set.account.id == id
+        else { return nil }
+        return set
+    }
+}
