@@ -41,7 +41,7 @@ struct DamagedRecordTests {
         #expect(departure == GroupDeparture())
         put("junk", at: "hosts/three", scene)
         let refused = #expect(throws: CredentialError.self) {
-            try scene.run.token(scene.run.hosts[2].process(), force: true)
+            try scene.run.hosts[2].process().ports.sharing.check(World.group)
         }
         #expect(refused?.code == .storeDamaged)
         #expect(refused?.hint?.hasSuffix("credmgr groups expel \(World.group) three") == true)
@@ -100,6 +100,7 @@ struct DamagedRecordTests {
         }
         put("junk", at: "keys/\(epoch)/three", scene)
         for name in host.files.keys where name.hasPrefix("key-") { host.files[name] = nil }
+        host.files["looked"] = nil
         let process = host.process()
         _ = try process.ports.records.index(of: World.group, .none)
         let failure = process.ports.sharing.recentFailure(of: World.group)
