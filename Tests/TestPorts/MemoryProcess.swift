@@ -86,6 +86,8 @@ extension MemoryProcess: SpentTokens {
         trace.quietCall("spent.list", otherwise: []) { machine.state.withLock { $0.spent } }
     }
 
+    func checkMemory() throws(CredentialError) {}
+
     func add(_ digest: [UInt8], of account: String, in group: KeychainGroup) {
         trace.quietCall("spent.write", otherwise: ()) {
             machine.state.withLock {

@@ -3,7 +3,8 @@ import CredentialCore
 /// Locks, the cache of access tokens, the clock, this program's own file, and other installations in its way.
 struct MachineCheck: DoctorCheck {
     func findings(_ session: Session, isOnline: Bool) -> [Finding] {
-        locks(session) + [cache(session), clock(session), memory(session)] + others(session)
+        locks(session) + [cache(session), clock(session), memory(session)] + memoryOfSpent(session)
+            + others(session)
     }
 
     /// The names by which people and programs call this one.
@@ -74,6 +75,21 @@ struct MachineCheck: DoctorCheck {
             return Finding(
                 "cache", .note, "nothing is cached, so every token comes from the store: \(error)",
                 remedy: error.advice)
+        }
+    }
+
+    /// Whether used-up refresh tokens are remembered: without that nobody knows one that an old copy of a store brings back.
+    private func memoryOfSpent(_ session: Session) -> [Finding] {
+        do throws(CredentialError) {
+            try session.context.machine.spent.checkMemory()
+            return []
+        } catch {
+            return [
+                Finding(
+                    "used tokens", .problem,
+                    "which refresh tokens are used up cannot be remembered, so that a backup may bring one back: \(error)",
+                    remedy: error.advice)
+            ]
         }
     }
 

@@ -42,6 +42,11 @@ public protocol SpentTokens: Sendable {
     /// All that is kept: for a token that comes from outside, and may have been any account's. What cannot be read is
     /// left out.
     func all() -> [SpentDigests]
+
+    /// Checks that what is kept can be read, and that more can be noted.
+    ///
+    /// - Throws: ``ErrorCode/inputOutput``, saying what stands in the way.
+    func checkMemory() throws(CredentialError)
 }
 
 /// The digests of the used-up refresh tokens of one account.

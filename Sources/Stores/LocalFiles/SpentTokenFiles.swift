@@ -53,6 +53,24 @@ package struct SpentTokenFiles: SpentTokens {
         return found
     }
 
+    package func checkMemory() throws(CredentialError) {
+        let place = ([stateHome] + Self.root).joined(separator: "/")
+        guard let root = try PrivateDirectory.open(Self.root, below: stateHome) else {
+            return try PrivateDirectory.checkCanBeMade(place)
+        }
+        if let reason = FileSystem.refusal(at: place) {
+            throw CredentialError(
+                .inputOutput, "nothing can be written to \(ForeignText.shown(place, limit: 4_096)): \(reason)",
+                hint: "df -h '\(place)'")
+        }
+        try PrivateDirectory.checkCanBeMade("\(place)/group")
+        for group in try root.names().compactMap({ try? KeychainGroup($0) }) {
+            guard let folder = try PrivateDirectory.open(Self.folder(group), below: stateHome) else { continue }
+            try PrivateDirectory.checkCanBeMade("\(folder.path)/account")
+            for account in try folder.names() { _ = try folder.read(account, limit: Self.limit) }
+        }
+    }
+
     private static let root = ["credmgr", "spent"]
 
     private static func folder(_ group: KeychainGroup) -> [String] { root + [group.name] }
