@@ -183,7 +183,8 @@ extension ClusterSharing: GroupHosting {
             let nodes = link.cluster.health(), silent = nodes.filter { $0.error?.code == .temporary }
             if !nodes.isEmpty, silent.count == nodes.count {
                 let reasons = silent.compactMap { $0.error?.message }.joined(separator: "; ")
-                let error = CredentialError(.temporary, "the cluster cannot be reached (\(reasons))", hint: Self.noQuorum)
+                let error = CredentialError(
+                    .temporary, "the cluster cannot be reached (\(reasons))", hint: Self.noQuorum)
                 return findings + [GroupFinding(check: "cluster", text: "", error: error)]
             }
             // What each says of this host, as of its certificate's key, is said once.

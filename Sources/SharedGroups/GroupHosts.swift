@@ -61,7 +61,10 @@ package struct GroupHost: Sendable, Hashable {
     static func damage(_ key: String) -> CredentialError {
         let parts = key.split(separator: "/hosts/", maxSplits: 1)
         let command = ShellQuote.line(
-            ["credmgr", "groups", "expel", parts[0].split(separator: "/").last.map(String.init) ?? "", String(parts[1])])
+            [
+                "credmgr", "groups", "expel", parts[0].split(separator: "/").last.map(String.init) ?? "",
+                String(parts[1]),
+            ])
         return CredentialError(
             .storeDamaged, "the record \(ForeignText.shown(key)) of the cluster is no host",
             hint: "on a host of the group: \(command)")

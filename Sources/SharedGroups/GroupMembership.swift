@@ -151,7 +151,11 @@ package struct GroupMembership: Sendable {
     func roster() throws(CredentialError) -> (hosts: [GroupHost], damaged: [String]) {
         var roster: (hosts: [GroupHost], damaged: [String]) = ([], [])
         for record in try cluster.list(path + "hosts/") {
-            if let host = try? GroupHost(record) { roster.hosts.append(host) } else { roster.damaged.append(name(of: record)) }
+            if let host = try? GroupHost(record) {
+                roster.hosts.append(host)
+            } else {
+                roster.damaged.append(name(of: record))
+            }
         }
         return roster
     }

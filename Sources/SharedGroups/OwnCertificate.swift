@@ -108,6 +108,7 @@ private struct DERReader {
         guard parts.count == 15, parts[14] == "Z" else { return nil }
         func part(_ range: Range<Int>) -> String { String(parts[range]) }
         return Instant(
-            rfc3339: "\(part(0..<4))-\(part(4..<6))-\(part(6..<8))T\(part(8..<10)):\(part(10..<12)):\(part(12..<14))Z")
+            rfc3339:
+                "\(part(0..<4))-\(part(4..<6))-\(part(6..<8))T\(part(8..<10)):\(part(10..<12)):\(part(12..<14))Z")
     }
 }

@@ -10,7 +10,8 @@ import Testing
     @Test(arguments: [
         ["token"], ["token", "--type", "T"], ["token", "--type=T", "--account", "a@b"], ["--group", "g", "token"],
         ["token", "--scope", "b a", "--scope=c", "--resource", "r", "--audience=x"], ["-q", "token", "--no-input"],
-        ["token", "--min-valid", "90", "--format", "header", "--policy=p", "--audience=x=y"], ["token", "--type", "ä=b"],
+        ["token", "--min-valid", "90", "--format", "header", "--policy=p", "--audience=x=y"],
+        ["token", "--type", "ä=b"],
         ["token", "--min-valid=30m"], ["token", "--type", "a\nb"],
     ])
     func `plain calls mean the same to both`(words: [String]) throws {

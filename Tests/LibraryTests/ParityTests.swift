@@ -79,7 +79,8 @@ import Testing
         let alice = try await world.signIn(store)
         let shared = try await world.command([
             "groups", "share", world.type.keychainGroup.name, "--etcd", nodes.endpoints[0], "--ca",
-            nodes.authorities, "--cert", names.certificate, "--key", names.key, "--prefix", "/credmgr/library", "--name",
+            nodes.authorities, "--cert", names.certificate, "--key", names.key, "--prefix", "/credmgr/library",
+            "--name",
             "one",
         ])
         try #require(shared.exitStatus == 0, "\(shared.standardError)")

@@ -26,7 +26,8 @@ struct DamagedRecordTests {
         #expect(told.first?.error?.hint?.hasSuffix("credmgr groups expel \(World.group) evil") == true)
         // Others are expelled beside it.
         #expect(try membership(scene).expel("two", from: World.group).isEmpty)
-        #expect(!scene.world.cluster.content.records.keys.contains { $0.hasSuffix("/evil") && $0.contains("/keys/") })
+        #expect(
+            !scene.world.cluster.content.records.keys.contains { $0.hasSuffix("/evil") && $0.contains("/keys/") })
         #expect(try scene.run.token(scene.run.hosts[0].process(), force: true).refreshed)
         #expect(try membership(scene).expel("evil", from: World.group).isEmpty)
         #expect(try membership(scene).hosts(of: World.group).allSatisfy { !["evil", "two"].contains($0.name) })
@@ -37,7 +38,8 @@ struct DamagedRecordTests {
     @Test func `who leaves is not kept by a host that cannot be read, nor by its own record`() throws {
         let scene = try SharedScene()
         put("{}", at: "hosts/evil", scene)
-        let departure = try scene.run.hosts[1].process().services.groupMove.leave(World.group, keepingIn: nil).departure
+        let departure = try scene.run.hosts[1].process().services.groupMove.leave(World.group, keepingIn: nil)
+            .departure
         #expect(departure == GroupDeparture())
         put("junk", at: "hosts/three", scene)
         let refused = #expect(throws: CredentialError.self) {

@@ -112,7 +112,8 @@ struct LeavingHostTests {
         let left = one.process()
         let ended = try left.services.groupMove.leave(World.group, keepingIn: .secretService)
         #expect(
-            ended.kept == 1 && ended.wasLast && ended.departure.abandoned == nil && scene.standing == nil && one.files.isEmpty
+            ended.kept == 1 && ended.wasLast && ended.departure.abandoned == nil && scene.standing == nil
+                && one.files.isEmpty
         )
         let account = try #require(try left.ports.records.account(scene.account, in: World.group))
         let set = try left.services.repository.read(account, in: World.group, isLocked: true)

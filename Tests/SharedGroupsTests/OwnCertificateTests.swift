@@ -52,7 +52,9 @@ struct OwnCertificateTests {
     @Test func `a connection that fails with a certificate that has ended, or does not count yet, says so`() {
         let ended = failure(1, after: certificate.to), early = failure(-1, after: certificate.from)
         #expect(ended?.message == "the certificate host.pem of this host has ended on \(certificate.to.rfc3339)")
-        #expect(early?.message == "the certificate host.pem of this host does not count before \(certificate.from.rfc3339)")
+        #expect(
+            early?.message
+                == "the certificate host.pem of this host does not count before \(certificate.from.rfc3339)")
         for error in [ended, early] {
             #expect(error?.code == .denied && error?.hint != nil)
             // What this host has copied serves meanwhile.

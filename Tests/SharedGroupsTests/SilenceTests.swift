@@ -121,7 +121,8 @@ private struct AnsweringNode: RemoteProcedures {
 
 @Test func `silent clusters of a process are waited for together, each of them and one after the other`() throws {
     let silent = TiringNodes(answering: 0), node = TiringNode(base: AnsweringNode(), nodes: silent)
-    let elapsed: @Sendable () -> Int64 = { silent.waited.withLock { $0 } }, waiting = ClusterWaiting(elapsed: elapsed)
+    let elapsed: @Sendable () -> Int64 = { silent.waited.withLock { $0 } },
+        waiting = ClusterWaiting(elapsed: elapsed)
     func cluster(_ names: [String]) -> EtcdCluster { EtcdCluster(names.map { ($0, node) }, waiting: waiting) }
     #expect(throws: CredentialError.self) { try cluster(["1", "2", "3"]).list("/a/") }
     #expect(elapsed() == 10_000)

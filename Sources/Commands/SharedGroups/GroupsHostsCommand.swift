@@ -32,7 +32,8 @@ struct GroupsHostsCommand: Command {
             if host.isDamaged {
                 session.notices.warning(
                     CredentialError(
-                        .storeDamaged, "the record of the host \(ForeignText.shown(host.name, limit: 80)) is damaged",
+                        .storeDamaged,
+                        "the record of the host \(ForeignText.shown(host.name, limit: 80)) is damaged",
                         hint: Message(
                             verbatim: ShellQuote.line(["credmgr", "groups", "expel", group.name, host.name]))))
                 table.add([ForeignText.shown(host.name, limit: 80), "", "damaged", ""])

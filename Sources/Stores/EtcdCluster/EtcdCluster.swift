@@ -238,7 +238,8 @@ package final class EtcdCluster: Cluster {
     private func unanswered(_ failures: [String]) -> CredentialError {
         waiting.note(failures, of: names)
         return CredentialError(
-            .temporary, "the cluster cannot be reached (\(failures.joined(separator: "; ")))", hint: "credmgr doctor")
+            .temporary, "the cluster cannot be reached (\(failures.joined(separator: "; ")))",
+            hint: "credmgr doctor")
     }
 
     /// What makes room: history goes, then the files shrink, then writes are taken again.
