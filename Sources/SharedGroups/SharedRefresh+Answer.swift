@@ -114,14 +114,20 @@ extension SharedRefresh {
     }
 
     /// Whether an answer may take the place of what stands: the token that it replaced; one that was refused meanwhile, and is
-    /// worth nothing, unless the answer was in the set before that; an earlier step of its line, in a cluster that was put back.
+    /// worth nothing, unless the answer was in the set before that, or its sign-in was replaced by the one that was refused; an
+    /// earlier step of its line, in a cluster that was put back.
     private func isWorthMore(
         _ answer: LateAnswer, than set: TokenSet, _ standing: TokenDigest?, _ new: TokenDigest?, _ state: State
     ) -> Bool {
         if standing == answer.replaced { return true }
         let line = set.lines[answer.policy], own = answer.tokenSet.lines[answer.policy]
-        if set.grants[answer.policy]?.lostReason != nil {
-            guard let line, own?.isOlder(than: line) == true else { return true }
+        if let lost = set.grants[answer.policy], lost.lostReason != nil {
+            guard let line, let own else { return true }
+            // What has become of the token of an earlier sign-in since it was replaced this host has not seen.
+            guard own.id == line.id else {
+                return answer.tokenSet.grants[answer.policy].map { $0.signedInAt > lost.signedInAt } ?? false
+            }
+            guard own.isOlder(than: line) else { return true }
             return mayBeTheOnlyOne(answer, beside: set, state)
         }
         guard standing != new, let line, let own else { return false }

@@ -413,6 +413,27 @@ struct GrantLineTests {
         #expect(!one.hasJournal && scene.standing == "r-0-3")
     }
 
+    @Test func `an answer to an earlier sign-in does not take the place of a later one that was refused`() throws {
+        let scene = try SharedScene(), one = scene.run.hosts[0], two = scene.run.hosts[1].process()
+        let cluster = LosingCluster(scene.process)
+        cluster.onRecorded = { cluster.isLast = true }
+        try scene.refresh(over: cluster) { SharedScene.issued("r-0-2", over: $0) }
+        #expect(one.hasJournal)
+        // What it gave is used up by another host, and its person signs in again.
+        try scene.refresh(over: two, at: 1) { SharedScene.issued("r-0-3", over: $0) }
+        scene.world.milliseconds += 60_000
+        let account = try #require(try two.ports.records.account(scene.account, in: World.group))
+        _ = try two.keep(scene.world.provider.begin(), of: scene.world.type, account.registration)
+        let standing = try #require(scene.standing)
+        #expect(throws: CredentialError.self) {
+            try scene.refresh(over: scene.run.hosts[2].process(), at: 2) { _ in
+                .refused(CredentialError(.signInRequired, "invalid_grant"))
+            }
+        }
+        one.process().services.takeUpAnswers(in: World.group)
+        #expect(!one.hasJournal && scene.standing == standing && standing.hasPrefix("r-1-"))
+    }
+
     @Test func `a host that is expelled in the middle of a sign-out signs nobody out`() throws {
         let scene = try SharedScene(), three = scene.run.hosts[2].process(), first = scene.run.hosts[0]
         let account = try #require(try three.ports.records.account(scene.account, in: World.group))
