@@ -94,24 +94,6 @@ import Testing
         #expect(try scene.token(scene.request()).refreshed)
     }
 
-    @Test func `an account that the provider gave no refresh token has to sign in again when its token has ended`()
-        throws
-    {
-        for store in [StoreKind.secretService, .file] {
-            let scene = ServiceScene(cryptography: LibCryptography(), store: store)
-            try scene.signIn(lasting: false)
-            #expect(throws: CredentialError.self) { try scene.token(scene.request(force: true)) }
-            // What it has is valid still.
-            #expect(scene.account()?.status == .active)
-            scene.passLife()
-            let refused = #expect(throws: CredentialError.self) { try scene.token(scene.request()) }
-            #expect(refused?.code == .signInRequired)
-            #expect(scene.account()?.status == .needsLogin(reason: "the provider gave no refresh token"))
-            try scene.signIn()
-            #expect(scene.account()?.status == .active)
-        }
-    }
-
     @Test func `where a new token is demanded nothing is read once that cannot be had`() throws {
         let scene = try Self.signedIn()
         scene.machine.provider.fail(with: trouble)

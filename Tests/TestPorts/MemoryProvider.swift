@@ -63,14 +63,10 @@ package final class MemoryProvider: CredentialAdapter {
     }
 
     /// Signs a person in.
-    ///
-    /// - Parameter isLasting: whether a refresh token comes with it.
-    package func signIn(
-        _ subject: String, to type: AccountType, policy: String = "", isLasting: Bool = true
-    ) -> SignInResult {
+    package func signIn(_ subject: String, to type: AccountType, policy: String = "") -> SignInResult {
         let refreshToken = rotate(subject)
         var grant = Grant(flow: .code, obtainedAt: clock.now)
-        if isLasting { grant.refreshToken = Secret(refreshToken) }
+        grant.refreshToken = Secret(refreshToken)
         grant.scope = type.scope
         let key = TokenRequestKey(under: type, policy: policy, scope: effectiveScope(type.scope, of: type))
         return SignInResult(

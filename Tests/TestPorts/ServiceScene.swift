@@ -37,12 +37,12 @@ package struct ServiceScene: Sendable {
     /// Signs a person in.
     @discardableResult
     package func signIn(
-        _ person: String = "ada", policy: String = "", new: Bool = false, lasting: Bool = true,
-        for expected: ExpectedPerson? = nil, _ trace: PortTrace = PortTrace()
+        _ person: String = "ada", policy: String = "", new: Bool = false, for expected: ExpectedPerson? = nil,
+        _ trace: PortTrace = PortTrace()
     ) throws(CredentialError) -> SignInService.Outcome {
         try services(trace).signIn.keep(
-            machine.provider.signIn(person, to: type, policy: policy, isLasting: lasting), of: type,
-            registration: registration, policy: policy, in: group, store: store, forceNew: new, for: expected)
+            machine.provider.signIn(person, to: type, policy: policy), of: type, registration: registration,
+            policy: policy, in: group, store: store, forceNew: new, for: expected)
     }
 
     /// What a token of the account is asked for with.

@@ -29,12 +29,11 @@ package struct LocalRefresher: TokenRefresher {
             throw request.signInRequired("no sign-in for policy \(request.key.policy)")
         }
         guard grant.isRefreshable || subjectToken(in: set, request) != nil else {
-            let reason = grant.lostReason.map(Message.init(kept:)) ?? "the provider gave no refresh token"
-            let failure = request.signInRequired(reason)
+            let failure = request.signInRequired(
+                grant.lostReason.map(Message.init(kept:)) ?? "the provider gave no refresh token")
             if let answer = request.stillValid(in: set, now: accounts.clock.now, because: failure) {
                 return answer
             }
-            noteEnd(of: set, reason, request)
             throw failure
         }
         guard try belongs(account, to: request.type) else {
@@ -59,23 +58,6 @@ package struct LocalRefresher: TokenRefresher {
                 error.advice = request.login.hint
             }
             throw error
-        }
-    }
-
-    /// Notes that a person has to sign in again where nothing of an account is valid or can be refreshed any more, so that lists
-    /// say what `token` says. What is not taken now is noted by the next one.
-    private func noteEnd(of set: TokenSet, _ reason: Message, _ request: TokenService.Request) {
-        let now = accounts.clock.now
-        guard case .active = set.account.status, !set.grants.values.contains(where: \.isRefreshable),
-            set.accessTokens.allSatisfy({ $0.expiresAt <= now })
-        else { return }
-        do throws(CredentialError) {
-            try accounts.records.update(set.account.id, in: request.group) {
-                $0.status = .needsLogin(reason: reason.description)
-                $0.updatedAt = now
-            }
-        } catch {
-            accounts.policy.note("that \(set.account.id) has to sign in again was not noted: \(error.message)")
         }
     }
 
