@@ -9,7 +9,15 @@ extension ClusterSharing {
     package func restore(_ account: String, in group: KeychainGroup) throws(CredentialError) -> Bool {
         let link = try sharedLink(group), key = link.keys(account).set
         let (standing, epoch) = try link.standing([account])
-        guard let record = standing[0], let set = try known(before: record, account, link) else { return false }
+        guard let record = standing[0] else { return false }
+        // Without the group's key nothing opens, and that is not a matter of this account.
+        _ = try link.key(ofEpoch: try GroupMembership.epoch(epoch))
+        // Somebody may have mended it since it was found damaged, and gone on from there.
+        if try opened(record, account, link) != nil {
+            try takeOne(account, link, tells: false)
+            return true
+        }
+        guard let set = try known(before: record, account, link) else { return false }
         var transaction = ClusterTransaction()
         // Its intent stays: what is under way is settled by what the set holds then.
         transaction.expect(record, at: key)
@@ -30,14 +38,17 @@ extension ClusterSharing {
         before record: ClusterRecord, _ id: String, _ link: GroupLink
     ) throws(CredentialError) -> TokenSet? {
         var earlier = record
-        do throws(CredentialError) {
-            for _ in 0..<Self.steps {
-                guard let found = try link.cluster.read(record.key, before: earlier.revision) else { return nil }
-                if let set = opened(found, id, link) { return set }
-                earlier = found
+        for _ in 0..<Self.steps {
+            let found: ClusterRecord?
+            do throws(CredentialError) {
+                found = try link.cluster.read(record.key, before: earlier.revision)
+            } catch {
+                guard error.code == .unsupported else { throw error }
+                break
             }
-        } catch {
-            guard error.code == .unsupported else { throw error }
+            guard let found else { return nil }
+            if let set = try opened(found, id, link) { return set }
+            earlier = found
         }
         guard let copied = try sealedCopy(of: id, link.group), var set = opened(copied, id, link) else {
             return nil
@@ -45,13 +56,23 @@ extension ClusterSharing {
         for policy in set.grants.keys where set.grants[policy]?.isRefreshable == true {
             set.grants[policy]?.lostReason = Self.lostReason
         }
+        // Another host may have signed it out since.
+        set.accessTokens = []
         set.account.status = .needsLogin(reason: Self.lostReason)
         return set
     }
 
-    private func opened(_ record: ClusterRecord, _ id: String, _ link: GroupLink) -> TokenSet? {
-        guard let set = (try? link.seal.open(record)).flatMap({ try? TokenSet(decoding: $0) }), set.account.id == id
-        else { return nil }
-        return set
+    /// What a record holds; `nil` for one that is damaged. One that this host has no key for now, or that a newer version has
+    /// written, is none.
+    private func opened(
+        _ record: ClusterRecord, _ id: String, _ link: GroupLink
+    ) throws(CredentialError) -> TokenSet? {
+        do throws(CredentialError) {
+            let set = try TokenSet(decoding: try link.seal.open(record))
+            return set.account.id == id ? set : nil
+        } catch {
+            guard error.code == .storeDamaged else { throw error }
+            return nil
+        }
     }
 }
