@@ -31,6 +31,21 @@ import Testing
         #expect(scene.machine.provider.refreshes.count == 1)
     }
 
+    @Test(arguments: [["token", "--type", "Tasks"], ["refresh", "--all"]])
+    func `a sign-in that is kept for an account that has to sign in again is taken up`(words: [String]) throws {
+        let scene = signedIn(), context = scene.context(MemoryConsole(answers: []))
+        scene.machine.provider.end("ada")
+        scene.machine.clock.pass(3_600)
+        #expect(scene.run(words).status == 4)
+        let account = try #require(scene.machine.accounts().first)
+        let lock = try context.locks.lock(account.id, in: KeychainGroup("default"), seconds: 1)
+        let kept = scene.signIn("ada")
+        #expect(kept.status == 0 && kept.notices.contains("the sign-in is kept"))
+        lock.release()
+        #expect(scene.run(words).status == 0)
+        #expect(scene.machine.accounts().map(\.status) == [.active])
+    }
+
     @Test func `a refresh is told to the terminal as waiting for its provider, and a cached token as nothing`() {
         let scene = signedIn()
         let cached = MemoryConsole(answers: [])

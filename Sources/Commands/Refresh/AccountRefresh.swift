@@ -47,7 +47,9 @@ struct AccountRefresh: Sendable {
         guard job.isDue else { return outcome }
         do throws(CredentialError) {
             let types = try job.types.get()
-            if case .needsLogin(let reason) = account.status {
+            if case .needsLogin(let reason) = account.status,
+                try !services.repository.hasWaitingLogin(of: account.id, in: group)
+            {
                 throw signInRequired(account, group, Message(kept: reason))
             }
             guard let set = try read(account, in: group) else {

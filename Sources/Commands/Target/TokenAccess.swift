@@ -121,11 +121,12 @@ struct TokenAccess: Sendable {
     }
 
     /// An account that has to sign in again is told so without asking the provider a second time. Its last token
-    /// is still given out while it lives, by the token service.
+    /// is still given out while it lives, by the token service, which also takes up a sign-in that waits.
     private func refuseDead(_ request: TokenService.Request, _ reason: Message) throws(CredentialError) {
-        guard let expiresAt = request.account.expiresAt, expiresAt > session.context.clock.now else {
-            throw request.signInRequired(reason)
-        }
+        if let expiresAt = request.account.expiresAt, expiresAt > session.context.clock.now { return }
+        let repository = session.services(session.stores(mayPrompt: false)).repository
+        if try repository.hasWaitingLogin(of: request.account.id, in: request.group) { return }
+        throw request.signInRequired(reason)
     }
 }
 

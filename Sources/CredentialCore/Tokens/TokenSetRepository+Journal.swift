@@ -147,6 +147,13 @@ extension TokenSetRepository {
         try journal.accounts(in: group).filter { Self.account(ofLogin: $0) == account }.sorted()
     }
 
+    /// Whether a sign-in of an account waits: whatever its record says then, it is taken up first.
+    ///
+    /// - Throws: ``ErrorCode/inputOutput``.
+    package func hasWaitingLogin(of account: String, in group: KeychainGroup) throws(CredentialError) -> Bool {
+        try !waitingLogins(of: account, in: group).isEmpty
+    }
+
     /// The accounts of which sign-ins wait.
     func accountsOfWaitingLogins(in group: KeychainGroup) throws(CredentialError) -> [String] {
         Set(try journal.accounts(in: group).compactMap(Self.account(ofLogin:))).sorted()
