@@ -26,9 +26,7 @@ extension ClusterSharing {
             .put(link.damagedPlace(account), record.value),
             .put(key, try link.seal.seal(set.encoded(), at: key, epoch: try GroupMembership.epoch(epoch))),
         ]
-        guard try link.cluster.commit(transaction) else {
-            throw CredentialError(.temporary, "another host has changed \(account) meanwhile", hint: "try again")
-        }
+        guard try link.cluster.commit(transaction) else { throw SharedAccountRecords.changed(account) }
         try takeOne(account, link, tells: false)
         return true
     }

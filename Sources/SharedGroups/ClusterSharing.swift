@@ -203,22 +203,30 @@ package final class ClusterSharing: GroupSharing {
 
     @discardableResult
     package func catchUp(_ group: KeychainGroup, unlessWithin seconds: Int64) throws(CredentialError) -> Bool {
-        guard let link = try link(group) else { return false }
+        try look(group, unlessWithin: seconds) != nil
+    }
+
+    /// Takes over what the other hosts have changed.
+    ///
+    /// - Returns: the accounts that this host has never been able to read, of which it has no copy; `nil` where the cluster was
+    ///   asked moments ago.
+    func look(_ group: KeychainGroup, unlessWithin seconds: Int64) throws(CredentialError) -> [String]? {
+        guard let link = try link(group) else { return nil }
         if seconds > 0, let last = try parts.files.read(Self.stampFile, of: group),
             let time = Int64(String(decoding: last, as: UTF8.self)),
             (0..<seconds).contains(parts.clock.now.epochSeconds - time)
         {
-            return false
+            return nil
         }
-        _ = try takeAll(link)
-        return true
+        return try takeAll(link).unseen
     }
 
     /// Copies every account that another host has changed, and forgets what is gone.
     ///
-    /// - Returns: the accounts whose records do not open, and the moment of which all is.
+    /// - Returns: the accounts whose records do not open; those of them of which there is no copy either; and the moment of which
+    ///   all is.
     func takeAll(_ link: GroupLink) throws(CredentialError) -> (
-        damaged: [(id: String, error: CredentialError)], revision: Int64
+        damaged: [(id: String, error: CredentialError)], unseen: [String], revision: Int64
     ) {
         // First, so that nobody who comes to be meanwhile is taken for one who is gone.
         let known = try parts.local.index(of: link.group, .ids).ids
@@ -246,8 +254,10 @@ package final class ClusterSharing: GroupSharing {
         // Without the group's key nothing opens, and that is not a matter of those accounts.
         if damaged.contains(where: { $0.error.code == .storeLocked }) { _ = try link.key(ofEpoch: epoch) }
         for id in known where !there.contains(id) { try forgetCopy(id, link.group, tells: true) }
-        try noteLook(link.group)
-        return (damaged, listing.revision)
+        let unseen = damaged.map(\.id).filter { !known.contains($0) }
+        // Nothing here says that there are such: the next one asks again, and takes no other for the only one.
+        if unseen.isEmpty { try noteLook(link.group) }
+        return (damaged, unseen, listing.revision)
     }
 
     /// This machine's copy of an account that was seen a moment ago to be as the cluster has it, and is so still; `nil` where

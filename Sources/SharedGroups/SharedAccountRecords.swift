@@ -26,9 +26,10 @@ package struct SharedAccountRecords: AccountRecords {
     }
 
     package func index(of group: KeychainGroup, _ check: IndexCheck) throws(CredentialError) -> AccountIndex {
+        var unseen: [String] = []
         if let backend = try sharing.backend(of: group) {
             do throws(CredentialError) {
-                try sharing.catchUp(group, unlessWithin: check == .none ? backend.cacheSeconds : 0)
+                unseen = try sharing.look(group, unlessWithin: check == .none ? backend.cacheSeconds : 0) ?? []
             } catch {
                 // The copies serve meanwhile. Who looks through several groups for a name is not kept by the cluster of
                 // one; who finds nothing, or finds an account of this one, is told.
@@ -36,7 +37,7 @@ package struct SharedAccountRecords: AccountRecords {
                 if error.leavesCopies { try sharing.noteLook(group) } else { try sharing.link(group)?.note(error) }
             }
         }
-        return try local.index(of: group, check)
+        return try local.index(of: group, check).adding(unreadable: unseen)
     }
 
     package func seenIndex(of group: KeychainGroup, _ check: IndexCheck) throws(CredentialError) -> AccountIndex {
@@ -233,16 +234,21 @@ package struct SharedAccountRecords: AccountRecords {
         let keys = link.keys(id)
         let (standing, epoch) = try link.standing([id])
         guard let record = standing[0] else { return keys.set }
+        // Somebody may have mended it, or signed in, since it was found damaged.
+        guard try before(record, link) == nil else { throw Self.changed(id) }
         let name = link.damagedPlace(id)
         var transaction = ClusterTransaction()
         transaction.expect(record, at: keys.set)
         transaction.expect(epoch, at: keys.epoch)
         transaction.changes = [.put(name, record.value)] + Self.removal(of: keys)
-        guard try link.cluster.commit(transaction) else {
-            throw CredentialError(.temporary, "another host has changed \(id) meanwhile", hint: "try again")
-        }
+        guard try link.cluster.commit(transaction) else { throw Self.changed(id) }
         try sharing.forgetCopy(id, group, tells: false)
         return name
+    }
+
+    /// That what was to be replaced is not what stands there any more.
+    static func changed(_ id: String) -> CredentialError {
+        CredentialError(.temporary, "another host has changed \(id) meanwhile", hint: "try again")
     }
 
     package func setAsideOlder(_ group: KeychainGroup) throws(CredentialError) {

@@ -38,7 +38,7 @@ import Testing
         scene.machine.clock.pass(3_600)
         #expect(scene.run(words).status == 4)
         let account = try #require(scene.machine.accounts().first)
-        let lock = try context.locks.lock(account.id, in: KeychainGroup("default"), seconds: 1)
+        let lock = try context.machine.locks.lock(account.id, in: KeychainGroup("default"), seconds: 1)
         let kept = scene.signIn("ada")
         #expect(kept.status == 0 && kept.notices.contains("the sign-in is kept"))
         lock.release()

@@ -347,6 +347,29 @@ import Testing
         #expect(hosts.tenant.provider.counters.reusesDetected == 0)
     }
 
+    @Test func `Where a record is damaged no other account is taken in its place, and the others are refreshed at expel`()
+        throws
+    {
+        let nodes = try Self.nodes.get(), hosts = try SharedHosts(nodes, ["one", "two", "three"])
+        let one = hosts["one"], three = hosts["three"]
+        let alice = try hosts.tenant.signIn(at: one)
+        let bob = try hosts.tenant.signIn(DemoTenant.bob, at: one)
+        try one.run(["groups", "share", SharedHosts.group] + hosts.cluster(as: "one"))
+        for name in ["two", "three"] { try hosts.letIn(name) }
+        try nodes.put("\(hosts.prefix)/\(SharedHosts.group)/a/\(alice)/set", "foreign")
+        // This host has never seen her.
+        for words in [SharedHosts.token(), SharedHosts.token("--account", alice), ["which", "--type", DemoTenant.typeName]] {
+            let refused = try three.run(words, exits: 5)
+            #expect(refused.standardOutput.isEmpty)
+        }
+        try three.run(SharedHosts.token("--account", bob))
+        let before = hosts.tenant.provider.counters.refreshes
+        let told = try one.run(["groups", "expel", SharedHosts.group, "two"], exits: 5).standardError
+        #expect(told.contains("two still has its tokens"))
+        #expect(told.contains("hint: credmgr doctor --fix; credmgr token --account \(alice)"))
+        #expect(hosts.tenant.provider.counters.refreshes > before)
+    }
+
     @Test func `A record that others have changed hurts its account only, and doctor tells`() throws {
         let nodes = try Self.nodes.get(), hosts = try hosts()
         let alice = try hosts.share()

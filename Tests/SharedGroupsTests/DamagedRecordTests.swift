@@ -91,6 +91,47 @@ struct DamagedRecordTests {
         #expect(scene.world.problems.allSatisfy { $0.contains("/damaged/") })
     }
 
+    @Test func `who wants to mend what another host has mended since leaves it as it is`() throws {
+        let scene = try SharedScene(), two = scene.run.hosts[1].process().ports, key = "a/\(scene.account)/set"
+        #expect(try scene.run.token(scene.run.hosts[0].process(), force: true).refreshed)
+        let newest = try #require(scene.standing)
+        #expect(try two.sharing.restore(scene.account, in: World.group))
+        #expect(scene.standing == newest)
+        let error = #expect(throws: CredentialError.self) {
+            try two.records.setAside(scene.account, in: World.group)
+        }
+        #expect(error?.code == .temporary && scene.standing == newest)
+        put("junk", at: key, scene)
+        _ = try two.records.setAside(scene.account, in: World.group)
+        #expect(scene.world.cluster.content.records[scene.link.keys(scene.account).set] == nil)
+    }
+
+    @Test func `a host that has no key puts nothing back, and takes nothing away`() throws {
+        let scene = try SharedScene(), host = scene.run.hosts[2]
+        let epoch = try GroupMembership.epoch(try scene.link.standing([]).epoch)
+        put("junk", at: "a/\(scene.account)/set", scene)
+        put("junk", at: "keys/\(epoch)/three", scene)
+        for name in host.files.keys where name.hasPrefix("key-") { host.files[name] = nil }
+        let error = #expect(throws: CredentialError.self) {
+            try host.process().ports.sharing.restore(scene.account, in: World.group)
+        }
+        #expect(error?.code == .storeLocked)
+        #expect(
+            scene.world.cluster.content.records[scene.link.keys(scene.account).set]?.value == Array("junk".utf8))
+    }
+
+    @Test func `an account that was damaged before this host has seen it is there all the same`() throws {
+        let scene = try SharedScene(), host = scene.run.hosts[2], process = host.process()
+        let sharing = try #require(process.ports.sharing as? ClusterSharing)
+        try sharing.forgetCopy(scene.account, World.group, tells: false)
+        host.files["looked"] = nil
+        put("junk", at: "a/\(scene.account)/set", scene)
+        // Whoever looks, also moments later, takes no other account for the only one.
+        for check in [IndexCheck.none, .none, .ids] {
+            #expect(try host.process().ports.records.index(of: World.group, check).unreadable == [scene.account])
+        }
+    }
+
     @Test func `a host whose key is damaged is told so, and not that there is no account`() throws {
         let scene = try SharedScene(), host = scene.run.hosts[2]
         let epoch = try GroupMembership.epoch(try scene.link.standing([]).epoch)

@@ -34,16 +34,23 @@ struct GroupsExpelCommand: Command {
         var plan = try RefreshPlan(session, demand)
         let refresh = AccountRefresh(session, demand)
         var unknown: [Account] = []
-        for account in try session.context.records.registry(of: group).accounts {
-            let before = try repository.read(account, in: group, isLocked: false)
+        var unread: [(id: String, error: CredentialError)] = []
+        let registry = try session.context.records.registry(of: group) { unread.append(($0, $1)) }
+        for account in registry.accounts {
             let jobs = plan.jobs([(group, account)])
-            let outcomes = jobs.compactMap { refresh.run($0, waits: true) }
+            let before: TokenSet?, after: TokenSet?, outcomes: [AccountRefresh.Outcome]
+            do throws(CredentialError) {
+                before = try repository.read(account, in: group, isLocked: false)
+                outcomes = jobs.compactMap { refresh.run($0, waits: true) }
+                after = try repository.read(account, in: group, isLocked: false)
+            } catch {
+                // It keeps nobody from refreshing the others.
+                unread.removeAll { $0.id == account.id }
+                unread.append((account.id, error))
+                continue
+            }
             for error in outcomes.flatMap(\.failures) {
-                let again =
-                    ShellQuote.line([
-                        "credmgr", "token", "--type", account.type, "--account", account.id, "--group", group.name,
-                        "--force-refresh",
-                    ]) + " >/dev/null"
+                let again = Self.again(account.id, type: account.type, group)
                 var told = CredentialError(
                     error.code, "\(error); \(name) still has its tokens, and a refresh of its own under way",
                     hint: error.advice ?? "to finish it later: \(again)", details: error.details)
@@ -51,7 +58,6 @@ struct GroupsExpelCommand: Command {
                 session.notices.warning(told)
                 worst = worst ?? error
             }
-            let after = try repository.read(account, in: group, isLocked: false)
             let reuse = (try? jobs.first?.types.get())?.first?.type.refreshReuse
             switch Self.helps(before, after, Set(outcomes.flatMap(\.refreshed)), reuse) {
             case .yes: break
@@ -67,6 +73,13 @@ struct GroupsExpelCommand: Command {
                         account, group))
             case .unknown: unknown.append(account)
             }
+        }
+        for (id, error) in unread {
+            session.notices.warning(
+                CredentialError(
+                    error.code, "\(error); \(name) still has its tokens",
+                    hint: "credmgr doctor --fix; \(Self.again(id, type: nil, group))", details: error.details))
+            worst = worst ?? error
         }
         if let first = unknown.first {
             let names = unknown.map(shown).joined(separator: ", ")
@@ -106,6 +119,13 @@ struct GroupsExpelCommand: Command {
         case .tolerated: return .notAlone
         case nil: return .unknown
         }
+    }
+
+    /// The command that refreshes an account later.
+    private static func again(_ id: String, type: String?, _ group: KeychainGroup) -> String {
+        ShellQuote.line(
+            ["credmgr", "token"] + (type.map { ["--type", $0] } ?? [])
+                + ["--account", id, "--group", group.name, "--force-refresh"]) + " >/dev/null"
     }
 
     private func useless(_ text: Message, _ account: Account, _ group: KeychainGroup) -> CredentialError {

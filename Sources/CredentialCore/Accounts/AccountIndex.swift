@@ -102,6 +102,14 @@ public struct AccountIndex: Sendable, Equatable {
     /// What those were called whose records cannot be read, where that is known.
     public var unreadableEntries: [Entry] { withUnreadable.entries.suffix(withUnreadable.count - count) }
 
+    /// The same with further accounts whose records cannot be read, and of which nothing is known.
+    package func adding(unreadable ids: [String]) -> AccountIndex {
+        let more = ids.filter { !unreadable.contains($0) }
+        if more.isEmpty { return self }
+        let file = Self.file(entries, unreadable: unreadable + more, known: unreadableEntries)
+        return AccountIndex(file) ?? self
+    }
+
     /// How many accounts it names.
     public var count: Int { lines.count }
 
