@@ -347,7 +347,7 @@ import Testing
         #expect(hosts.tenant.provider.counters.reusesDetected == 0)
     }
 
-    @Test func `Where a record is damaged no other account is taken in its place, and the others are refreshed at expel`()
+    @Test func `Where a record is damaged no other account is taken, and expel refreshes the others`()
         throws
     {
         let nodes = try Self.nodes.get(), hosts = try SharedHosts(nodes, ["one", "two", "three"])
@@ -358,7 +358,9 @@ import Testing
         for name in ["two", "three"] { try hosts.letIn(name) }
         try nodes.put("\(hosts.prefix)/\(SharedHosts.group)/a/\(alice)/set", "foreign")
         // This host has never seen her.
-        for words in [SharedHosts.token(), SharedHosts.token("--account", alice), ["which", "--type", DemoTenant.typeName]] {
+        for words in [
+            SharedHosts.token(), SharedHosts.token("--account", alice), ["which", "--type", DemoTenant.typeName],
+        ] {
             let refused = try three.run(words, exits: 5)
             #expect(refused.standardOutput.isEmpty)
         }
