@@ -177,11 +177,14 @@ package struct ClusterRecord: Sendable, Hashable {
     package let value: [UInt8]
     /// The cluster's number of its last change; never 0.
     package let revision: Int64
+    /// That of the change since which it has been there all the time; 0 where that is not known.
+    package let created: Int64
 
-    package init(key: String, value: [UInt8], revision: Int64) {
+    package init(key: String, value: [UInt8], revision: Int64, created: Int64 = 0) {
         self.key = key
         self.value = value
         self.revision = revision
+        self.created = created
     }
 }
 
@@ -191,6 +194,13 @@ package struct ClusterTransaction: Sendable {
     package enum Change: Sendable, Hashable {
         case put(String, [UInt8], lease: ClusterLease? = nil)
         case remove(String)
+
+        /// What is changed.
+        package var key: String {
+            switch self {
+            case .put(let key, _, _), .remove(let key): key
+            }
+        }
     }
 
     /// The revision that each key must have; 0 for one that must be absent.

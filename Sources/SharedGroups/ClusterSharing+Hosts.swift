@@ -153,12 +153,19 @@ extension ClusterSharing: GroupHosting {
             transaction.changes = [
                 .put(keys.set, try link.seal.seal(try link.seal.open(record), at: keys.set, epoch: number))
             ]
+            var damage: CredentialError?
             for other in beside.compactMap(\.self) {
+                // What opens with no key keeps the set from no other.
+                if let found = try self.damage(of: other, link) {
+                    damage = found
+                    continue
+                }
                 transaction.changes.append(
                     .put(other.key, try link.seal.seal(try link.seal.open(other), at: other.key, epoch: number)))
             }
             guard try link.cluster.commit(transaction) else { continue }
             try takeOne(id, link, tells: false)
+            if let damage { throw damage }
             return
         }
         throw CredentialError(.temporary, "other hosts have been changing \(id) all the time", hint: "try again")
@@ -206,7 +213,7 @@ extension ClusterSharing: GroupHosting {
                         error: GroupHost.damage(link.membership.hostKey(name)))
                 }
                 findings.append(try clock(link))
-                findings += try unfinished(link)
+                findings += try besideAccounts(link)
             } catch {
                 var told = error
                 if error.code == .temporary { told.advice = Self.noQuorum }
@@ -240,30 +247,37 @@ extension ClusterSharing: GroupHosting {
                 hint: "to see whether this host's clock is right: credmgr doctor --online"))
     }
 
-    /// The refreshes that nobody is at any more, and nobody knows the end of.
-    private func unfinished(_ link: GroupLink) throws(CredentialError) -> [GroupFinding] {
-        let prefix = link.path + "a/"
-        let keys = Set(try link.cluster.listKeys(prefix).map(\.key))
+    /// What stands beside the accounts' sets: what does not open, and the refreshes that nobody is at any more, and nobody knows
+    /// the end of.
+    private func besideAccounts(_ link: GroupLink) throws(CredentialError) -> [GroupFinding] {
+        let keys = Set(try link.cluster.listKeys(link.path + "a/").map(\.key))
         var findings: [GroupFinding] = []
-        for key in keys.sorted() where key.hasSuffix("/intent") {
-            let id = String(key.dropFirst(prefix.count).dropLast("/intent".count))
-            guard !keys.contains(prefix + id + "/live"), let record = try link.cluster.read([key])[0] else {
-                continue
+        for id in keys.compactMap(link.account(ofSet:)).sorted() {
+            let account = link.keys(id)
+            for key in [account.aside, account.intent] where keys.contains(key) {
+                guard let record = try link.cluster.read([key])[0] else { continue }
+                if var damage = try damage(of: record, link) {
+                    damage.advice = "to put back what it held before: credmgr doctor --fix"
+                    findings.append(
+                        GroupFinding(check: "refresh of \(id)", text: "", error: damage, damagedAccount: id))
+                } else if key == account.intent, !keys.contains(account.live) {
+                    let intent = try Intent(decoding: try link.seal.open(record))
+                    findings.append(unfinished(intent, of: id, link.group))
+                }
             }
-            let intent = try Intent(decoding: try link.seal.open(record))
-            findings.append(
-                GroupFinding(
-                    check: "refresh of \(id)", text: "",
-                    error: CredentialError(
-                        .temporary,
-                        "the host \(ForeignText.shown(intent.host)) began to refresh it at \(intent.time.rfc3339), and nobody "
-                            + "knows how that ended",
-                        hint: "when that host cannot be at it any more: "
-                            + "credmgr token --account \(id) --group \(link.group) --take-over"
-                    ))
-            )
         }
         return findings
+    }
+
+    private func unfinished(_ intent: Intent, of id: String, _ group: KeychainGroup) -> GroupFinding {
+        GroupFinding(
+            check: "refresh of \(id)", text: "",
+            error: CredentialError(
+                .temporary,
+                "the host \(ForeignText.shown(intent.host)) began to refresh it at \(intent.time.rfc3339), and nobody "
+                    + "knows how that ended",
+                hint: "when that host cannot be at it any more: "
+                    + "credmgr token --account \(id) --group \(group) --take-over"))
     }
 
     private func host(_ host: GroupHost) throws(CredentialError) -> SharedHost {

@@ -67,7 +67,10 @@ final class GroupLink: Sendable {
     func keys(_ id: String) -> AccountKeys { AccountKeys(group: path, id: id) }
 
     /// Where a damaged record of an account is set aside.
-    func damagedPlace(_ id: String) -> String { "\(path)damaged/\(id)-\(parts.clock.now.epochSeconds)" }
+    func damagedPlace(_ key: String, _ id: String) -> String {
+        let name = key.split(separator: "/").last ?? ""
+        return "\(path)damaged/\(id)-\(name)-\(parts.clock.now.epochSeconds)"
+    }
 
     /// The account whose set stands under a key of the cluster; `nil` for any other key.
     func account(ofSet key: String) -> String? {
@@ -364,7 +367,8 @@ extension GroupLink: GroupKeys {
             let wrapped = try givenKey(epoch)
             return (try unwrap(wrapped, epoch), wrapped)
         } catch {
-            guard error.leavesCopies || error.code == .storeLocked, let kept = try kept(epoch) else { throw error }
+            let isNotGiven = error.code == .storeLocked || error.code == .storeDamaged
+            guard error.leavesCopies || isNotGiven, let kept = try kept(epoch) else { throw error }
             return (try unwrap(kept, epoch), kept)
         }
     }
@@ -390,6 +394,12 @@ extension GroupLink: GroupKeys {
     private func givenKey(_ epoch: Int64) throws(CredentialError) -> [UInt8] {
         if let given = state.withLock({ $0.given[epoch] }) { return given }
         guard let record = try cluster.read([membership.dataKey(epoch, backend.host)])[0] else {
+            guard try !cluster.listKeys(membership.dataKey(epoch, "")).isEmpty else {
+                throw CredentialError(
+                    .storeDamaged,
+                    "no host of the group \(group) has the key \(epoch): what is sealed by it was changed",
+                    hint: "credmgr doctor")
+            }
             throw CredentialError(
                 .storeLocked, "this host, \(backend.host), is not admitted to the group \(group)",
                 hint: "credmgr groups hosts \(group)")

@@ -44,7 +44,10 @@ struct Intent: Hashable {
             let publicKey = object["key"]?.string.flatMap(Base64URL.decode),
             let token = object["token"]?.string.flatMap(Base64URL.decode),
             let time = object["time"]?.integer
-        else { throw CredentialError(.storeDamaged, "the record of a refresh in the cluster is none") }
+        else {
+            throw CredentialError(
+                .storeDamaged, "the record of a refresh in the cluster is none", hint: "credmgr doctor")
+        }
         self.init(
             nonce: nonce, host: host, publicKey: publicKey, token: TokenDigest(bytes: token),
             time: Instant(epochSeconds: time))

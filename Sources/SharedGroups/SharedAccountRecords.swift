@@ -236,7 +236,7 @@ package struct SharedAccountRecords: AccountRecords {
         guard let record = standing[0] else { return keys.set }
         // Somebody may have mended it, or signed in, since it was found damaged.
         guard try before(record, link) == nil else { throw Self.changed(id) }
-        let name = link.damagedPlace(id)
+        let name = link.damagedPlace(keys.set, id)
         var transaction = ClusterTransaction()
         transaction.expect(record, at: keys.set)
         transaction.expect(epoch, at: keys.epoch)

@@ -403,4 +403,47 @@ import Testing
         _ = try ChildProcess(Home.program, ["doctor", "--fix", "--yes"], environment: two.environment).run()
         #expect(try two.run(["accounts"]).standardError.isEmpty)
     }
+
+    @Test func `What stands beside an account and was changed is mended by doctor, and nothing is sent twice`()
+        throws
+    {
+        let nodes = try Self.nodes.get(), hosts = try SharedHosts(nodes) { $0.rotation = .keepsOld }
+        let id = try hosts.share(), one = hosts["one"], two = hosts["two"]
+        let place = "\(hosts.prefix)/\(SharedHosts.group)/a/\(id)/"
+        hosts.tenant.provider.change {
+            $0.failures = 1
+            $0.failureStatus = 500
+        }
+        try one.run(SharedHosts.token("--force-refresh"), exits: 6)
+        for name in ["intent", "aside"] { try nodes.put(place + name, "foreign") }
+        let sent = hosts.tenant.provider.counters.refreshes
+        let refused = try two.run(SharedHosts.token("--force-refresh"), exits: 5)
+        #expect(refused.standardError.contains("hint: credmgr doctor"))
+        let found = try ChildProcess(Home.program, ["doctor"], environment: two.environment).run().standardOutput
+        #expect(found.contains(place + "intent") && found.contains(place + "aside"))
+        _ = try ChildProcess(Home.program, ["doctor", "--fix", "--yes"], environment: two.environment).run()
+        // The refresh whose end nobody knows stands again.
+        let waits = try two.run(SharedHosts.token("--force-refresh"), exits: 6)
+        #expect(waits.standardError.contains("the host one began to refresh"))
+        #expect(hosts.tenant.provider.counters.refreshes == sent)
+        try two.run(SharedHosts.token("--take-over"))
+        try one.run(SharedHosts.token("--force-refresh"))
+    }
+
+    @Test func `A record under a key that nobody has is damaged, and not one of a group without this host`()
+        throws
+    {
+        let nodes = try Self.nodes.get(), hosts = try hosts()
+        let id = try hosts.share(), one = hosts["one"]
+        try one.run(SharedHosts.token("--force-refresh"))
+        let place = "\(hosts.prefix)/\(SharedHosts.group)/a/\(id)/set"
+        var bytes = try nodes.record(place)
+        bytes[bytes.startIndex + 6] ^= 1
+        try nodes.put(place, bytes)
+        let refused = try one.run(SharedHosts.token("--force-refresh"), exits: 5)
+        #expect(!refused.standardError.contains("admitted") && refused.standardError.contains("doctor"))
+        _ = try ChildProcess(Home.program, ["doctor", "--fix", "--yes"], environment: one.environment).run()
+        try one.run(SharedHosts.token("--force-refresh"))
+        #expect(hosts.tenant.provider.counters.reusesDetected == 0)
+    }
 }

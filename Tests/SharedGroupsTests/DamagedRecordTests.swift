@@ -155,4 +155,55 @@ struct DamagedRecordTests {
         #expect(told?.code == .storeLocked)
         #expect(membership(scene, of: 2).findings(of: World.group).last?.error?.code == .storeLocked)
     }
+
+    @Test(arguments: ["intent", "aside"])
+    func `where nobody knows what stood beside an account its token is not sent before somebody says so`(
+        name: String
+    ) throws {
+        let scene = try SharedScene(), two = scene.run.hosts[1], key = "a/\(scene.account)/\(name)"
+        put("junk", at: key, scene)
+        let told = membership(scene).findings(of: World.group).filter { $0.error != nil }
+        #expect(told.map(\.damagedAccount) == [scene.account])
+        let sent = scene.world.provider.sent
+        var refused = #expect(throws: CredentialError.self) { try scene.run.token(two.process(), force: true) }
+        #expect(refused?.code == .storeDamaged)
+        // The simulated cluster remembers nothing.
+        #expect(try two.process().ports.sharing.restore(scene.account, in: World.group))
+        refused = #expect(throws: CredentialError.self) { try scene.run.token(scene.process, force: true) }
+        #expect(refused?.code == .temporary && scene.world.provider.sent == sent)
+        let left = membership(scene).findings(of: World.group).filter { $0.error != nil }
+        #expect(left.count == 1 && left[0].error?.hint?.contains("--take-over") == true)
+        #expect(try scene.run.token(scene.process, force: true, takesOver: true).refreshed)
+    }
+
+    @Test func `who is expelled beside a damaged intent does not open what is written of its account then`()
+        throws
+    {
+        let scene = try SharedScene()
+        put("junk", at: "a/\(scene.account)/intent", scene)
+        let failures = try membership(scene).expel("two", from: World.group)
+        #expect(failures.map(\.id) == [scene.account] && failures[0].error.code == .storeDamaged)
+        let record = try #require(scene.world.cluster.content.records[scene.link.keys(scene.account).set])
+        #expect(try GroupSeal.epoch(of: record) == GroupMembership.epoch(try scene.link.standing([]).epoch))
+    }
+
+    @Test func `a record under a key that no host has is damaged`() throws {
+        let scene = try SharedScene(), key = scene.link.keys(scene.account).set
+        var record = try #require(scene.world.cluster.content.records[key]).value
+        record[7] ^= 1
+        var transaction = ClusterTransaction()
+        transaction.changes = [.put(key, record)]
+        scene.world.cluster.apply(transaction)
+        let refused = #expect(throws: CredentialError.self) { try scene.run.token(scene.process, force: true) }
+        #expect(refused?.code == .storeDamaged)
+    }
+
+    @Test func `what was signed out after it was copied is not put back`() throws {
+        let scene = try SharedScene(), key = "a/\(scene.account)/set"
+        var transaction = ClusterTransaction()
+        transaction.changes = [.remove(World.path + key)]
+        scene.world.cluster.apply(transaction)
+        put("junk", at: key, scene)
+        #expect(try !scene.run.hosts[1].process().ports.sharing.restore(scene.account, in: World.group))
+    }
 }

@@ -350,7 +350,9 @@ final class SimulatedCluster: @unchecked Sendable {
         for change in transaction.changes {
             switch change {
             case .put(let key, let value, let lease):
-                content.records[key] = ClusterRecord(key: key, value: value, revision: content.revision)
+                content.records[key] = ClusterRecord(
+                    key: key, value: value, revision: content.revision,
+                    created: content.records[key]?.created ?? content.revision)
                 for number in content.leases.keys { content.leases[number]?.keys.remove(key) }
                 if let lease { content.leases[lease.number]?.keys.insert(key) }
             case .remove(let key):

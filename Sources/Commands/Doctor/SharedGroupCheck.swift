@@ -15,9 +15,21 @@ struct SharedGroupCheck: DoctorCheck {
             findings += sharing.membership.findings(of: group).map { found in
                 let check = "\(found.check) of group \(group)"
                 guard let error = found.error else { return Finding(check, .ok, found.text) }
-                return Finding(check, error, state: found.isEarly ? .note : .problem, in: group)
+                return Finding(
+                    check, error, state: found.isEarly ? .note : .problem,
+                    repair: found.damagedAccount.map { repair($0, group, sharing) }, in: group)
             }
         }
         return findings
+    }
+
+    private func repair(
+        _ account: String, _ group: KeychainGroup, _ sharing: any GroupSharing
+    ) -> Finding.Repair {
+        Finding.Repair(
+            "put back what it held before; where nobody knows that, \(account) is refreshed with --take-over"
+        ) { () throws(CredentialError) in
+            _ = try sharing.restore(account, in: group)
+        }
     }
 }

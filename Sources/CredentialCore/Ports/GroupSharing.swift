@@ -62,7 +62,8 @@ package protocol GroupSharing: Sendable {
 
     /// Puts what an account's record held before in the place of one that is damaged, and sets that aside: by what the cluster
     /// remembers, else by what this host has seen of it. Of this nobody knows whether it was the newest, so its refresh tokens
-    /// are not used any more; a host that knows a later one puts it back.
+    /// are not used any more; a host that knows a later one puts it back. So is what stands beside it mended: who refreshes it, and
+    /// answers that came late. Where nobody knows what these were, its refresh tokens are used once a person has that taken over.
     ///
     /// - Returns: whether there was anything to be put back.
     /// - Throws: as ``check(_:)``.
@@ -307,12 +308,18 @@ package struct GroupFinding: Sendable {
     package var error: CredentialError?
     /// Whether nothing is wrong yet.
     package var isEarly: Bool
+    /// Of which account something is damaged that ``GroupSharing/restore(_:in:)`` mends; `nil` where nothing is.
+    package var damagedAccount: String?
 
-    package init(check: String, text: Message, error: CredentialError? = nil, isEarly: Bool = false) {
+    package init(
+        check: String, text: Message, error: CredentialError? = nil, isEarly: Bool = false,
+        damagedAccount: String? = nil
+    ) {
         self.check = check
         self.text = text
         self.error = error
         self.isEarly = isEarly
+        self.damagedAccount = damagedAccount
     }
 }
 

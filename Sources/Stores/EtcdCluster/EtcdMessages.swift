@@ -186,16 +186,19 @@ enum EtcdMessages {
         var key: [UInt8] = []
         var value: [UInt8] = []
         var revision: Int64 = 0
+        var created: Int64 = 0
         for (field, content) in MessageReader(bytes) {
             switch field {
             case 1: key = content.data
+            case 2: created = content.number
             case 3: revision = content.number
             case 5: value = content.data
             default: break
             }
         }
         guard !key.isEmpty else { return nil }
-        return ClusterRecord(key: String(decoding: key, as: UTF8.self), value: value, revision: revision)
+        return ClusterRecord(
+            key: String(decoding: key, as: UTF8.self), value: value, revision: revision, created: created)
     }
 }
 
