@@ -67,6 +67,32 @@ import Testing
         #expect(try two.json(["accounts", "--json"]).array?.count == 1)
     }
 
+    @Test func `Who has left one group for another is found by the first call`() throws {
+        let hosts = try hosts()
+        _ = try hosts.share()
+        let one = hosts["one"], two = hosts["two"], second = "second", type = "Second"
+        for home in [one, two] {
+            try hosts.tenant.define(type, at: home)
+            try home.run(["types", "set", type, "keychain_group=\(second)"])
+        }
+        let passphrase = "correct horse battery staple\n"
+        for (home, verb, name) in [(one, "share", "one"), (two, "join", "two")] {
+            let words = ["groups", verb, second] + hosts.cluster(as: name)
+            try home.run(words + ["--passphrase-file", "-"], input: passphrase)
+        }
+        try two.run(["token"])
+        /// Where the second host finds her, who has moved meanwhile.
+        func found(_ words: [String]) throws -> String? {
+            try two.json(["token", "--format", "json"] + words).object?["account"]?.object?["id"]?.string
+        }
+        try one.run(["logout", "--all", "--yes"])
+        let there = try hosts.tenant.signIn(at: one, type: type)
+        #expect(try found(["--account", DemoTenant.alice.email]) == there)
+        try one.run(["logout", "--all", "--yes"])
+        let back = try hosts.tenant.signIn(at: one)
+        #expect(try found([]) == back)
+    }
+
     @Test func `Many processes of three hosts use each refresh token once`() throws {
         let hosts = try hosts(["one", "two", "three"])
         let id = try hosts.share()

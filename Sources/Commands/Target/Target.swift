@@ -129,10 +129,8 @@ package struct TargetResolver: Sendable {
     func target(_ options: TargetOptions, _ rule: AccountRule?) throws(CredentialError) -> Target {
         let wish = wish(options, rule)
         let lookup = try GroupLookup(session, for: wish)
-        if wish == nil, let (group, type) = try onlyType(in: lookup) {
-            // Only one type can be meant, and it may have a default.
-            return try target(ofType: try self.type(named: type), in: group, wish: nil, isKnown: false)
-        }
+        // Only one type can be meant, and it may have a default.
+        if wish == nil, let target = try target(ofOnlyTypeIn: lookup) { return target }
         let sight = TypeSight(session, self)
         let selection = try choose(by: lookup, wish: wish) { [session] groups, asSeen in
             AccountSelection.Candidates(
@@ -151,16 +149,15 @@ package struct TargetResolver: Sendable {
         among candidates: ([KeychainGroup], _ asSeen: Bool) -> AccountSelection.Candidates
     ) throws(CredentialError) -> AccountSelection {
         for groups in lookup.lots {
-            let found: AccountSelection
             do throws(CredentialError) {
-                found = try AccountSelection.choose(
+                let found = try AccountSelection.choose(
                     among: candidates(groups, true), wish: wish, session.context.records)
+                guard try session.context.machine.sharing.isShared(found.group) else { return found }
+                return try choose(among: candidates([found.group], false), wish: wish)
             } catch {
+                // Who has left a shared group since it was seen there may be in another one.
                 guard error.code == .noSuchAccount else { throw error }
-                continue
             }
-            guard try session.context.machine.sharing.isShared(found.group) else { return found }
-            return try choose(among: candidates([found.group], false), wish: wish)
         }
         return try choose(among: candidates(lookup.last, false), wish: wish)
     }
@@ -192,11 +189,9 @@ package struct TargetResolver: Sendable {
                 + (group == type.keychainGroup ? [] : ["--group", group.name]))
     }
 
-    /// The type that every account was signed in under, if it is one, where the accounts are looked for; not while nobody knows of
-    /// which one a record is that cannot be read.
-    private func onlyType(
-        in lookup: GroupLookup
-    ) throws(CredentialError) -> (group: KeychainGroup, type: String)? {
+    /// The account of the type that every account was signed in under, if it is one, where the accounts are looked for; not while
+    /// nobody knows of which one a record is that cannot be read.
+    private func target(ofOnlyTypeIn lookup: GroupLookup) throws(CredentialError) -> Target? {
         let sight = TypeSight(session, self), records = session.context.records
         for (groups, asSeen) in lookup.lots.map({ ($0, true) }) + [(lookup.last, false)] {
             var found: (group: KeychainGroup, type: String)?
@@ -211,7 +206,15 @@ package struct TargetResolver: Sendable {
                 guard found == nil else { return nil }
                 found = (group, first.type)
             }
-            if let found { return found }
+            guard let (group, type) = found else { continue }
+            do throws(CredentialError) {
+                return try target(ofType: try self.type(named: type), in: group, wish: nil, isKnown: false)
+            } catch {
+                // As in ``choose(by:wish:among:)``.
+                guard error.code == .noSuchAccount, asSeen,
+                    try session.context.machine.sharing.isShared(group)
+                else { throw error }
+            }
         }
         return nil
     }
