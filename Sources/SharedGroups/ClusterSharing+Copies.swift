@@ -16,13 +16,13 @@ extension ClusterSharing {
     /// - Returns: the accounts that this host has never been able to read, of which it has no copy; `nil` where the cluster was
     ///   asked moments ago.
     func look(_ group: KeychainGroup, unlessWithin seconds: Int64) throws(CredentialError) -> [String]? {
-        guard let link = try link(group) else { return nil }
         if seconds > 0, let last = try parts.files.read(Self.stampFile, of: group),
             let time = Int64(String(decoding: last, as: UTF8.self)),
             (0..<seconds).contains(parts.clock.now.epochSeconds - time)
         {
             return nil
         }
+        guard let link = try link(group) else { return nil }
         return try takeAll(link).unseen
     }
 
@@ -74,7 +74,12 @@ extension ClusterSharing {
         return copy
     }
 
-    /// Notes that the cluster was asked just now, or was tried.
+    /// Notes that the cluster was tried just now. Where it has never answered there are no copies that could serve: it is tried again.
+    func noteTry(_ group: KeychainGroup) throws(CredentialError) {
+        if try parts.files.read(Self.stampFile, of: group) != nil { try noteLook(group) }
+    }
+
+    /// Notes that the cluster was asked just now.
     func noteLook(_ group: KeychainGroup) throws(CredentialError) {
         try parts.files.write(Array(String(parts.clock.now.epochSeconds).utf8), to: Self.stampFile, of: group)
     }

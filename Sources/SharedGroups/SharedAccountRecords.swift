@@ -34,7 +34,7 @@ package struct SharedAccountRecords: AccountRecords {
                 // The copies serve meanwhile. Who looks through several groups for a name is not kept by the cluster of
                 // one; who finds nothing, or finds an account of this one, is told.
                 guard check == .none || error.leavesCopies else { throw error }
-                if error.leavesCopies { try sharing.noteLook(group) } else { try sharing.link(group)?.note(error) }
+                if error.leavesCopies { try sharing.noteTry(group) } else { try sharing.link(group)?.note(error) }
             }
         }
         return try local.index(of: group, check).adding(unreadable: unseen)

@@ -68,6 +68,31 @@ import Testing
         }
     }
 
+    @Test func `A group that was never looked into is not taken for an empty one`() throws {
+        let two = hosts["two"]
+        try hosts.tenant.define("Own", at: two)
+        try two.run(["types", "set", "Own", "keychain_group=own"])
+        let bob = try hosts.tenant.signIn(DemoTenant.bob, at: two, type: "Own")
+        try two.run(["groups", "leave", SharedHosts.group])
+        try hosts.letIn("two")
+        silence()
+        defer { nodes.stop() }
+        // To have tried is not to have looked.
+        for words in [SharedHosts.token(), ["token"]] {
+            let refused = try inTime("\(words)") { try two.run(words, exits: 6) }
+            #expect(nodes.endpoints.allSatisfy { refused.standardError.contains($0) })
+        }
+        for words in [
+            ["--account", bob], ["--account", DemoTenant.bob.email], ["--type", "Own"], ["--group", "own"],
+        ] {
+            try inTime("\(words)", within: .seconds(5)) { _ = try two.run(["token"] + words) }
+        }
+        silence(false)
+        #expect(try two.run(["token"], exits: 3).standardError.contains(DemoTenant.alice.email))
+        silence()
+        try inTime("token", within: .seconds(5)) { _ = try two.run(["token"], exits: 3) }
+    }
+
     @Test func `A refresh answers in time, and keeps what it got, where they fall silent in the middle of it`()
         throws
     {

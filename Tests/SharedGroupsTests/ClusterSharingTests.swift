@@ -131,6 +131,29 @@ struct ClusterSharingTests {
 
     // MARK: What a host knows
 
+    @Test func `who has only tried to look into a group has not seen that it is empty`() throws {
+        let scene = try SharedScene(), host = scene.run.hosts[2], stamp = "looked"
+        let sharing = try #require(host.process().ports.sharing as? ClusterSharing)
+        var parts = sharing.parts
+        parts.connect = { _, _ throws(CredentialError) in throw CredentialError(.temporary, "no node answers") }
+        let silent = ClusterSharing(parts)
+        func looks(_ sharing: ClusterSharing) throws -> Bool {
+            try sharing.catchUp(World.group, unlessWithin: .max)
+        }
+        host.files[stamp] = nil
+        for _ in 0..<2 {
+            _ = try SharedAccountRecords(silent).index(of: World.group, .none)
+            #expect(throws: CredentialError.self) { try looks(silent) }
+        }
+        #expect(try looks(sharing))
+        #expect(try !looks(silent))
+        // Where the copies serve, it is not tried for each look.
+        let before = host.files[stamp]
+        scene.world.milliseconds += 120_000
+        _ = try SharedAccountRecords(silent).index(of: World.group, .none)
+        #expect(host.files[stamp] != before)
+    }
+
     @Test func `what is not answered and not there yet is not said to be unwritten`() throws {
         let scene = try SharedScene(), sharing = try #require(scene.process.ports.sharing as? ClusterSharing)
         let cluster = LosingCluster(scene.process)

@@ -149,6 +149,7 @@ package struct TargetResolver: Sendable {
         among candidates: ([KeychainGroup], _ asSeen: Bool) -> AccountSelection.Candidates
     ) throws(CredentialError) -> AccountSelection {
         for groups in lookup.lots {
+            if wish == nil { try lookFirst(into: groups) }
             do throws(CredentialError) {
                 let found = try AccountSelection.choose(
                     among: candidates(groups, true), wish: wish, session.context.records)
@@ -194,6 +195,7 @@ package struct TargetResolver: Sendable {
     private func target(ofOnlyTypeIn lookup: GroupLookup) throws(CredentialError) -> Target? {
         let sight = TypeSight(session, self), records = session.context.records
         for (groups, asSeen) in lookup.lots.map({ ($0, true) }) + [(lookup.last, false)] {
+            if asSeen { try lookFirst(into: groups) }
             var found: (group: KeychainGroup, type: String)?
             for group in groups {
                 let index =
@@ -217,6 +219,21 @@ package struct TargetResolver: Sendable {
             }
         }
         return nil
+    }
+
+    /// Asks the clusters of groups that this host has never looked into. That nothing was seen of them does not say that they are
+    /// empty: where nobody is named, an account of theirs may be the one that is meant.
+    ///
+    /// - Throws: what keeps a cluster from answering for now. What else is wrong with a group keeps no other group's account from
+    ///   being found.
+    private func lookFirst(into groups: [KeychainGroup]) throws(CredentialError) {
+        for group in groups {
+            do throws(CredentialError) {
+                try session.context.machine.sharing.catchUp(group, unlessWithin: .max)
+            } catch {
+                if error.leavesCopies { throw error }
+            }
+        }
     }
 
     private func wish(_ options: TargetOptions, _ rule: AccountRule?) -> AccountSelection.Wish? {
