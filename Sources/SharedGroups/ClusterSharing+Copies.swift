@@ -121,12 +121,12 @@ extension ClusterSharing {
         _ record: ClusterRecord, _ id: String, _ link: GroupLink, tells: Bool
     ) throws(CredentialError) -> AccountRecord {
         var record = record
-        var set = try TokenSet(decoding: try link.seal.open(record))
+        var set = try link.seal.tokenSet(in: record)
         guard set.account.id == id else {
             throw CredentialError(
                 .storeDamaged,
                 "the record \(record.key) of the cluster is that of \(ForeignText.shown(set.account.id))",
-                hint: "credmgr doctor")
+                hint: "credmgr doctor --fix")
         }
         if let known = try knownBetter(id, than: set, record, link) {
             (record, set) = try putBack(known, over: (record, set), link)
@@ -172,7 +172,7 @@ extension ClusterSharing {
         for _ in 0..<Self.attempts {
             let (standing, epoch) = try link.standing([id])
             guard let record = standing[0] else { return before }
-            var set = try TokenSet(decoding: try link.seal.open(record))
+            var set = try link.seal.tokenSet(in: record)
             guard set.account.id == id, set.takeNewer(of: known) else { return (record, set) }
             var transaction = ClusterTransaction()
             transaction.expect(record, at: keys.set)

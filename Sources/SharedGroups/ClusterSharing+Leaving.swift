@@ -189,7 +189,7 @@ extension ClusterSharing {
         let prefix = link.path + "a/"
         var sets: [TokenSet] = []
         for record in try link.cluster.list(prefix) where record.key.hasSuffix("/set") {
-            var set = try TokenSet(decoding: try link.seal.open(record))
+            var set = try link.seal.tokenSet(in: record)
             let id = String(record.key.dropFirst(prefix.count).dropLast("/set".count))
             if let copied = try parts.local.read(id, in: link.group)?.sealed, let known = opened(copied, id, link),
                 set.takeNewer(of: known), putsBack

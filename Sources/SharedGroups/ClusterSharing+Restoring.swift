@@ -149,7 +149,7 @@ extension ClusterSharing {
         _ record: ClusterRecord, _ id: String, _ link: GroupLink
     ) throws(CredentialError) -> TokenSet? {
         do throws(CredentialError) {
-            let set = try TokenSet(decoding: try link.seal.open(record))
+            let set = try link.seal.tokenSet(in: record)
             return set.account.id == id ? set : nil
         } catch {
             guard error.code == .storeDamaged else { throw error }

@@ -63,6 +63,16 @@ package struct GroupSeal: Sendable {
         return plaintext
     }
 
+    /// The token set that the record of an account holds.
+    ///
+    /// - Throws: as ``open(_:)``; what helps is to have put back what it held before.
+    func tokenSet(in record: ClusterRecord) throws(CredentialError) -> TokenSet {
+        do throws(CredentialError) { return try TokenSet(decoding: try open(record)) } catch {
+            guard error.code == .storeDamaged else { throw error }
+            throw CredentialError(.storeDamaged, error.text, hint: "credmgr doctor --fix", details: error.details)
+        }
+    }
+
     /// The number of the key that a record is sealed under.
     ///
     /// - Throws: ``ErrorCode/storeDamaged``.

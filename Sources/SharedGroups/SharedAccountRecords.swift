@@ -157,7 +157,7 @@ package struct SharedAccountRecords: AccountRecords {
     /// The token set that is replaced; none where it is damaged.
     private func before(_ record: ClusterRecord?, _ link: GroupLink) throws(CredentialError) -> TokenSet? {
         guard let record else { return nil }
-        do throws(CredentialError) { return try TokenSet(decoding: try link.seal.open(record)) } catch {
+        do throws(CredentialError) { return try link.seal.tokenSet(in: record) } catch {
             guard error.code == .storeDamaged || error.code == .storeLocked else { throw error }
             return nil
         }

@@ -36,7 +36,7 @@ extension SharedRefresh {
         var state = State(records: records, epoch: epoch.number)
         // It may have been put back since this process has looked first.
         try seal.keys.check(epoch)
-        if let record = records.set { state.tokenSet = try TokenSet(decoding: try seal.open(record)) }
+        if let record = records.set { state.tokenSet = try seal.tokenSet(in: record) }
         if let record = records.intent { state.intent = try Intent(decoding: try seal.open(record)) }
         if let record = records.aside { state.aside = try AsideAnswers(decoding: try seal.open(record)) }
         return state

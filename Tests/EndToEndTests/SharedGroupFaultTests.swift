@@ -384,6 +384,11 @@ import Testing
         }
         let refused = try one.run(SharedHosts.token("--account", alice, "--force-refresh"), exits: 5)
         #expect(refused.standardError.contains("does not belong there, or was changed"))
+        for words in [["logout"], ["login", "--print-url"], ["token"], ["label", "--", alice, "x"]] {
+            let named = words.contains(alice) ? words : words + ["--account", alice]
+            let refused = try one.run(named, exits: 5).standardError
+            #expect(refused.hasSuffix("hint: credmgr doctor --fix\n"), "\(refused)")
+        }
         try one.run(SharedHosts.token("--account", bob, "--force-refresh"))
         let found = try ChildProcess(Home.program, ["doctor"], environment: one.environment).run()
         #expect(found.exitStatus == 1)
@@ -398,6 +403,7 @@ import Testing
         try two.run(SharedHosts.token("--account", alice, "--force-refresh"))
         try one.run(SharedHosts.token("--account", alice, "--force-refresh"))
         #expect(hosts.tenant.provider.counters.reusesDetected == 0)
+        try one.run(["logout", "--account", alice])
         // What nobody had is set aside.
         try nodes.put("\(hosts.prefix)/\(SharedHosts.group)/a/0123456789abcdef/set", "foreign")
         _ = try ChildProcess(Home.program, ["doctor", "--fix", "--yes"], environment: two.environment).run()
