@@ -87,14 +87,22 @@ public final class AccountStore: Sendable {
 
     func group(of type: AccountType) -> KeychainGroup { options.group ?? type.keychainGroup }
 
-    /// The group that keeps an account, which need not be the one of its type.
+    /// The group that keeps an account, which need not be the one of its type. Those come first that it was last seen in: what is
+    /// wrong with another is told only where nobody has it.
     func group(of account: Account, under type: AccountType?) throws(CredentialError) -> KeychainGroup {
-        let records = parts.machine.records
-        if let own = options.group ?? type?.keychainGroup, try records.read(account.id, in: own) != nil {
-            return own
+        let records = parts.machine.records, own = options.group ?? type?.keychainGroup
+        if let own, try records.read(account.id, in: own) != nil { return own }
+        let others = try records.groups().filter { $0 != own }
+        let seen = others.filter { (try? records.lastSeen(account.id, in: $0)) != nil }
+        var failure: CredentialError?
+        for group in seen + others.filter({ !seen.contains($0) }) {
+            do throws(CredentialError) {
+                if try records.read(account.id, in: group) != nil { return group }
+            } catch {
+                failure = failure ?? error
+            }
         }
-        for group in try records.groups() where try records.read(account.id, in: group) != nil { return group }
-        throw CredentialError(.noSuchAccount, "account \(account.id) has been forgotten")
+        throw failure ?? CredentialError(.noSuchAccount, "account \(account.id) has been forgotten")
     }
 
     func registration(of type: AccountType) throws(CredentialError) -> Registration {

@@ -35,6 +35,24 @@ import Testing
         #expect(try store.accounts().first?.label == "work")
     }
 
+    @Test func `what is wrong with a shared group keeps no account of another from being found`() async throws {
+        let world = try LibraryWorld(), alice = try await world.signIn(try world.store())
+        let broken = world.path + "/.local/share/credmgr/groups/a-group/shared", files = FileManager.default
+        try files.createDirectory(
+            atPath: broken, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+        try #require(
+            files.createFile(
+                atPath: broken + "/backend", contents: Data("{}".utf8), attributes: [.posixPermissions: 0o600]))
+        // A program that does not know her type has no group to look into first.
+        let stranger = try world.store(configuring: false)
+        try stranger.setLabel("work", of: alice)
+        #expect(try world.store().accounts(ofType: LibraryWorld.typeName).map(\.label) == ["work"])
+        // Whom no other group has, that one may have.
+        try await world.store().signOut(alice)
+        let unknown = #expect(throws: CredentialError.self) { try stranger.setLabel("play", of: alice) }
+        #expect(unknown?.code == .storeDamaged)
+    }
+
     @Test func `any JSON is kept with an account, through refreshes and sign-ins`() async throws {
         let world = try LibraryWorld(), store = try world.store()
         let alice = try await world.signIn(store)
