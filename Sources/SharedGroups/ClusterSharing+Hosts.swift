@@ -101,10 +101,14 @@ extension ClusterSharing: GroupHosting {
     ) throws(CredentialError) {
         let link = try sharedLink(group)
         _ = try link.standing([])
-        // What an expel that ended half-way has left under an older key, the new host could not read.
-        if let failure = try sealAnew(link).first(where: { $0.error.code != .storeDamaged }) { throw failure.error }
         try link.membership.admit(
-            host, fingerprint: fingerprint, by: (link.backend.host, try link.hostKey()), known: link.known)
+            host, fingerprint: fingerprint, by: (link.backend.host, try link.hostKey()), known: link.known
+        ) { () throws(CredentialError) in
+            // What an expel that ended half-way has left under an older key, the new host could not read.
+            if let failure = try sealAnew(link).first(where: { $0.error.code != .storeDamaged }) {
+                throw failure.error
+            }
+        }
     }
 
     package func expel(

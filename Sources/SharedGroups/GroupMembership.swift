@@ -169,11 +169,14 @@ package struct GroupMembership: Sendable {
     ///
     /// - Parameter fingerprint: what its own side shows; it must be that of the key in the cluster.
     /// - Parameter known: of whom this host knows that they were expelled, when the cluster says that.
-    /// - Throws: ``ErrorCode/noSuchAccount`` when no such host has asked; ``ErrorCode/denied`` when the fingerprint is
-    ///   another, or the host was expelled; ``ErrorCode/storeLocked`` when this host is not admitted itself.
+    /// - Parameter seal: seals under the newest key whatever is not, since the host is given no other. It is asked at each try:
+    ///   another host may have been expelled between two.
+    /// - Throws: what `seal` throws; ``ErrorCode/noSuchAccount`` when no such host has asked; ``ErrorCode/denied`` when the
+    ///   fingerprint is another, or the host was expelled; ``ErrorCode/storeLocked`` when this host is not admitted itself.
     func admit(
         _ name: String, fingerprint: String, by own: (name: String, key: HostKey),
-        known: Knowing = { (_) in KeyEpoch(number: 0) }
+        known: Knowing = { (_) in KeyEpoch(number: 0) },
+        sealing seal: () throws(CredentialError) -> Void = {}
     ) throws(CredentialError) {
         for _ in 0..<Self.attempts {
             let found = try cluster.read([hostKey(name), epochKey, hostKey(own.name)])
@@ -187,6 +190,7 @@ package struct GroupMembership: Sendable {
                 throw CredentialError(
                     .denied, "the key in the cluster has the fingerprint \(shown), which is not what \(name) shows")
             }
+            try seal()
             if host.isAdmitted { return }
             let newest = try KeyEpoch(epochRecord)
             guard !newest.has(host.whenExpelled), try !known(newest).has(host.whenExpelled) else {

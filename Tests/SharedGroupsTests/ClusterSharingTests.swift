@@ -113,6 +113,29 @@ struct ClusterSharingTests {
         #expect(try scene.run.token(four.process(), force: true).refreshed)
     }
 
+    @Test func `a host that is admitted while an expel ends half-way reads everything`() throws {
+        var number = 1
+        while true {
+            let scene = try SharedScene(), two = scene.run.hosts[1], four = SimulatedHost("four", scene.world)
+            scene.world.hosts.append(four)
+            let asked = try four.join(four.process(), takesOver: false)
+            let expels = try #require(two.process().ports.sharing as? ClusterSharing).sharedLink(World.group)
+            // Between any two calls of the one that admits.
+            let admits = scene.run.hosts[0].process()
+            admits.trace.act(at: number, .before) {
+                #expect(throws: Never.self) {
+                    try expels.membership.expel("spare", by: ("two", try expels.hostKey()))
+                }
+            }
+            try admits.ports.sharing.membership.admit("four", fingerprint: asked.fingerprint, to: World.group)
+            guard admits.trace.calls.count >= number else { break }
+            let answer = try? scene.run.token(four.process(), force: true)
+            #expect(answer?.refreshed == true, "call \(number)")
+            number += 1
+        }
+        #expect(number > 1)
+    }
+
     @Test func `a host that comes again under its name does not wait for what it had begun before`() throws {
         let scene = try SharedScene(), two = scene.run.hosts[1]
         let lost = SharedRefresh.Answer.unknown(CredentialError(.temporary, "no answer"))
