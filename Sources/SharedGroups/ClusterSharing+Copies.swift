@@ -128,18 +128,16 @@ extension ClusterSharing {
                 "the record \(record.key) of the cluster is that of \(ForeignText.shown(set.account.id))",
                 hint: "credmgr doctor --fix")
         }
-        if let known = try knownBetter(id, than: set, record, link) {
-            (record, set) = try putBack(known, over: (record, set), link)
-        }
-        var account = set.account
-        account.store = .etcd
-        account.leftover = nil
-        let sealed = SealedTokenSet(generation: set.generation, key: String(record.revision), bytes: record.value)
-        var result = AccountRecord(group: link.group, account: account, sealed: sealed)
+        var result = Self.copied(set, record, link)
         for _ in 0..<Self.attempts {
             let before = try parts.local.read(id, in: link.group)
-            guard before?.sealed?.key != sealed.key || before?.sealed?.bytes != sealed.bytes else { break }
-            result.generation = 0
+            // Asked of the very copy that is replaced: another process of this host may have copied a newer grant since the
+            // record was read, and where the cluster was put back in between, nothing else has that any more.
+            if let known = knownBetter(before?.sealed, id, than: set, record, link) {
+                (record, set) = try putBack(known, over: (record, set), link)
+                result = Self.copied(set, record, link)
+            }
+            guard before?.sealed != result.sealed else { break }
             guard case .done = try parts.local.write(result, expecting: before?.generation) else { continue }
             if tells { tell(before, set, link) }
             break
@@ -148,13 +146,22 @@ extension ClusterSharing {
         return result
     }
 
+    /// The copy of a record.
+    private static func copied(_ set: TokenSet, _ record: ClusterRecord, _ link: GroupLink) -> AccountRecord {
+        var account = set.account
+        account.store = .etcd
+        account.leftover = nil
+        let sealed = SealedTokenSet(generation: set.generation, key: String(record.revision), bytes: record.value)
+        return AccountRecord(group: link.group, account: account, sealed: sealed)
+    }
+
     /// What this host knows of an account better than a cluster that was put back to an earlier state: a grant that is a later
     /// step of the very line of grants which stands there; `nil` where it knows nothing better. A sign-in of meanwhile begins
     /// another line, and a sign-out leaves no record; both stay as they are.
     private func knownBetter(
-        _ id: String, than set: TokenSet, _ record: ClusterRecord, _ link: GroupLink
-    ) throws(CredentialError) -> TokenSet? {
-        guard let copied = try parts.local.read(id, in: link.group)?.sealed,
+        _ copied: SealedTokenSet?, _ id: String, than set: TokenSet, _ record: ClusterRecord, _ link: GroupLink
+    ) -> TokenSet? {
+        guard let copied,
             // Not by its revision, which comes again where the cluster was put back.
             copied.bytes != record.value, let known = opened(copied, id, link)
         else { return nil }

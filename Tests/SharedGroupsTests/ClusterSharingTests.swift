@@ -226,6 +226,25 @@ struct ClusterSharingTests {
         #expect(scene.world.cluster.content.records[key] == now)
     }
 
+    @Test func `what another process has refreshed outlives an older look, and a restore of the cluster`() throws {
+        var number = 1
+        while true {
+            let scene = try SharedScene(), one = scene.run.hosts[0], snapshot = scene.world.cluster.content
+            // Between any two calls of the one that looks.
+            let looks = one.process()
+            looks.trace.act(at: number, .before) {
+                #expect(throws: Never.self) { try scene.run.token(one.process(), force: true) }
+                scene.world.cluster.restore(snapshot)
+            }
+            _ = try looks.ports.records.read(scene.account, in: World.group)
+            guard looks.trace.calls.count >= number else { break }
+            try one.process().ports.sharing.catchUp(World.group, unlessWithin: 0)
+            #expect(scene.standing == "r-0-2", "call \(number)")
+            number += 1
+        }
+        #expect(number > 1)
+    }
+
     @Test func `two processes that learn of two expelled hosts at once remember both`() throws {
         let scene = try SharedScene(), one = scene.run.hosts[0]
         let hosts = [1, 2].map { ExpelledHost(name: "gone\($0)", publicKey: [UInt8](repeating: $0, count: 32)) }
