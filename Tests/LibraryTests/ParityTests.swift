@@ -100,6 +100,36 @@ import Testing
         #expect(try await store.token(of: alice, takesOver: true).token.reveal() == taken.token.reveal())
     }
 
+    @Test func `a group that was never looked into is not empty while its cluster is silent`() async throws {
+        let nodes = try EtcdNodes(1), names = nodes.certificate(of: "host"), other = try LibraryWorld()
+        defer { nodes.stop() }
+        let cluster = [
+            world.type.keychainGroup.name, "--etcd", nodes.endpoints[0], "--ca", nodes.authorities, "--cert",
+            names.certificate, "--key", names.key, "--prefix", "/credmgr/never-seen", "--name",
+        ]
+        try store.configure(world.type, persisting: true)
+        let alice = try await world.signIn(store)
+        let shared = try await world.command(["groups", "share"] + cluster + ["one"])
+        try #require(shared.exitStatus == 0, "\(shared.standardError)")
+        let joined = try await other.command(["groups", "join"] + cluster + ["two", "--json"])
+        let shown = try JSONValue.parse(Array(joined.standardOutput.utf8), limits: .ownFile).object?["fingerprint"]
+        let admitted = try await world.command([
+            "groups", "admit", cluster[0], "two", "--fingerprint", try #require(shown?.string),
+        ])
+        try #require(admitted.exitStatus == 0, "\(admitted.standardError)")
+        nodes.stop()
+        let theirs = try other.store()
+        let unknown = await failure { try theirs.accounts(ofType: LibraryWorld.typeName) }
+        #expect(unknown?.code == .temporary)
+        #expect(await failure { try theirs.defaultAccount(ofType: LibraryWorld.typeName) }?.code == .temporary)
+        // Who has seen somebody has that one still, and is told that it is as it was.
+        let warnings = Mutex<[String]>([])
+        let here = try world.store { options in options.warn = { said in warnings.withLock { $0.append(said) } } }
+        #expect(try here.accounts(ofType: LibraryWorld.typeName).map(\.id) == [alice.id])
+        #expect(warnings.withLock { $0.contains { $0.contains("as this host has last seen it") } })
+        #expect(try here.defaultAccount(ofType: LibraryWorld.typeName)?.id == alice.id)
+    }
+
     @Test func `sign-ins go to another machine and come from one, with a program or the command at either end`()
         async throws
     {

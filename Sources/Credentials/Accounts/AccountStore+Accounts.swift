@@ -5,19 +5,31 @@ public import StrictJSON
 extension AccountStore {
     /// The accounts that a type sees.
     ///
-    /// - Throws: as ``type(named:)``; ``CredentialCore/ErrorCode/inputOutput``.
+    /// - Throws: as ``type(named:)``; ``CredentialCore/ErrorCode/inputOutput``; ``CredentialCore/ErrorCode/temporary`` where none is
+    ///   known and the cluster of a shared group could not be asked.
     public func accounts(ofType name: String) throws(CredentialError) -> [Account] {
-        let type = try type(named: name)
-        return try registry(of: group(of: type)).accounts(of: try registration(of: type))
+        let type = try type(named: name), group = group(of: type)
+        let accounts = try registry(of: group).accounts(of: try registration(of: type))
+        if accounts.isEmpty { try checkAsked(group) }
+        return accounts
     }
 
-    /// The accounts of a group that can be read; of what cannot, ``Options/warn`` is told. A sign-in that could not be
-    /// stored at once is among them as soon as it can be.
+    /// The accounts of a group that can be read; of what cannot, and of a shared group that is as it was seen last,
+    /// ``Options/warn`` is told. A sign-in that could not be stored at once is among them as soon as it can be.
     private func registry(of group: KeychainGroup) throws(CredentialError) -> AccountRegistry {
         _ = parts.accounts.takeUpSignIns(in: group)
-        return try parts.machine.records.registry(of: group) {
+        let registry = try parts.machine.records.registry(of: group) {
             options.warn("account \($0) of group \(group) is left out: \($1.message)")
         }
+        if let failure = parts.machine.sharing.recentFailure(of: group) {
+            options.warn("group \(group) is shown as this host has last seen it: \(failure)")
+        }
+        return registry
+    }
+
+    /// Where nobody is found and the cluster could not be asked, nobody knows whether there is one.
+    private func checkAsked(_ group: KeychainGroup) throws(CredentialError) {
+        if let failure = parts.machine.sharing.recentFailure(of: group) { throw failure }
     }
 
     /// All accounts of the group, or of all groups.
@@ -49,8 +61,12 @@ extension AccountStore {
     public func defaultAccount(ofType name: String) throws(CredentialError) -> Account? {
         let type = try type(named: name)
         let group = group(of: type)
+        let registration = try registration(of: type)
         let index = try parts.machine.records.index(of: group, .ids)
-        guard let entry = index.defaultEntry(of: try registration(of: type)) else { return nil }
+        guard let entry = index.defaultEntry(of: registration) else {
+            if index.count(of: registration, atMost: 1) == 0 { try checkAsked(group) }
+            return nil
+        }
         return try parts.machine.records.account(entry.id, in: group)
     }
 
