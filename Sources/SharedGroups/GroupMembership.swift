@@ -175,7 +175,7 @@ package struct GroupMembership: Sendable {
     ///   fingerprint is another, or the host was expelled; ``ErrorCode/storeLocked`` when this host is not admitted itself.
     func admit(
         _ name: String, fingerprint: String, by own: (name: String, key: HostKey),
-        known: Knowing = { (_) in KeyEpoch(number: 0) },
+        known noted: Knowing = { (_) in KeyEpoch(number: 0) },
         sealing seal: () throws(CredentialError) -> Void = {}
     ) throws(CredentialError) {
         for _ in 0..<Self.attempts {
@@ -184,6 +184,9 @@ package struct GroupMembership: Sendable {
                 throw CredentialError(
                     .noSuchAccount, "no host called \(name) has asked to join")
             }
+            let newest = try KeyEpoch(epochRecord)
+            // At once: it may be put back before anything is sealed anew.
+            let known = try noted(newest)
             var host = try GroupHost(record)
             let shown = try host.fingerprint(cryptography)
             guard ConstantTime.equal(Array(shown.utf8), Array(fingerprint.lowercased().utf8)) else {
@@ -192,8 +195,7 @@ package struct GroupMembership: Sendable {
             }
             try seal()
             if host.isAdmitted { return }
-            let newest = try KeyEpoch(epochRecord)
-            guard !newest.has(host.whenExpelled), try !known(newest).has(host.whenExpelled) else {
+            guard !newest.has(host.whenExpelled), !known.has(host.whenExpelled) else {
                 throw CredentialError(
                     .denied, "the host that asks as \(name) was expelled from the group")
             }
@@ -227,17 +229,21 @@ package struct GroupMembership: Sendable {
     /// - Throws: as ``admit(_:fingerprint:by:)``.
     func expel(
         _ name: String, by own: (name: String, key: HostKey),
-        known: Knowing = { (_) in KeyEpoch(number: 0) }
+        known noted: Knowing = { (_) in KeyEpoch(number: 0) }
     ) throws(CredentialError) {
         for _ in 0..<Self.attempts {
             let reading = try cluster.read([epochKey], listing: path + "hosts/")
             // Noted at once: it may be put back before the next read.
             guard let seen = reading.records[0] else { throw noHost(name, among: []) }
-            let known = try known(KeyEpoch(seen))
+            let known = try noted(KeyEpoch(seen))
             let found = try cluster.read([epochKey] + reading.listed.map(\.key))
             // Whoever admits or expels changes the epoch, too: so those who have the key are of one moment, also where the cluster was
             // put back.
-            guard let epochRecord = found[0], epochRecord == seen else { continue }
+            guard let epochRecord = found[0] else { continue }
+            guard epochRecord == seen else {
+                _ = try noted(KeyEpoch(epochRecord))
+                continue
+            }
             let epoch = try KeyEpoch(epochRecord), id = try groupID()
             let listed = found.dropFirst().compactMap(\.self)
             // One that cannot be read is remembered by what stands in its place.

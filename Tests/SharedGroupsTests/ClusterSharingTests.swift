@@ -71,6 +71,28 @@ struct ClusterSharingTests {
         #expect(try scene.run.token(two.process(), force: true).refreshed)
     }
 
+    @Test func `who expels remembers whom it has read to be expelled, whenever the cluster is put back`() throws {
+        var number = 1, isReached = true
+        while isReached {
+            for later in 1...3 {
+                let scene = try SharedScene(), two = scene.run.hosts[1], snapshot = scene.world.cluster.content
+                let process = scene.run.hosts[0].process()
+                process.trace.act(at: number, .before) {
+                    _ = try? two.process().ports.sharing.membership.expel("spare", from: World.group)
+                }
+                process.trace.act(at: number + later, .before) {
+                    scene.world.cluster.restore(snapshot)
+                    scene.world.wasRestored = true
+                }
+                _ = try? process.ports.sharing.membership.expel("three", from: World.group)
+                #expect(scene.world.problems == [], "calls \(number) and \(number + later)")
+                isReached = process.trace.calls.count >= number
+            }
+            number += 1
+        }
+        #expect(number > 2)
+    }
+
     @Test func `who was expelled and is not listed any more can be expelled again`() throws {
         let scene = try SharedScene(), one = scene.run.hosts[0]
         var snapshot = scene.world.cluster.content
