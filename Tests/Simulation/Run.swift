@@ -227,10 +227,12 @@ package final class Run: @unchecked Sendable {
     }
 
     private func account(_ process: SimulatedProcess) throws(CredentialError) -> Account? {
-        let entry = try process.ports.records.index(of: World.group, .none).entries(
-            of: registration, subject: "ada"
-        ).first
-        guard let entry else { return nil }
+        let index = try process.ports.records.index(of: World.group, .none)
+        guard let entry = index.entries(of: registration, subject: "ada").first else {
+            // As a command does: what is wrong with a record that cannot be read says more than that there is none.
+            for id in index.unreadable { _ = try process.ports.records.read(id, in: World.group) }
+            return nil
+        }
         return try process.ports.records.account(entry.id, in: World.group)
     }
 
