@@ -91,11 +91,10 @@ public final class AccountStore: Sendable {
     /// wrong with another is told only where nobody has it.
     func group(of account: Account, under type: AccountType?) throws(CredentialError) -> KeychainGroup {
         let records = parts.machine.records, own = options.group ?? type?.keychainGroup
-        if let own, try records.read(account.id, in: own) != nil { return own }
-        let others = try records.groups().filter { $0 != own }
-        let seen = others.filter { (try? records.lastSeen(account.id, in: $0)) != nil }
+        let groups = (own.map { [$0] } ?? []) + (try records.groups().filter { $0 != own })
+        let seen = groups.filter { (try? records.lastSeen(account.id, in: $0)) != nil }
         var failure: CredentialError?
-        for group in seen + others.filter({ !seen.contains($0) }) {
+        for group in seen + groups.filter({ !seen.contains($0) }) {
             do throws(CredentialError) {
                 if try records.read(account.id, in: group) != nil { return group }
             } catch {

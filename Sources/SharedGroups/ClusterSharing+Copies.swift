@@ -60,8 +60,13 @@ extension ClusterSharing {
         if damaged.contains(where: { $0.error.code == .storeLocked }) { _ = try link.key(ofEpoch: epoch) }
         for id in known where !there.contains(id) { try forgetCopy(id, link.group, tells: true) }
         let unseen = damaged.map(\.id).filter { !known.contains($0) }
-        // Nothing here says that there are such: the next one asks again, and takes no other for the only one.
-        if unseen.isEmpty { try noteLook(link.group) }
+        // Nothing here says that there are such: the next one asks again, and takes no other for the only one. That somebody has
+        // looked counts all the same.
+        if unseen.isEmpty {
+            try noteLook(link.group)
+        } else if try parts.files.read(Self.stampFile, of: link.group) == nil {
+            try parts.files.write(Array("0".utf8), to: Self.stampFile, of: link.group)
+        }
         return (damaged, unseen, listing.revision)
     }
 

@@ -260,17 +260,28 @@ extension ClusterSharing: GroupHosting {
             let account = link.keys(id)
             for key in [account.aside, account.intent] where keys.contains(key) {
                 guard let record = try link.cluster.read([key])[0] else { continue }
-                if var damage = try damage(of: record, link) {
-                    damage.advice = "to put back what it held before: credmgr doctor --fix"
-                    findings.append(
-                        GroupFinding(check: "refresh of \(id)", text: "", error: damage, damagedAccount: id))
-                } else if key == account.intent, !keys.contains(account.live) {
-                    let intent = try Intent(decoding: try link.seal.open(record))
-                    findings.append(unfinished(intent, of: id, link.group))
+                do throws(CredentialError) {
+                    let isOver = key == account.intent && !keys.contains(account.live)
+                    if let found = try finding(record, of: id, isOver: isOver, link) { findings.append(found) }
+                } catch {
+                    // What this host has no key for keeps it from nobody else.
+                    guard error.code == .storeLocked else { throw error }
+                    findings.append(GroupFinding(check: "refresh of \(id)", text: "", error: error))
                 }
             }
         }
         return findings
+    }
+
+    private func finding(
+        _ record: ClusterRecord, of id: String, isOver: Bool, _ link: GroupLink
+    ) throws(CredentialError) -> GroupFinding? {
+        if var damage = try damage(of: record, link) {
+            damage.advice = "to put back what it held before: credmgr doctor --fix"
+            return GroupFinding(check: "refresh of \(id)", text: "", error: damage, damagedAccount: id)
+        }
+        guard isOver else { return nil }
+        return unfinished(try Intent(decoding: try link.seal.open(record)), of: id, link.group)
     }
 
     private func unfinished(_ intent: Intent, of id: String, _ group: KeychainGroup) -> GroupFinding {

@@ -6,73 +6,81 @@ extension ClusterSharing {
     private static let steps = 1_000
     private static let lostReason =
         "its record in the cluster was damaged, and nobody knows whether this host has seen the newest tokens"
+    private static let forgottenReason =
+        "what tells of its refreshes in the cluster was damaged, and nobody knows whether its refresh token is used up"
 
     package func restore(_ account: String, in group: KeychainGroup) throws(CredentialError) -> Bool {
-        let link = try sharedLink(group)
-        guard try restoreSet(account, link) else { return false }
-        try restoreBeside(account, link)
+        let link = try sharedLink(group), keys = link.keys(account), reading = try link.account(account)
+        guard let record = reading.set, let epoch = reading.epoch else { return false }
+        let number = try GroupMembership.epoch(epoch)
+        // Without the group's key nothing opens, and that is not a matter of this account.
+        _ = try link.key(ofEpoch: number)
+        var transaction = ClusterTransaction()
+        let beside = [reading.intent, reading.aside].compactMap(\.self)
+        let isForgotten = try mend(beside, of: account, number, in: &transaction, link)
+        // Somebody may have mended it since it was found damaged, and gone on from there.
+        let standing = try opened(record, account, link)
+        var restored = standing
+        if standing == nil {
+            // What is under way is settled by what the set holds then; where nobody knows whether anything is, a copy that is
+            // older than what was sent would let another host send that again.
+            restored = try known(before: record, account, link, trustsCopy: !isForgotten)
+            transaction.changes.append(.put(link.damagedPlace(keys.set, account), record.value))
+        }
+        guard var set = restored else { return false }
+        if isForgotten { Self.giveUp(&set, Self.forgottenReason) }
+        if standing == nil || isForgotten {
+            let sealed = try link.seal.seal(set.encoded(), at: keys.set, epoch: number)
+            transaction.changes.append(.put(keys.set, sealed))
+        }
+        if !transaction.changes.isEmpty {
+            transaction.expect(record, at: keys.set)
+            transaction.expect(reading.intent, at: keys.intent)
+            transaction.expect(reading.aside, at: keys.aside)
+            transaction.expect(epoch, at: keys.epoch)
+            guard try link.cluster.commit(transaction) else { throw SharedAccountRecords.changed(account) }
+        }
         try takeOne(account, link, tells: false)
         return true
     }
 
-    private func restoreSet(_ id: String, _ link: GroupLink) throws(CredentialError) -> Bool {
-        let key = link.keys(id).set
-        let (standing, epoch) = try link.standing([id])
-        guard let record = standing[0] else { return false }
-        // Without the group's key nothing opens, and that is not a matter of this account.
-        _ = try link.key(ofEpoch: try GroupMembership.epoch(epoch))
-        // Somebody may have mended it since it was found damaged, and gone on from there.
-        if try opened(record, id, link) != nil { return true }
-        guard let set = try known(before: record, id, link) else { return false }
-        var transaction = ClusterTransaction()
-        // Its intent stays: what is under way is settled by what the set holds then.
-        transaction.expect(record, at: key)
-        transaction.expect(epoch, at: link.keys(id).epoch)
-        transaction.changes = [
-            .put(link.damagedPlace(key, id), record.value),
-            .put(key, try link.seal.seal(set.encoded(), at: key, epoch: try GroupMembership.epoch(epoch))),
-        ]
-        guard try link.cluster.commit(transaction) else { throw SharedAccountRecords.changed(id) }
-        return true
+    /// Has a transaction put back what stood beside an account's set, who refreshes it and the late answers, under the newest key.
+    ///
+    /// - Returns: whether some of it is damaged, and nobody knows what it was: a refresh token may be used up by now.
+    private func mend(
+        _ records: [ClusterRecord], of id: String, _ epoch: Int64, in transaction: inout ClusterTransaction,
+        _ link: GroupLink
+    ) throws(CredentialError) -> Bool {
+        var isForgotten = false
+        for record in records {
+            var sound: ClusterRecord? = record
+            if try damage(of: record, link) != nil {
+                transaction.changes.append(.put(link.damagedPlace(record.key, id), record.value))
+                let past = try past(of: record, link) { (earlier) throws(CredentialError) in
+                    try damage(of: earlier, link) == nil
+                }
+                sound = if case .held(let before) = past { before } else { nil }
+                if case .forgotten = past { isForgotten = true }
+            } else if try GroupSeal.epoch(of: record) == epoch {
+                continue
+            }
+            if let sound {
+                let sealed = try link.seal.seal(try link.seal.open(sound), at: record.key, epoch: epoch)
+                transaction.changes.append(.put(record.key, sealed))
+            } else {
+                transaction.changes.append(.remove(record.key))
+            }
+        }
+        return isForgotten
     }
 
-    /// Mends the intent of who refreshes an account, and the late answers. Where nobody knows what they held, the refresh token
-    /// may be used up: an intent says so that nobody settles, until a person has it taken over or signs in.
-    private func restoreBeside(_ id: String, _ link: GroupLink) throws(CredentialError) {
-        let keys = link.keys(id), reading = try link.account(id)
-        guard let record = reading.set, let epoch = reading.epoch, let set = try opened(record, id, link) else {
-            throw SharedAccountRecords.changed(id)
+    /// Lets no refresh token of a set be sent: the person has to sign in again, unless a host that has the answer puts it there.
+    private static func giveUp(_ set: inout TokenSet, _ reason: String) {
+        for policy in set.grants.keys where set.grants[policy]?.isRefreshable == true {
+            set.grants[policy]?.lostReason = reason
         }
-        let number = try GroupMembership.epoch(epoch)
-        var transaction = ClusterTransaction(), isKnown = true
-        for damaged in [reading.intent, reading.aside].compactMap(\.self) {
-            guard try damage(of: damaged, link) != nil else { continue }
-            transaction.changes.append(.put(link.damagedPlace(damaged.key, id), damaged.value))
-            let past = try past(of: damaged, link) { (earlier) throws(CredentialError) in
-                try damage(of: earlier, link) == nil
-            }
-            if case .held(let before) = past {
-                let sealed = try link.seal.seal(try link.seal.open(before), at: before.key, epoch: number)
-                transaction.changes.append(.put(before.key, sealed))
-            } else {
-                transaction.changes.append(.remove(damaged.key))
-            }
-            if case .forgotten = past { isKnown = false }
-        }
-        guard !transaction.changes.isEmpty else { return }
-        if !isKnown, let grant = set.grants.min(by: { $0.key < $1.key })?.value {
-            let intent = Intent(
-                nonce: IntentNonce(parts.random), host: link.backend.host, publicKey: link.backend.publicKey,
-                token: try TokenDigest(of: grant, parts.cryptography), time: parts.clock.now)
-            transaction.changes.removeAll { $0.key == keys.intent }
-            transaction.changes.append(
-                .put(keys.intent, try link.seal.seal(intent.encoded, at: keys.intent, epoch: number)))
-        }
-        transaction.expect(record, at: keys.set)
-        transaction.expect(reading.intent, at: keys.intent)
-        transaction.expect(reading.aside, at: keys.aside)
-        transaction.expect(epoch, at: keys.epoch)
-        guard try link.cluster.commit(transaction) else { throw SharedAccountRecords.changed(id) }
+        set.account.status = .needsLogin(reason: reason)
+        set.generation += 1
     }
 
     /// What is wrong with a record that stands beside an account's set; `nil` where it opens.
@@ -120,7 +128,7 @@ extension ClusterSharing {
 
     /// What an account's record held before it was damaged; `nil` where nobody had the account then, or this host has not seen it.
     private func known(
-        before record: ClusterRecord, _ id: String, _ link: GroupLink
+        before record: ClusterRecord, _ id: String, _ link: GroupLink, trustsCopy: Bool
     ) throws(CredentialError) -> TokenSet? {
         let past = try past(of: record, link) { (earlier) throws(CredentialError) in
             try opened(earlier, id, link) != nil
@@ -131,15 +139,12 @@ extension ClusterSharing {
         case .forgotten: break
         }
         // What came to be after this host has copied it is another sign-in: that one was signed out.
-        guard let copied = try sealedCopy(of: id, link.group), record.created <= Int64(copied.key) ?? 0,
-            var set = opened(copied, id, link)
+        guard trustsCopy, let copied = try sealedCopy(of: id, link.group),
+            record.created <= Int64(copied.key) ?? 0, var set = opened(copied, id, link)
         else { return nil }
-        for policy in set.grants.keys where set.grants[policy]?.isRefreshable == true {
-            set.grants[policy]?.lostReason = Self.lostReason
-        }
+        Self.giveUp(&set, Self.lostReason)
         // Another host may have signed it out since.
         set.accessTokens = []
-        set.account.status = .needsLogin(reason: Self.lostReason)
         return set
     }
 

@@ -393,7 +393,12 @@ extension GroupLink: GroupKeys {
     /// The data key of an epoch as the cluster has it for this host.
     private func givenKey(_ epoch: Int64) throws(CredentialError) -> [UInt8] {
         if let given = state.withLock({ $0.given[epoch] }) { return given }
-        guard let record = try cluster.read([membership.dataKey(epoch, backend.host)])[0] else {
+        let key = membership.dataKey(epoch, backend.host), found: ClusterRecord?
+        do throws(CredentialError) { found = try cluster.read([key])[0] } catch {
+            if error.leavesCopies { note(error) }
+            throw error
+        }
+        guard let record = found else {
             guard try !cluster.listKeys(membership.dataKey(epoch, "")).isEmpty else {
                 throw CredentialError(
                     .storeDamaged,

@@ -186,7 +186,7 @@ package struct GroupMembership: Sendable {
             }
             let newest = try KeyEpoch(epochRecord)
             // At once: it may be put back before anything is sealed anew.
-            let known = try noted(newest)
+            _ = try noted(newest)
             var host = try GroupHost(record)
             let shown = try host.fingerprint(cryptography)
             guard ConstantTime.equal(Array(shown.utf8), Array(fingerprint.lowercased().utf8)) else {
@@ -195,7 +195,8 @@ package struct GroupMembership: Sendable {
             }
             try seal()
             if host.isAdmitted { return }
-            guard !newest.has(host.whenExpelled), !known.has(host.whenExpelled) else {
+            // That has read, too, who is expelled by then.
+            guard !newest.has(host.whenExpelled), try !noted(newest).has(host.whenExpelled) else {
                 throw CredentialError(
                     .denied, "the host that asks as \(name) was expelled from the group")
             }

@@ -93,6 +93,33 @@ struct ClusterSharingTests {
         #expect(number > 2)
     }
 
+    @Test func `who admits gives no key to a host that it has read to be expelled, put back or not`()
+        throws
+    {
+        var number = 1, isReached = true
+        while isReached {
+            for later in 1...20 {
+                let scene = try SharedScene(), two = scene.run.hosts[1], four = SimulatedHost("four", scene.world)
+                scene.world.hosts.append(four)
+                let asked = try four.join(four.process(), takesOver: false)
+                let snapshot = scene.world.cluster.content, process = scene.run.hosts[0].process()
+                process.trace.act(at: number, .before) {
+                    _ = try? two.process().ports.sharing.membership.expel("four", from: World.group)
+                }
+                process.trace.act(at: number + later, .before) {
+                    scene.world.cluster.restore(snapshot)
+                    scene.world.wasRestored = true
+                }
+                _ = try? process.ports.sharing.membership.admit(
+                    "four", fingerprint: asked.fingerprint, to: World.group)
+                #expect(scene.world.problems == [], "calls \(number) and \(number + later)")
+                isReached = process.trace.calls.count >= number
+            }
+            number += 1
+        }
+        #expect(number > 2)
+    }
+
     @Test func `who was expelled and is not listed any more can be expelled again`() throws {
         let scene = try SharedScene(), one = scene.run.hosts[0]
         var snapshot = scene.world.cluster.content

@@ -130,6 +130,8 @@ struct DamagedRecordTests {
         for check in [IndexCheck.none, .none, .ids] {
             #expect(try host.process().ports.records.index(of: World.group, check).unreadable == [scene.account])
         }
+        // It has looked all the same.
+        #expect(try !sharing.catchUp(World.group, unlessWithin: .max))
     }
 
     @Test func `a host whose key is damaged is told so, and not that there is no account`() throws {
@@ -157,7 +159,7 @@ struct DamagedRecordTests {
     }
 
     @Test(arguments: ["intent", "aside"])
-    func `where nobody knows what stood beside an account its token is not sent before somebody says so`(
+    func `where nobody knows what stood beside an account its refresh token is not sent any more`(
         name: String
     ) throws {
         let scene = try SharedScene(), two = scene.run.hosts[1], key = "a/\(scene.account)/\(name)"
@@ -169,11 +171,31 @@ struct DamagedRecordTests {
         #expect(refused?.code == .storeDamaged)
         // The simulated cluster remembers nothing.
         #expect(try two.process().ports.sharing.restore(scene.account, in: World.group))
-        refused = #expect(throws: CredentialError.self) { try scene.run.token(scene.process, force: true) }
-        #expect(refused?.code == .temporary && scene.world.provider.sent == sent)
-        let left = membership(scene).findings(of: World.group).filter { $0.error != nil }
-        #expect(left.count == 1 && left[0].error?.hint?.contains("--take-over") == true)
-        #expect(try scene.run.token(scene.process, force: true, takesOver: true).refreshed)
+        for host in scene.run.hosts {
+            refused = #expect(throws: CredentialError.self) { try scene.run.token(host.process(), force: true) }
+            #expect(refused?.code == .signInRequired && scene.world.provider.sent == sent)
+        }
+        #expect(membership(scene).findings(of: World.group).allSatisfy { $0.error == nil })
+    }
+
+    @Test func `an answer that was under way is worth more than what was given up meanwhile`() throws {
+        let scene = try SharedScene(), two = scene.run.hosts[1], token = "r-0-9"
+        #expect(throws: Never.self) {
+            try scene.refresh(over: scene.process) { set in
+                self.put("junk", at: "a/\(scene.account)/intent", scene)
+                #expect((try? two.process().ports.sharing.restore(scene.account, in: World.group)) == true)
+                return SharedScene.issued(token, over: set)
+            }
+        }
+        #expect(scene.standing == token)
+    }
+
+    @Test func `where nothing is known of an account and of its refresh no older copy comes in its place`() throws {
+        let scene = try SharedScene(), two = scene.run.hosts[1].process()
+        for name in ["set", "intent"] { put("junk", at: "a/\(scene.account)/\(name)", scene) }
+        #expect(try !two.ports.sharing.restore(scene.account, in: World.group))
+        _ = try two.ports.records.setAside(scene.account, in: World.group)
+        #expect(scene.world.cluster.content.records.keys.allSatisfy { !$0.hasPrefix(scene.link.path + "a/") })
     }
 
     @Test func `who is expelled beside a damaged intent does not open what is written of its account then`()

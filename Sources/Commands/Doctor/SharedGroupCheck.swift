@@ -27,7 +27,7 @@ struct SharedGroupCheck: DoctorCheck {
         _ account: String, _ group: KeychainGroup, _ sharing: any GroupSharing
     ) -> Finding.Repair {
         Finding.Repair(
-            "put back what it held before; where nobody knows that, \(account) is refreshed with --take-over"
+            "put back what it held before; where nobody knows that, \(account) has to sign in again"
         ) { () throws(CredentialError) in
             _ = try sharing.restore(account, in: group)
         }

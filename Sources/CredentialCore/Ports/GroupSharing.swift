@@ -63,7 +63,7 @@ package protocol GroupSharing: Sendable {
     /// Puts what an account's record held before in the place of one that is damaged, and sets that aside: by what the cluster
     /// remembers, else by what this host has seen of it. Of this nobody knows whether it was the newest, so its refresh tokens
     /// are not used any more; a host that knows a later one puts it back. So is what stands beside it mended: who refreshes it, and
-    /// answers that came late. Where nobody knows what these were, its refresh tokens are used once a person has that taken over.
+    /// answers that came late. Where nobody knows what these were, its refresh tokens are not used any more, either.
     ///
     /// - Returns: whether there was anything to be put back.
     /// - Throws: as ``check(_:)``.
