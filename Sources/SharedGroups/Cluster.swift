@@ -194,13 +194,6 @@ package struct ClusterTransaction: Sendable {
     package enum Change: Sendable, Hashable {
         case put(String, [UInt8], lease: ClusterLease? = nil)
         case remove(String)
-
-        /// What is changed.
-        package var key: String {
-            switch self {
-            case .put(let key, _, _), .remove(let key): key
-            }
-        }
     }
 
     /// The revision that each key must have; 0 for one that must be absent.
