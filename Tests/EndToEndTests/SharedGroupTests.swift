@@ -91,6 +91,15 @@ import Testing
         try one.run(["logout", "--all", "--yes"])
         let back = try hosts.tenant.signIn(at: one)
         #expect(try found([]) == back)
+        // Seen in both, with a name that is one account's by now.
+        let again = try hosts.tenant.signIn(at: one, type: type)
+        #expect(try two.json(["accounts", "--json"]).array?.count == 2)
+        try one.run(["logout", "--account", again, "--yes"])
+        #expect(try found(["--account", DemoTenant.alice.email]) == back)
+        let bob = try hosts.tenant.signIn(DemoTenant.bob, at: one, type: type)
+        #expect(try two.json(["accounts", "--json"]).array?.count == 2)
+        try one.run(["logout", "--account", back, "--yes"])
+        #expect(try found([]) == bob)
     }
 
     @Test func `Many processes of three hosts use each refresh token once`() throws {

@@ -151,8 +151,7 @@ package struct TargetResolver: Sendable {
         for groups in lookup.lots {
             if wish == nil { try lookFirst(into: groups) }
             do throws(CredentialError) {
-                let found = try AccountSelection.choose(
-                    among: candidates(groups, true), wish: wish, session.context.records)
+                let found = try chooseAsSeen(in: groups, wish: wish, among: candidates(groups, true))
                 guard try session.context.machine.sharing.isShared(found.group) else { return found }
                 return try choose(among: candidates([found.group], false), wish: wish)
             } catch {
@@ -161,6 +160,22 @@ package struct TargetResolver: Sendable {
             }
         }
         return try choose(among: candidates(lookup.last, false), wish: wish)
+    }
+
+    /// Chooses by what this machine has seen; where several fit, one may have left the shared group that it was seen in, so that
+    /// the clusters are asked before they are called several. What a cluster does not tell stays as it was seen.
+    private func chooseAsSeen(
+        in groups: [KeychainGroup], wish: AccountSelection.Wish?, among candidates: AccountSelection.Candidates
+    ) throws(CredentialError) -> AccountSelection {
+        do throws(CredentialError) {
+            return try AccountSelection.choose(among: candidates, wish: wish, session.context.records)
+        } catch {
+            guard error.code == .ambiguousAccount else { throw error }
+            let sharing = session.context.machine.sharing
+            let isNews = groups.map { (try? sharing.catchUp($0, unlessWithin: 0)) == true }.contains(true)
+            guard isNews else { throw error }
+        }
+        return try AccountSelection.choose(among: candidates, wish: wish, session.context.records)
     }
 
     /// Chooses; where nobody is found, a first sign-in that its store has not taken may wait to be taken up.
