@@ -3,6 +3,10 @@ extension Name {
     public static func isValid(_ name: borrowing Span<UInt8>) -> Bool {
         guard name.count > 0, isAlphanumeric(name[0]), name.count <= 128 else { return false }
         var offset = 0
+        while name.count - offset >= Words.Block.scalarCount {
+            if !areParts(Words.loadBlock(name, at: offset)) { return false }
+            offset += Words.Block.scalarCount
+        }
         while offset < name.count {
             let word = Words.load(name, at: offset, before: name.count)
             // Behind the end the word is zero, which is no part.
@@ -11,6 +15,17 @@ extension Name {
             offset += Words.size
         }
         return true
+    }
+
+    /// Whether a block has nothing but letters, digits, `.`, `_` and `-`.
+    private static func areParts(_ block: Words.Block) -> Bool {
+        func isBetween(_ first: Unicode.Scalar, _ last: Unicode.Scalar) -> SIMDMask<SIMD16<Int8>> {
+            let (first, last) = (UInt8(ascii: first), UInt8(ascii: last))
+            return block &- Words.Block(repeating: first) .<= Words.Block(repeating: last - first)
+        }
+        return all(
+            isBetween("a", "z") .| isBetween("0", "9") .| isBetween("A", "Z") .| isBetween("-", ".")
+                .| isBetween("_", "_"))
     }
 
     /// Where a word has letters, digits, `.`, `_` and `-`.

@@ -39,20 +39,18 @@ enum Words {
         of one: UInt8, _ other: UInt8, _ third: UInt8, after distance: Int, in bytes: borrowing Span<UInt8>,
         _ range: Range<Int>, _ body: (Int) -> Void
     ) {
-        let (ones, others, thirds) = (repeating(one), repeating(other), repeating(third))
+        let (ones, others, thirds) = (Block(repeating: one), Block(repeating: other), Block(repeating: third))
         var offset = range.lowerBound
         let beyond = max(1, distance)
         unsafe withWords(of: bytes, range) { words in
-            while range.upperBound &- offset >= size &+ beyond {
-                let difference =
-                    (unsafe load(words, offset) ^ ones) | (unsafe load(words, offset &+ 1) ^ others)
-                    | (unsafe load(words, offset &+ distance) ^ thirds)
-                var places = places(of: 0, in: difference)
-                while places != 0 {
-                    body(offset &+ first(places))
-                    places &= places &- 1
+            while range.upperBound &- offset >= Block.scalarCount &+ beyond {
+                let places =
+                    (unsafe loadBlock(words, offset) .== ones) .& (unsafe loadBlock(words, offset &+ 1) .== others)
+                    .& (unsafe loadBlock(words, offset &+ distance) .== thirds)
+                if any(places) {
+                    for index in 0..<Block.scalarCount where places[index] { body(offset &+ index) }
                 }
-                offset &+= size
+                offset &+= Block.scalarCount
             }
         }
         while offset + beyond < range.upperBound {
@@ -71,6 +69,19 @@ enum Words {
 
     private static func load(_ words: UnsafeRawBufferPointer, _ offset: Int) -> UInt64 {
         unsafe UInt64(littleEndian: words.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
+    }
+
+    /// Sixteen bytes, which every processor compares at once.
+    typealias Block = SIMD16<UInt8>
+
+    private static func loadBlock(_ words: UnsafeRawBufferPointer, _ offset: Int) -> Block {
+        unsafe words.loadUnaligned(fromByteOffset: offset, as: Block.self)
+    }
+
+    /// The block that begins at `offset`.
+    static func loadBlock(_ bytes: borrowing Span<UInt8>, at offset: Int) -> Block {
+        // As in ``load(_:at:)``.
+        unsafe bytes.bytes.unsafeLoadUnaligned(fromByteOffset: offset, as: Block.self)
     }
 
     /// A word of eight times the same byte.
