@@ -203,14 +203,16 @@ struct SetupCommand: Command {
         _ plan: SetupPlan, _ user: String, _ before: SetupRecord, _ session: Session
     ) throws(CredentialError) {
         let programs = session.context.programs
-        var record = before, changes = SetupChanges()
+        var record = before, changes = SetupChanges(), isCalled = false
         for edit in plan.edits { try record.add(edit, for: user, programs) }
         if !plan.edits.isEmpty { try record.save(programs) }
         do throws(CredentialError) {
             for edit in plan.edits { try changes.make(edit, programs) }
+            isCalled = true
             try prove(plan, session)
         } catch {
             do throws(CredentialError) {
+                if isCalled { undo(plan, session, tells: false) }
                 if try changes.takeBack(programs) {
                     var rest = before
                     rest.folders = record.folders
@@ -232,6 +234,8 @@ struct SetupCommand: Command {
     ) throws(CredentialError) {
         let isDry = arguments[Self.dryRun]
         var record = before, isAnything = false
+        // While the units are still there.
+        if !isDry, try isThere(plan, before, session) { undo(plan, session, tells: true) }
         for edit in plan.edits.reversed() {
             let edit = before.known(edit, isToBeUndone: true)
             let others = record.remove(edit, for: user)
@@ -246,6 +250,28 @@ struct SetupCommand: Command {
         }
         if !isDry { try record.saveAndSweep(session.context.programs) }
         if !isAnything { sayNothing(session) }
+    }
+
+    private func isThere(
+        _ plan: SetupPlan, _ record: SetupRecord, _ session: Session
+    ) throws(CredentialError) -> Bool {
+        for edit in plan.edits
+        where try record.known(edit, isToBeUndone: true).undo(session.context.programs, isDry: true) { return true }
+        return false
+    }
+
+    /// Takes back what the call has done besides.
+    ///
+    /// - Parameter tells: whether it is told what could not be, with the call: not where an error is told anyway, after which there
+    ///   may be nothing.
+    private func undo(_ plan: SetupPlan, _ session: Session, tells: Bool) {
+        guard let program = plan.undoing.first else { return }
+        do throws(CredentialError) {
+            let result = try session.context.programs.run(plan.undoing, seconds: Self.proofSeconds)
+            if result.exitStatus == 0 || !tells { return }
+            session.notices.note("\(program) has not taken back what it did (exit status \(result.exitStatus))")
+        } catch { session.notices.warning(error) }
+        session.notices.note("to have it taken back: \(ShellQuote.line(plan.undoing))")
     }
 
     private func sayNothing(_ session: Session) { session.notices.note("nothing of this was set up") }
@@ -269,10 +295,16 @@ struct SetupCommand: Command {
         guard proof.isLetIn(output, exitStatus: result.exitStatus) else {
             let end = proof.reason(in: output).map { ": \(ForeignText.shown($0, limit: 200))" } ?? ""
             throw CredentialError(
-                .inputOutput, "\(proof.program) was not let in with it (exit status \(result.exitStatus))\(end)",
+                .inputOutput,
+                proof.asksForToken
+                    ? "\(proof.program) was not let in with it (exit status \(result.exitStatus))\(end)"
+                    : "\(proof.program) has not taken it (exit status \(result.exitStatus))\(end)",
                 hint: "--no-verify makes no call")
         }
         session.notices.note(
-            "\(proof.program) \(proof.refusals == nil ? "got a token with it" : "was let in with it")")
+            !proof.asksForToken
+                ? "\(proof.program) has taken it"
+                : proof.refusals == nil
+                    ? "\(proof.program) got a token with it" : "\(proof.program) was let in with it")
     }
 }

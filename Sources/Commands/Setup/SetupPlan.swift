@@ -6,6 +6,8 @@ struct SetupPlan: Sendable {
     var edits: [SetupEdit]
     /// The call of the program; `nil` where none can be made without a server or a desktop.
     var proof: Proof?
+    /// The call that takes back what the proof does besides: the units that it enables. It does nothing where there is nothing.
+    var undoing: [String] = []
     /// What to do besides, and what is not proven.
     var notes: [Message] = []
 
@@ -20,6 +22,9 @@ struct SetupPlan: Sendable {
         /// For a call that asks a server for what is not there, and fails when it was let in: what the output holds when
         /// it was not, or when the server was not reached.
         var refusals: [String]?
+
+        /// Whether the program gets a token by it, and is not only told of us.
+        var asksForToken = true
 
         /// How programs tell of the answers 401 and 403.
         static let refused = [" 401", " 403", "E401", "E403", "nauthorized", "orbidden", "denied"]

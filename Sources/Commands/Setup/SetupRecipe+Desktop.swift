@@ -27,6 +27,17 @@ extension SetupRecipe {
         SystemCallFilter=~@privileged @resources
         """
 
+    /// Nothing where there is no systemd.
+    private static func enabling(_ unit: String, _ programs: any Programs) -> SetupPlan.Proof? {
+        guard programs.isProgram("systemctl") else { return nil }
+        return .init(
+            program: "systemctl", words: ["systemctl", "--user", "enable", "--now", unit], asksForToken: false)
+    }
+
+    private static func disabling(_ unit: String, _ programs: any Programs) -> [String] {
+        programs.isProgram("systemctl") ? ["systemctl", "--user", "disable", "--now", unit] : []
+    }
+
     /// Period and `--min-valid` fit each other as in the units of the packages, whose comments say how.
     static let timer = SetupRecipe(
         name: "timer", summary: "a systemd timer that refreshes what is about to end"
@@ -64,11 +75,8 @@ extension SetupRecipe {
                 .file(service, path: folder + ".service", isProgram: false),
                 .file(timer, path: folder + ".timer", isProgram: false),
             ],
-            proof: programs.isProgram("systemctl")
-                ? .init(
-                    program: "systemctl",
-                    words: ["systemctl", "--user", "enable", "--now", "credmgr-refresh.timer"])
-                : nil,
+            proof: enabling("credmgr-refresh.timer", programs),
+            undoing: disabling("credmgr-refresh.timer", programs),
             notes: ["it runs from your next login on, or now: systemctl --user enable --now credmgr-refresh.timer"])
     }
 
@@ -110,9 +118,7 @@ extension SetupRecipe {
                 .file(socket, path: folder + unit + ".socket", isProgram: false),
                 .file(service, path: folder + unit + "@.service", isProgram: false),
             ],
-            proof: programs.isProgram("systemctl")
-                ? .init(program: "systemctl", words: ["systemctl", "--user", "enable", "--now", unit + ".socket"])
-                : nil,
+            proof: enabling(unit + ".socket", programs), undoing: disabling(unit + ".socket", programs),
             notes: ["in the unit: LoadCredential=token:/run/user/UID/\(unit).sock, with your number as UID"])
     }
 
@@ -132,10 +138,16 @@ extension SetupRecipe {
             MimeType=x-scheme-handler/\(scheme);
 
             """
+        let type = "x-scheme-handler/\(scheme)", entry = "credmgr-redirect-\(scheme).desktop"
         return SetupPlan(
-            edits: [.file(text, path: path, isProgram: false)],
+            edits: [
+                .file(text, path: path, isProgram: false),
+                block(
+                    "redirect-handler \(scheme)", request.configHome + "/mimeapps.list",
+                    section: "[Default Applications]", ["\(type)=\(entry)"], keys: [type]),
+            ],
             proof: .init(
-                program: "xdg-mime",
-                words: ["xdg-mime", "default", "credmgr-redirect-\(scheme).desktop", "x-scheme-handler/\(scheme)"]))
+                program: "xdg-mime", words: ["xdg-mime", "query", "default", type], output: [entry],
+                asksForToken: false))
     }
 }
