@@ -44,8 +44,9 @@ extension ClusterSharing: GroupHosting {
         }
         try backend.settings.write(to: parts.files, of: group)
         try parts.files.write(backend.fileContent, to: GroupBackend.fileName, of: group)
-        return try host(
-            GroupHost(name: backend.host, publicKey: key.publicKey, isAdmitted: true, joinedAt: parts.clock.now))
+        var shared = try host(GroupHost(name: backend.host, publicKey: key.publicKey, joinedAt: parts.clock.now))
+        shared.isAdmitted = true
+        return shared
     }
 
     package func join(
@@ -91,7 +92,7 @@ extension ClusterSharing: GroupHosting {
         let link = try sharedLink(group)
         // Who was expelled, or waits, learns nothing of the others.
         _ = try link.standing([], mayBeOlder: true)
-        let (hosts, damaged) = try link.membership.roster()
+        let (hosts, _, damaged) = try link.membership.roster(by: link.key)
         let shown = try hosts.map { (host) throws(CredentialError) in try self.host(host) }
         return (shown + damaged.map(SharedHost.init(damaged:))).sorted { $0.name < $1.name }
     }
@@ -211,7 +212,9 @@ extension ClusterSharing: GroupHosting {
                 let epoch = try GroupMembership.epoch(try link.standing([]).epoch)
                 try link.checkGivenKey(epoch)
                 findings.append(GroupFinding(check: "host \(link.backend.host)", text: "it belongs to the group"))
-                findings += try link.membership.roster().damaged.map { name in
+                let roster = try link.membership.roster(by: link.key)
+                findings += roster.unproven.map { unproven($0, link.group) }
+                findings += roster.damaged.map { name in
                     GroupFinding(
                         check: "host \(ForeignText.shown(name, limit: 80))", text: "",
                         error: GroupHost.damage(link.membership.hostKey(name)))
@@ -282,6 +285,15 @@ extension ClusterSharing: GroupHosting {
         }
         guard isOver else { return nil }
         return unfinished(try Intent(decoding: try link.seal.open(record)), of: id, link.group)
+    }
+
+    private func unproven(_ name: String, _ group: KeychainGroup) -> GroupFinding {
+        let command = ShellQuote.line(["credmgr", "groups", "expel", group.name, name])
+        return GroupFinding(
+            check: "host \(ForeignText.shown(name, limit: 80))", text: "",
+            error: CredentialError(
+                .problemsFound, "its record says that it was admitted, and no host of the group has admitted it",
+                hint: "it gets nothing; to take its record away: \(command)"))
     }
 
     private func unfinished(_ intent: Intent, of id: String, _ group: KeychainGroup) -> GroupFinding {

@@ -27,7 +27,9 @@ extension ClusterSharing {
         if belongs {
             (sets, isLast) = try tellLeaving(link, mayStay: before == nil, agree)
         } else {
-            try agree([], false)
+            // Where the group is, nobody here can ask: what this host has seen of it last is all that there is.
+            if standing == .unknown { sets = try copies(link) }
+            try agree(sets, false)
         }
         // From here on the group is one of this machine alone.
         if before == nil { try parts.files.write(link.backend.fileContent, to: Self.leavingFile, of: group) }
@@ -91,9 +93,9 @@ extension ClusterSharing {
         return try GroupBackend(fileContent: content, of: group)
     }
 
-    /// Whether this host has the group's key, or is about to give it back. Who was expelled, never admitted, or finds another
-    /// cluster has nothing to take along, and nothing to undo: that is so where the cluster itself shows it, not where it lets
-    /// this host read nothing.
+    /// Whether this host has the group's key, or is about to give it back. Who was expelled or never
+    /// admitted has nothing to take along, and nothing to undo: that is so where the cluster itself shows it, not where it lets
+    /// this host read nothing. Who finds another cluster has what it has copied.
     private func standing(_ link: GroupLink) throws(CredentialError) -> Standing {
         let membership = link.membership
         let found = try link.cluster.read([
@@ -111,6 +113,16 @@ extension ClusterSharing {
         // Whom the cluster names as expelled is remembered; that it may be older is no reason to stay.
         _ = try link.forgotten(by: KeyEpoch(epoch))
         return .admitted
+    }
+
+    /// What this host has copied of the group's accounts, as far as it opens.
+    private func copies(_ link: GroupLink) throws(CredentialError) -> [TokenSet] {
+        var sets: [TokenSet] = []
+        for id in try parts.local.index(of: link.group, .ids).ids {
+            guard let copy = try sealedCopy(of: id, link.group), let set = opened(copy, id, link) else { continue }
+            sets.append(set)
+        }
+        return sets
     }
 
     /// What the cluster says of this host.

@@ -7,12 +7,24 @@ package struct GroupHost: Sendable, Hashable {
     package var name: String
     /// Its X25519 key, made when it joined; the other half stays in the host's own store.
     package var publicKey: [UInt8]
-    /// Whether it was given the group's data key.
-    package var isAdmitted: Bool
+    /// What shows that it was given the group's data key; `nil` for one that waits.
+    var admission: Admission?
     /// When it asked, by its own clock.
     package var joinedAt: Instant
     /// Whether it is about to leave, and how.
     var leaves: Leaving?
+
+    /// That whoever had the data key of an epoch has let a host in: the cluster takes any record, and nobody else can make this.
+    struct Admission: Sendable, Hashable {
+        /// The epoch.
+        let epoch: Int64
+        /// What ``KeyWrap/admission(of:key:epoch:)`` derives.
+        let proof: [UInt8]
+    }
+
+    /// Whether it was given the group's data key, by what its record says: of another host only
+    /// ``KeyWrap/isAdmitted(_:key:epoch:)`` tells.
+    package var isAdmitted: Bool { admission != nil }
 
     /// How a host leaves.
     enum Leaving: String, Sendable {
@@ -22,10 +34,9 @@ package struct GroupHost: Sendable, Hashable {
         case asTheLast = "last"
     }
 
-    package init(name: String, publicKey: [UInt8], isAdmitted: Bool, joinedAt: Instant) {
+    package init(name: String, publicKey: [UInt8], joinedAt: Instant) {
         self.name = name
         self.publicKey = publicKey
-        self.isAdmitted = isAdmitted
         self.joinedAt = joinedAt
     }
 
@@ -51,7 +62,11 @@ package struct GroupHost: Sendable, Hashable {
         object["version"] = 1
         object["name"] = .string(name)
         object["public_key"] = .string(Base64URL.encode(publicKey))
-        object["admitted"] = .bool(isAdmitted)
+        if let admission {
+            object["admitted"] = [
+                "epoch": .integer(admission.epoch), "proof": .string(Base64URL.encode(admission.proof)),
+            ]
+        }
         object["joined_at"] = .integer(joinedAt.epochSeconds)
         object["leaves"] = (leaves?.rawValue).map(JSONValue.string)
         return JSONValue.object(object).bytes()
@@ -77,10 +92,14 @@ package struct GroupHost: Sendable, Hashable {
         guard let object = try? JSONValue.parse(record.value, limits: .ownFile).object, object["version"] == 1,
             let name = object["name"]?.string, record.key.hasSuffix("/hosts/\(name)"),
             let publicKey = object["public_key"]?.string.flatMap(Base64URL.decode), publicKey.count == 32,
-            let isAdmitted = object["admitted"]?.bool, let joinedAt = object["joined_at"]?.integer
+            let joinedAt = object["joined_at"]?.integer
         else { throw Self.damage(record.key) }
-        self.init(
-            name: name, publicKey: publicKey, isAdmitted: isAdmitted, joinedAt: Instant(epochSeconds: joinedAt))
+        self.init(name: name, publicKey: publicKey, joinedAt: Instant(epochSeconds: joinedAt))
+        if let admitted = object["admitted"]?.object, let epoch = admitted["epoch"]?.integer,
+            let proof = admitted["proof"]?.string.flatMap(Base64URL.decode)
+        {
+            admission = Admission(epoch: epoch, proof: proof)
+        }
         leaves = object["leaves"]?.string.flatMap(Leaving.init(rawValue:))
     }
 }
@@ -137,6 +156,29 @@ package struct KeyWrap: Sendable {
             nonce: Array(wrapped[head..<head + Self.nonceSize]), authenticating: context(host, epoch))
         guard let key, key.count == 32 else { throw Self.notOurs }
         return key
+    }
+
+    /// The proof that a host was let in by one who has the data key of an epoch: HKDF of that key over the group, the epoch, and the
+    /// host's name and key.
+    ///
+    /// - Throws: ``ErrorCode/internalFault``.
+    func admission(
+        of host: GroupHost, key: [UInt8], epoch: Int64
+    ) throws(CredentialError) -> GroupHost.Admission {
+        GroupHost.Admission(
+            epoch: epoch,
+            proof: try cryptography.deriveKey(
+                from: key, salt: groupID,
+                info: "credmgr admission 1/\(epoch)/\(Base64URL.encode(host.publicKey))/\(host.name)", length: 32))
+    }
+
+    /// Whether a host was let in, and not only says so.
+    ///
+    /// - Throws: ``ErrorCode/internalFault``.
+    func isAdmitted(_ host: GroupHost, key: [UInt8], epoch: Int64) throws(CredentialError) -> Bool {
+        guard let admission = host.admission, admission.epoch == epoch else { return false }
+        return ConstantTime.equal(
+            admission.proof, try self.admission(of: host, key: key, epoch: epoch).proof)
     }
 
     /// Wraps a data key by a passphrase:

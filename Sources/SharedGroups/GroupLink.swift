@@ -143,7 +143,7 @@ final class GroupLink: Sendable {
                 .storeUnavailable,
                 "the cluster at \(backend.endpoints.joined(separator: ", ")) has not the group \(group) that this host "
                     + "belongs to: another cluster answers there, or the group was made anew",
-                hint: "before this host joins it again: credmgr groups leave \(group)")
+                hint: "before this host joins it again: credmgr groups leave \(group) --keep")
         }
         guard let host = try found[2].map({ (record) throws(CredentialError) in try GroupHost(record) }),
             host.publicKey == backend.publicKey

@@ -57,7 +57,7 @@ package struct GroupMembership: Sendable {
     package func share(
         _ name: String, _ key: HostKey, settings: GroupSettings = GroupSettings(), passphrase: Secret? = nil
     ) throws(CredentialError) {
-        let host = GroupHost(name: name, publicKey: key.publicKey, isAdmitted: true, joinedAt: clock.now)
+        var host = GroupHost(name: name, publicKey: key.publicKey, joinedAt: clock.now)
         let id = random.bytes(Self.idSize), epoch = KeyEpoch.first.number
         var transaction = ClusterTransaction()
         transaction.conditions = [groupKey: 0, epochKey: 0]
@@ -66,6 +66,7 @@ package struct GroupMembership: Sendable {
         object["version"] = 1
         object["id"] = .string(Base64URL.encode(id))
         let secret = random.bytes(Self.keySize)
+        host.admission = try wrap(id).admission(of: host, key: secret, epoch: epoch)
         transaction.changes = [
             .put(groupKey, JSONValue.object(object).bytes()),
             .put(epochKey, KeyEpoch.first.encoded),
@@ -86,7 +87,7 @@ package struct GroupMembership: Sendable {
     ///
     /// - Throws: ``ErrorCode/usage`` when another host has this name, or there is no group.
     package func join(_ name: String, _ key: HostKey) throws(CredentialError) -> GroupHost {
-        let host = GroupHost(name: name, publicKey: key.publicKey, isAdmitted: false, joinedAt: clock.now)
+        let host = GroupHost(name: name, publicKey: key.publicKey, joinedAt: clock.now)
         _ = try groupID()
         var transaction = ClusterTransaction()
         transaction.conditions = [hostKey(name): 0]
@@ -106,11 +107,11 @@ package struct GroupMembership: Sendable {
     package func join(_ name: String, _ key: HostKey, passphrase: Secret) throws(CredentialError) -> GroupHost {
         for _ in 0..<Self.attempts {
             var host = try join(name, key)
-            if host.isAdmitted { return host }
             let id = try groupID()
             let found = try cluster.read([hostKey(name), epochKey])
             guard let record = found[0], let epochRecord = found[1] else { continue }
             let epoch = try Self.epoch(epochRecord)
+            if host.isAdmitted, try cluster.read([dataKey(epoch, name)])[0] != nil { return host }
             // After the epoch, which the last host writes again as it begins to leave: the key would open nothing.
             guard try hosts().contains(where: { $0.keepsGroup(KeyEpoch(number: 0)) }) else {
                 throw CredentialError(
@@ -123,7 +124,7 @@ package struct GroupMembership: Sendable {
                     hint: "join without one, and have a host of the group admit this one")
             }
             let secret = try wrap(id).unwrap(wrapped.value, by: passphrase, epoch: epoch)
-            host.isAdmitted = true
+            host.admission = try wrap(id).admission(of: host, key: secret, epoch: epoch)
             var transaction = ClusterTransaction()
             transaction.expect(record, at: hostKey(name))
             transaction.expect(epochRecord, at: epochKey)
@@ -160,6 +161,31 @@ package struct GroupMembership: Sendable {
         return roster
     }
 
+    /// The hosts of the group as whoever has its data key sees them: who only says that it was let in waits.
+    ///
+    /// - Parameter key: gives the data key of an epoch.
+    func roster(
+        by key: (Int64) throws(CredentialError) -> [UInt8]
+    ) throws(CredentialError) -> (hosts: [GroupHost], unproven: [String], damaged: [String]) {
+        for _ in 0..<Self.attempts {
+            guard let before = try cluster.read([epochKey])[0] else { break }
+            let (hosts, damaged) = try roster()
+            // Whoever admits or expels changes the epoch, too: so all of it is of one moment.
+            guard try cluster.read([epochKey])[0] == before else { continue }
+            let epoch = try Self.epoch(before), wrap = wrap(try groupID()), key = try key(epoch)
+            var proven: [GroupHost] = [], unproven: [String] = []
+            for var host in hosts {
+                if host.isAdmitted, try !wrap.isAdmitted(host, key: key, epoch: epoch) {
+                    host.admission = nil
+                    unproven.append(host.name)
+                }
+                proven.append(host)
+            }
+            return (proven, unproven, damaged)
+        }
+        throw busy
+    }
+
     private func name(of record: ClusterRecord) -> String { String(record.key.dropFirst(hostKey("").count)) }
 
     /// Of whom this host knows that they were expelled, once the cluster has said this of it.
@@ -194,7 +220,6 @@ package struct GroupMembership: Sendable {
                     .denied, "the key in the cluster has the fingerprint \(shown), which is not what \(name) shows")
             }
             try seal()
-            if host.isAdmitted { return }
             // That has read, too, who is expelled by then.
             guard !newest.has(host.whenExpelled), try !noted(newest).has(host.whenExpelled) else {
                 throw CredentialError(
@@ -206,7 +231,13 @@ package struct GroupMembership: Sendable {
             let id = try groupID()
             let epoch = newest.number
             let key = try open(epoch, id, own)
-            host.isAdmitted = true
+            // Not by what its record says, which anybody may have written, nor without the key.
+            if try wrap(id).isAdmitted(host, key: key, epoch: epoch),
+                try cluster.read([dataKey(epoch, name)])[0] != nil
+            {
+                return
+            }
+            host.admission = try wrap(id).admission(of: host, key: key, epoch: epoch)
             var transaction = ClusterTransaction()
             transaction.expect(record, at: hostKey(name))
             transaction.expect(epochRecord, at: epochKey)
@@ -257,7 +288,7 @@ package struct GroupMembership: Sendable {
                 hosts.append(
                     GroupHost(
                         name: self.name(of: record), publicKey: try cryptography.sha256(record.value),
-                        isAdmitted: false, joinedAt: clock.now))
+                        joinedAt: clock.now))
             }
             let forgotten = known.missing(in: epoch)
             guard hosts.contains(where: { $0.name == name }) || forgotten.contains(where: { $0.name == name })
@@ -265,7 +296,7 @@ package struct GroupMembership: Sendable {
                 throw noHost(name, among: hosts)
             }
             // Who is not admitted cannot expel.
-            _ = try open(epoch.number, id, own)
+            let former = try open(epoch.number, id, own)
             let gone = hosts.filter {
                 $0.name == name || known.has($0.whenExpelled) || epoch.has($0.whenExpelled)
             }
@@ -279,6 +310,13 @@ package struct GroupMembership: Sendable {
                 if gone.contains(host) {
                     transaction.changes.append(.remove(record.key))
                 } else if host.isAdmitted {
+                    // Who says so without having been let in waits from now on.
+                    var host = host
+                    let isLetIn = try wrap(id).isAdmitted(host, key: former, epoch: epoch.number)
+                    host.admission =
+                        isLetIn ? try wrap(id).admission(of: host, key: key, epoch: next.number) : nil
+                    transaction.changes.append(.put(record.key, host.encoded))
+                    guard isLetIn else { continue }
                     transaction.changes.append(
                         .put(
                             dataKey(next.number, host.name),

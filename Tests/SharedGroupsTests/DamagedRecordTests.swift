@@ -59,8 +59,16 @@ struct DamagedRecordTests {
             transaction.changes = [.remove(key)]
             scene.world.cluster.apply(transaction)
         }
-        let departure = try one.process().services.groupMove.leave(World.group, keepingIn: nil).departure
+        let (kept, wasLast, departure) = try one.process().services.groupMove.leave(World.group, keepingIn: .file)
         #expect(departure.untold == "one" && departure.abandoned == nil)
+        // What it has seen of them; the sign-in may be the group's still, so its refresh token stays there.
+        #expect(kept == 1 && !wasLast)
+        let ports = one.process().ports
+        let account = try #require(try ports.records.registry(of: World.group).accounts.first)
+        guard case .needsLogin = account.status else {
+            Issue.record("\(account.status)")
+            return
+        }
         scene.world.cluster.restore(there)
         #expect(try membership(scene, of: 1).hosts(of: World.group).contains { $0.name == "one" })
     }

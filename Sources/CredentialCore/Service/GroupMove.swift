@@ -183,7 +183,9 @@ package struct GroupMove: Sendable {
         else {
             throw CredentialError(
                 .temporary, "this host has a sign-in that is not in the cluster yet, and would be gone",
-                hint: "try again, once the cluster takes them: credmgr accounts --group \(group)")
+                hint:
+                    "try again, once the cluster takes them: credmgr accounts --group \(group); or give them up: credmgr groups leave \(group) --forget"
+            )
         }
     }
 
