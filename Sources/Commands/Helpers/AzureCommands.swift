@@ -27,7 +27,7 @@ enum AzureOption {
 enum AzureTenant {
     /// The account, of a type of this tenant where one is named, and the tenant.
     ///
-    /// - Throws: ``ErrorCode/noSuchAccount`` where the type named is of another tenant; what choosing throws.
+    /// - Throws: ``ErrorCode/noSuchAccount`` where the type is of another tenant, or of none; what choosing throws.
     static func target(
         _ options: TargetOptions, tenant wanted: String?, _ session: Session
     ) throws(CredentialError) -> (Target, tenant: String?) {
@@ -40,10 +40,12 @@ enum AzureTenant {
         }
         let target = try resolver.target(options)
         let tenant = Self.tenant(of: target.type)
-        if let wanted, let tenant, wanted.lowercased() != tenant.lowercased() {
+        if let wanted, wanted.lowercased() != tenant?.lowercased() {
+            let type = target.type.name
             throw CredentialError(
-                .noSuchAccount, "account type \(target.type.name) is of tenant \(tenant)",
-                hint: "name a type of the other tenant with --type; to see them: credmgr types")
+                .noSuchAccount,
+                tenant.map { "account type \(type) is of tenant \($0)" } ?? "account type \(type) names no tenant",
+                hint: "name a type of that tenant with --type; to see them: credmgr types")
         }
         return (target, tenant)
     }

@@ -16,8 +16,30 @@ struct StoreStatusCommand: Command {
         let kind: StoreKind
         var state = StoreState.usable
         var reason: Message?
-        var protections: [(group: KeychainGroup, protection: StoreProtection)] = []
+        var groups: [GroupRow] = []
         var accounts: Int
+
+        /// What is wrong with one of the groups, or with the store, is that of the store; the first counts.
+        mutating func note(_ error: CredentialError) {
+            guard state == .usable else { return }
+            state = StoreState(of: error)
+            reason = error.text
+        }
+    }
+
+    /// What is known of a group in a store.
+    private struct GroupRow {
+        let group: KeychainGroup
+        /// `nil` where even that cannot be read.
+        var protection: StoreProtection?
+        var state = StoreState.usable
+        var reason: Message?
+
+        /// What keeps its secrets from being had.
+        mutating func note(_ error: CredentialError) {
+            state = StoreState(of: error)
+            reason = error.text
+        }
     }
 
     func run(_ session: Session) throws(CredentialError) {
@@ -39,8 +61,15 @@ struct StoreStatusCommand: Command {
                 row.reason.map { "\(kind): \(row.state.text) (\($0))" } ?? "\(kind): \(row.state.text)",
                 "  accounts: \(row.accounts)",
             ]
-            for (group, protection) in row.protections {
-                lines.append("  group \(group): \(protection.summary)")
+            for row in row.groups {
+                let state: Message? = row.state == .usable ? nil : row.state.text
+                guard let protection = row.protection else {
+                    lines.append("  group \(row.group): \(state ?? "")")
+                    continue
+                }
+                lines.append(
+                    state.map { "  group \(row.group): \($0); \(protection.summary)" }
+                        ?? "  group \(row.group): \(protection.summary)")
                 lines.append("    protects against \(protection.protectsAgainst)")
                 lines.append("    does not protect against \(protection.doesNotProtectAgainst)")
             }
@@ -55,14 +84,15 @@ struct StoreStatusCommand: Command {
         for group in try session.groups() {
             guard let backend = try session.context.machine.sharing.backend(of: group) else { continue }
             isAnyShared = true
-            row.protections.append((group, Self.protection(of: backend)))
+            var one = GroupRow(group: group, protection: Self.protection(of: backend))
             do throws(CredentialError) {
                 row.accounts += try session.context.records.registry(of: group).accounts.count
                 try session.context.machine.sharing.check(group)
             } catch {
-                row.state = StoreState(of: error)
-                row.reason = error.text
+                one.note(error)
+                row.note(error)
             }
+            row.groups.append(one)
         }
         return isAnyShared ? row : nil
     }
@@ -85,18 +115,24 @@ struct StoreStatusCommand: Command {
         do throws(CredentialError) {
             let store = try stores.store(kind)
             for (group, _) in registries {
-                guard let protection = try store.protection(of: group) else { continue }
-                row.protections.append((group, protection))
-                // Of the file only its opening tells whether it is locked or damaged.
-                if kind == .file { _ = try store.items(of: group, kind: .tokenSet) }
+                var one = GroupRow(group: group)
+                do throws(CredentialError) {
+                    one.protection = try store.protection(of: group)
+                    if one.protection == nil { continue }
+                    // Of the file only its opening tells whether it is locked or damaged.
+                    if kind == .file { _ = try store.items(of: group, kind: .tokenSet) }
+                } catch {
+                    one.note(error)
+                    row.note(error)
+                }
+                row.groups.append(one)
             }
             try store.probe()
         } catch {
-            row.state = StoreState(of: error)
-            row.reason = error.text
-            // What protects a store that is not there is not known.
-            if row.state == .unavailable { row.protections = [] }
+            row.note(error)
         }
+        // What protects a store that is not there is not known.
+        if row.state == .unavailable { row.groups = [] }
         return row
     }
 
@@ -106,11 +142,13 @@ struct StoreStatusCommand: Command {
             "reason": JSONValue(row.reason?.description),
             "accounts": .integer(Int64(row.accounts)),
             "groups": .array(
-                row.protections.map { group, protection in
+                row.groups.map { row in
                     [
-                        "group": .string(group.name), "protection": .string(protection.summary.description),
-                        "protects_against": .string(protection.protectsAgainst.description),
-                        "does_not_protect_against": .string(protection.doesNotProtectAgainst.description),
+                        "group": .string(row.group.name), "state": .string(row.state.rawValue),
+                        "reason": JSONValue(row.reason?.description),
+                        "protection": JSONValue(row.protection?.summary.description),
+                        "protects_against": JSONValue(row.protection?.protectsAgainst.description),
+                        "does_not_protect_against": JSONValue(row.protection?.doesNotProtectAgainst.description),
                     ]
                 }),
         ]
