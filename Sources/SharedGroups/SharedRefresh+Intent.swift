@@ -12,7 +12,8 @@ extension SharedRefresh {
         var transaction = ClusterTransaction()
         transaction.expect(state.records.set, at: job.keys.set)
         transaction.expect(state.records.intent, at: job.keys.intent)
-        transaction.expect(nil, at: job.keys.live)
+        // Both come and go together: without an intent it is none of a host that is at it, and is replaced.
+        transaction.expect(state.intent == nil ? state.records.live : nil, at: job.keys.live)
         transaction.expect(state.records.epoch, at: job.keys.epoch)
         // Another process of this host may have told that it leaves.
         transaction.expect(state.records.host, at: job.keys.host(host))

@@ -136,7 +136,7 @@ package struct SharedRefresh: Sendable {
         guard let note = try notes.intent(of: keys.id), !note.unsent.isEmpty else { return }
         let state = try withdrawUnsent(try read(job), job)
         // A transaction of long ago cannot be applied any more: its lease has ended.
-        guard state.records.live == nil, note.isOld(clock.now) else { return }
+        guard state.intent == nil || state.records.live == nil, note.isOld(clock.now) else { return }
         for nonce in note.unsent where nonce != state.intent?.nonce { try notes.forget(nonce, of: keys.id) }
     }
 

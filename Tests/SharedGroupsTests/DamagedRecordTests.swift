@@ -83,6 +83,32 @@ struct DamagedRecordTests {
         #expect(membership(scene).findings(of: World.group).last?.error?.code == .storeDamaged)
     }
 
+    @Test func `a record that says without an intent that a host is alive keeps nobody from refreshing`() throws {
+        let scene = try SharedScene(), one = scene.run.hosts[0], key = "a/\(scene.account)/live"
+        put("evil", at: key, scene)
+        #expect(try scene.run.token(one.process(), force: true).refreshed)
+        #expect(scene.world.cluster.content.records[World.path + key] == nil && scene.intents.isEmpty)
+        // One that is put between reading and recording is seen at the second look.
+        let process = scene.run.hosts[1].process()
+        process.trace.act(before: "cluster.lease") { put("evil", at: key, scene) }
+        #expect(try scene.run.token(process, force: true).refreshed)
+        #expect(scene.world.problems.isEmpty)
+    }
+
+    @Test func `nor does it keep a host from forgetting what it has never sent`() throws {
+        let scene = try SharedScene(), one = scene.run.hosts[0], cluster = LosingCluster(scene.process)
+        cluster.loses = true
+        #expect(throws: CredentialError.self) {
+            try scene.refresh(over: cluster) { _ in .unsent(CredentialError(.temporary, "not sent")) }
+        }
+        scene.endLeases()
+        put("evil", at: "a/\(scene.account)/live", scene)
+        #expect(one.note(of: scene.account)?.unsent.isEmpty == false)
+        scene.world.milliseconds += 86_400_000
+        one.process().services.takeUpAnswers(in: World.group)
+        #expect(one.note(of: scene.account)?.unsent.isEmpty ?? true)
+    }
+
     @Test func `an account of which only a copy is left keeps its id, and its refresh token is not used`() throws {
         let scene = try SharedScene(), one = scene.run.hosts[0], two = scene.run.hosts[1]
         _ = try two.process().ports.records.index(of: World.group, .ids)
