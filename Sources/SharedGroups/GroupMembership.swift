@@ -96,7 +96,11 @@ package struct GroupMembership: Sendable {
         guard let record = try cluster.read([hostKey(name)])[0] else { return try join(name, key) }
         let standing = try GroupHost(record)
         if standing.publicKey == key.publicKey { return standing }
-        throw CredentialError(
+        throw isTaken(name)
+    }
+
+    private func isTaken(_ name: String) -> CredentialError {
+        CredentialError(
             .usage, "another host of the group is called \(name)", hint: "choose another with --name")
     }
 
@@ -106,10 +110,13 @@ package struct GroupMembership: Sendable {
     ///   none.
     package func join(_ name: String, _ key: HostKey, passphrase: Secret) throws(CredentialError) -> GroupHost {
         for _ in 0..<Self.attempts {
-            var host = try join(name, key)
             let id = try groupID()
             let found = try cluster.read([hostKey(name), epochKey])
-            guard let record = found[0], let epochRecord = found[1] else { continue }
+            guard let epochRecord = found[1] else { continue }
+            // It is put with the key and not before, so nothing is left of who does not know the passphrase.
+            var host = GroupHost(name: name, publicKey: key.publicKey, joinedAt: clock.now)
+            if let record = found[0] { host = try GroupHost(record) }
+            guard host.publicKey == key.publicKey else { throw isTaken(name) }
             let epoch = try Self.epoch(epochRecord)
             if host.isAdmitted, try cluster.read([dataKey(epoch, name)])[0] != nil { return host }
             // After the epoch, which the last host writes again as it begins to leave: the key would open nothing.
@@ -126,7 +133,7 @@ package struct GroupMembership: Sendable {
             let secret = try wrap(id).unwrap(wrapped.value, by: passphrase, epoch: epoch)
             host.admission = try wrap(id).admission(of: host, key: secret, epoch: epoch)
             var transaction = ClusterTransaction()
-            transaction.expect(record, at: hostKey(name))
+            transaction.expect(found[0], at: hostKey(name))
             transaction.expect(epochRecord, at: epochKey)
             transaction.changes = [
                 .put(hostKey(name), host.encoded),

@@ -239,6 +239,46 @@ struct ClusterSharingTests {
         #expect(number > 1)
     }
 
+    @Test func `who does not come in by the passphrase leaves nothing behind`() throws {
+        let scene = try SharedScene(), four = SimulatedHost("four", scene.world)
+        func refused(_ passphrase: String) -> ErrorCode? {
+            #expect(throws: CredentialError.self) {
+                try membership(four).join(
+                    World.group, four.backend(takesOver: false), passphrase: Secret(passphrase))
+            }?.code
+        }
+        let before = scene.world.cluster.content.revision
+        #expect(refused("open sesame") == .unsupported)
+        #expect(scene.world.cluster.content.revision == before)
+        try putPassphrase("open sesame", scene)
+        #expect(refused("open barley") == .denied)
+        #expect(try !names(scene).contains("four"))
+        // Another machine has the name then; who has asked before still waits.
+        let other = SimulatedHost("four", scene.world)
+        _ = try other.join(other.process(), takesOver: false)
+        #expect(refused("open sesame") == .usage)
+        let wrong = #expect(throws: CredentialError.self) {
+            try membership(other).join(
+                World.group, other.backend(takesOver: false), passphrase: Secret("open barley"))
+        }
+        #expect(wrong?.code == .denied)
+        #expect(try names(scene).contains("four"))
+        let host = try membership(other).join(
+            World.group, other.backend(takesOver: false), passphrase: Secret("open sesame"))
+        #expect(host.isAdmitted)
+        #expect(try scene.run.token(other.process(), force: true).refreshed)
+    }
+
+    /// Gives the group a passphrase.
+    private func putPassphrase(_ text: String, _ scene: SharedScene) throws {
+        let epoch = try scene.link.currentEpoch()
+        let wrapped = try scene.link.membership.wrap(scene.link.backend.groupID).wrap(
+            try scene.link.key(ofEpoch: epoch), by: Secret(text), epoch: epoch)
+        var transaction = ClusterTransaction()
+        transaction.changes = [.put("\(World.path)keys/\(epoch)/-passphrase", wrapped)]
+        scene.world.cluster.apply(transaction)
+    }
+
     @Test func `a host that comes again under its name does not wait for what it had begun before`() throws {
         let scene = try SharedScene(), two = scene.run.hosts[1]
         let lost = SharedRefresh.Answer.unknown(CredentialError(.temporary, "no answer"))
