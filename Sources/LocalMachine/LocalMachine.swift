@@ -154,14 +154,15 @@ extension EtcdCluster {
                 transport: transport)
             endpoints.append((endpoint, channel))
         }
+        let certificate: @Sendable () -> OwnCertificate? = {
+            // Why a file cannot be read libcurl says.
+            guard let file = backend.certificate?.certificateFile,
+                let pem = (try? PlainFile.read(file, limit: 1 << 20))?.content
+            else { return nil }
+            return OwnCertificate(file: file, pem: pem)
+        }
         self.init(
-            endpoints, setup: backend.setup(of: group), waiting: waiting,
-            certificate: {
-                // Why a file cannot be read libcurl says.
-                guard let file = backend.certificate?.certificateFile,
-                    let pem = (try? PlainFile.read(file, limit: 1 << 20))?.content
-                else { return nil }
-                return OwnCertificate(file: file, pem: pem)
-            }, now: { clock.now })
+            endpoints, setup: backend.setup(of: group, user: certificate()?.commonName), waiting: waiting,
+            certificate: certificate, now: { clock.now })
     }
 }

@@ -308,8 +308,10 @@ extension ClusterSharing: GroupHosting {
     }
 
     private func host(_ host: GroupHost) throws(CredentialError) -> SharedHost {
-        SharedHost(
+        var shared = SharedHost(
             name: host.name, fingerprint: try host.fingerprint(parts.cryptography), isAdmitted: host.isAdmitted,
             joinedAt: host.joinedAt)
+        shared.user = host.shownUser
+        return shared
     }
 }

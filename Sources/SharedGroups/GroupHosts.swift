@@ -13,6 +13,8 @@ package struct GroupHost: Sendable, Hashable {
     package var joinedAt: Instant
     /// Whether it is about to leave, and how.
     var leaves: Leaving?
+    /// Whom the cluster takes it for, by the common name of its certificate; `nil` where that is its name, or cannot be shown.
+    var user: String?
 
     /// That whoever had the data key of an epoch has let a host in: the cluster takes any record, and nobody else can make this.
     struct Admission: Sendable, Hashable {
@@ -54,6 +56,17 @@ package struct GroupHost: Sendable, Hashable {
     /// - Parameter known: of whom one knows that they were expelled.
     func keepsGroup(_ known: KeyEpoch) -> Bool { isAdmitted && leaves == nil && !known.has(whenExpelled) }
 
+    /// As whom the cluster knows it.
+    var shownUser: String { user ?? name }
+
+    /// What another than its name may be in its record: the text of a command, which anybody may have put there.
+    func user(called user: String?) -> String? {
+        guard let user, user != name, !user.isEmpty, !user.hasPrefix("-"), ForeignText.shown(user) == user else {
+            return nil
+        }
+        return user
+    }
+
     /// As it is remembered once it was expelled.
     var whenExpelled: ExpelledHost { ExpelledHost(name: name, publicKey: publicKey) }
 
@@ -69,6 +82,7 @@ package struct GroupHost: Sendable, Hashable {
         }
         object["joined_at"] = .integer(joinedAt.epochSeconds)
         object["leaves"] = (leaves?.rawValue).map(JSONValue.string)
+        object["user"] = user.map(JSONValue.string)
         return JSONValue.object(object).bytes()
     }
 
@@ -101,6 +115,7 @@ package struct GroupHost: Sendable, Hashable {
             admission = Admission(epoch: epoch, proof: proof)
         }
         leaves = object["leaves"]?.string.flatMap(Leaving.init(rawValue:))
+        user = user(called: object["user"]?.string)
     }
 }
 

@@ -57,7 +57,7 @@ package struct GroupMembership: Sendable {
     package func share(
         _ name: String, _ key: HostKey, settings: GroupSettings = GroupSettings(), passphrase: Secret? = nil
     ) throws(CredentialError) {
-        var host = GroupHost(name: name, publicKey: key.publicKey, joinedAt: clock.now)
+        var host = own(name, key)
         let id = random.bytes(Self.idSize), epoch = KeyEpoch.first.number
         var transaction = ClusterTransaction()
         transaction.conditions = [groupKey: 0, epochKey: 0]
@@ -87,7 +87,7 @@ package struct GroupMembership: Sendable {
     ///
     /// - Throws: ``ErrorCode/usage`` when another host has this name, or there is no group.
     package func join(_ name: String, _ key: HostKey) throws(CredentialError) -> GroupHost {
-        let host = GroupHost(name: name, publicKey: key.publicKey, joinedAt: clock.now)
+        let host = own(name, key)
         _ = try groupID()
         var transaction = ClusterTransaction()
         transaction.conditions = [hostKey(name): 0]
@@ -97,6 +97,13 @@ package struct GroupMembership: Sendable {
         let standing = try GroupHost(record)
         if standing.publicKey == key.publicKey { return standing }
         throw isTaken(name)
+    }
+
+    /// This host as it asks.
+    private func own(_ name: String, _ key: HostKey) -> GroupHost {
+        var host = GroupHost(name: name, publicKey: key.publicKey, joinedAt: clock.now)
+        host.user = host.user(called: cluster.ownCertificate?.commonName)
+        return host
     }
 
     private func isTaken(_ name: String) -> CredentialError {
@@ -114,7 +121,7 @@ package struct GroupMembership: Sendable {
             let found = try cluster.read([hostKey(name), epochKey])
             guard let epochRecord = found[1] else { continue }
             // It is put with the key and not before, so nothing is left of who does not know the passphrase.
-            var host = GroupHost(name: name, publicKey: key.publicKey, joinedAt: clock.now)
+            var host = own(name, key)
             if let record = found[0] { host = try GroupHost(record) }
             guard host.publicKey == key.publicKey else { throw isTaken(name) }
             let epoch = try Self.epoch(epochRecord)

@@ -1,6 +1,6 @@
 package import CredentialCore
 
-/// From when to when the certificate counts that this host shows to a cluster. An authority's word is the cluster's to judge; that
+/// From when to when the certificate counts that this host shows to a cluster, and as whom it shows it. An authority's word is the cluster's to judge; that
 /// it has ended nobody there says in words, as the connection just breaks.
 package struct OwnCertificate: Sendable, Hashable {
     /// The file.
@@ -8,12 +8,15 @@ package struct OwnCertificate: Sendable, Hashable {
     /// From when it counts, and until when.
     package let from: Instant
     package let to: Instant
+    /// Whom the cluster takes for its user; `nil` where there is none that can be read.
+    package let commonName: String?
 
     /// How long before its end that is told, in seconds: 14 days.
     private static let warningSeconds: Int64 = 14 * 86_400
 
-    package init(file: String, from: Instant, to: Instant) {
+    package init(file: String, from: Instant, to: Instant, commonName: String? = nil) {
         self.file = file
+        self.commonName = commonName
         self.from = from
         self.to = to
     }
@@ -29,7 +32,7 @@ package struct OwnCertificate: Sendable, Hashable {
             let bytes = Base64URL.decode(
                 String(text).replacing("+", with: "-").replacing("/", with: "_"))
         else { return nil }
-        // Certificate, TBSCertificate (RFC 5280, 4.1): version, serial number, algorithm, issuer, validity.
+        // Certificate, TBSCertificate (RFC 5280, 4.1): version, serial number, algorithm, issuer, validity, subject.
         var reader = DERReader(bytes[...])
         guard var certificate = reader.enter(DERReader.sequence), var body = certificate.enter(DERReader.sequence)
         else { return nil }
@@ -37,7 +40,7 @@ package struct OwnCertificate: Sendable, Hashable {
         for _ in 0..<3 { _ = body.next() }
         guard var validity = body.enter(DERReader.sequence), let from = validity.time(), let to = validity.time()
         else { return nil }
-        self.init(file: file, from: from, to: to)
+        self.init(file: file, from: from, to: to, commonName: body.enter(DERReader.sequence)?.commonName)
     }
 
     /// What is wrong with it now.
@@ -64,12 +67,18 @@ package struct OwnCertificate: Sendable, Hashable {
     }
 }
 
-/// Values in the Distinguished Encoding Rules (X.690), as far as a certificate's dates.
+/// Values in the Distinguished Encoding Rules (X.690), as far as a certificate's dates and its subject.
 private struct DERReader {
     static let sequence: UInt8 = 0x30
     static let version: UInt8 = 0xA0
     private static let utcTime: UInt8 = 0x17
     private static let generalizedTime: UInt8 = 0x18
+    private static let set: UInt8 = 0x31
+    private static let identifier: UInt8 = 0x06
+    /// `id-at-commonName` (RFC 5280, appendix A.1).
+    private static let commonNameIdentifier: [UInt8] = [0x55, 0x04, 0x03]
+    /// UTF8String, PrintableString, TeletexString and IA5String: those whose bytes are ASCII or UTF-8.
+    private static let texts: [UInt8] = [0x0C, 0x13, 0x14, 0x16]
 
     private var rest: ArraySlice<UInt8>
 
@@ -93,6 +102,21 @@ private struct DERReader {
     mutating func enter(_ tag: UInt8) -> DERReader? {
         guard let value = next(), value.tag == tag else { return nil }
         return DERReader(value.content)
+    }
+
+    /// The common name of a subject: the last one where there are several, as etcd has it.
+    var commonName: String? {
+        var rest = self, found: String?
+        while var relative = rest.enter(Self.set) {
+            while var attribute = relative.enter(Self.sequence) {
+                guard let type = attribute.next(), type.tag == Self.identifier,
+                    Array(type.content) == Self.commonNameIdentifier, let value = attribute.next(),
+                    Self.texts.contains(value.tag)
+                else { continue }
+                found = String(validating: value.content, as: UTF8.self)
+            }
+        }
+        return found
     }
 
     /// A time to the second, in UTC, as RFC 5280 demands it (4.1.2.5).

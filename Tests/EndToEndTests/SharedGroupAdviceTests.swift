@@ -34,6 +34,15 @@ import Testing
         }
         let users = try administer("etcdctl role get credmgr-fleet; etcdctl user get gamma", nodes).standardOutput
         #expect(users.contains("[/credmgr/fleet/, /credmgr/fleet0)") && users.contains("Roles: credmgr-fleet"))
+        // Another prefix is another role, though the group has the same name.
+        for (prefix, role) in [("/teamA", "credmgr/teamA/fleet"), ("/team$B/", "credmgr/team%24B/fleet")] {
+            let printed = try home.run(words + ["me@example.com", "--prefix", prefix]).standardOutput
+            let outcome = try administer(printed, nodes)
+            #expect(outcome.exitStatus == 0, "\(outcome.standardError)")
+            let shown = try administer("etcdctl role get \(role); etcdctl user get me@example.com", nodes)
+            #expect(shown.standardOutput.contains("[\(prefix.hasSuffix("/") ? prefix : prefix + "/")fleet/, "))
+            #expect(!shown.standardOutput.contains("/credmgr/") && shown.standardOutput.contains(" \(role)"))
+        }
         for names in ["", "alpha,", "a b"] { try home.run(words + [names], exits: 2) }
         try home.run(["groups", "share", "fleet", "--etcd", "https://localhost:1", "--hosts", "a"], exits: 2)
     }
@@ -109,7 +118,11 @@ import Testing
         #expect(told.contains(said) && told.contains(id))
         let group = SharedHosts.group
         #expect(told.contains("credmgr logout --account \(id) --group \(group) --revoke && credmgr login --type "))
-        #expect(told.contains("etcdctl user revoke-role two credmgr-\(group)"))
+        // By the common name of the certificate, and the role that the setup of this prefix makes.
+        let role = "credmgr\(hosts.prefix)/\(group)"
+        #expect(told.contains("etcdctl user revoke-role host \(role)\n"))
+        let setup = try hosts["one"].run(["groups", "share", group, "--print-etcd-setup", "--prefix", hosts.prefix])
+        #expect(setup.standardOutput.contains("etcdctl role add \(role)\n"))
     }
 
     @Test func `What the type says of replaced refresh tokens is believed`() throws {

@@ -167,7 +167,7 @@ import Testing
             #expect(refused.standardError.contains("permission denied"))
             #expect(
                 refused.standardError.contains(
-                    "credmgr groups share \(SharedHosts.group) --print-etcd-setup --name one --prefix \(hosts.prefix);"
+                    "credmgr groups share \(SharedHosts.group) --print-etcd-setup --name other --prefix \(hosts.prefix);"
                 ))
         }
         #expect(one.files == before)

@@ -35,6 +35,26 @@ struct DamagedRecordTests {
         #expect(gone?.code == .noSuchAccount)
     }
 
+    @Test func `a host's user stands in its record, and one that would do harm in a command does not count`() throws
+    {
+        let scene = try SharedScene(), place = World.path + "hosts/two"
+        func user() throws -> String? {
+            try membership(scene).hosts(of: World.group).first { $0.name == "two" }?.user
+        }
+        #expect(try user() == "two")
+        var host = try GroupHost(try #require(scene.world.cluster.content.records[place]))
+        for (said, shown) in [("2.example.com", "2.example.com"), ("-x", "two"), ("a\nb", "two"), ("", "two")] {
+            host.user = said
+            put(String(decoding: host.encoded, as: UTF8.self), at: "hosts/two", scene)
+            #expect(try user() == shown)
+        }
+        // It outlives a new key.
+        host.user = "2.example.com"
+        put(String(decoding: host.encoded, as: UTF8.self), at: "hosts/two", scene)
+        _ = try membership(scene).expel("three", from: World.group)
+        #expect(try user() == "2.example.com")
+    }
+
     @Test func `who leaves is not kept by a host that cannot be read, nor by its own record`() throws {
         let scene = try SharedScene()
         put("{}", at: "hosts/evil", scene)

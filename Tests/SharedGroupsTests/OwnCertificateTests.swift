@@ -33,6 +33,7 @@ struct OwnCertificateTests {
         ).run().standardOutput
         #expect(told.contains("notBefore=" + certificate.from.rfc3339.replacingOccurrences(of: "T", with: " ")))
         #expect(told.contains("notAfter=" + certificate.to.rfc3339.replacingOccurrences(of: "T", with: " ")))
+        #expect(certificate.commonName == "host")
         for broken in [Array(pem.prefix(200)), Array(pem.dropFirst(60)), Array("nothing".utf8), []] {
             #expect(OwnCertificate(file: "host.pem", pem: broken) == nil)
         }

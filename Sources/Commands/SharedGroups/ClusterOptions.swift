@@ -82,17 +82,23 @@ extension GroupBackend {
     }
 
     /// The hosts that something is done for: those of `--hosts`, else this one.
-    static func hostNames(_ arguments: Arguments) throws(CredentialError) -> [String] {
-        guard let list = arguments[ClusterOption.hosts] else { return [try hostName(arguments)] }
+    static func hostNames(
+        _ arguments: Arguments, _ isValid: (String) -> Bool
+    ) throws(CredentialError) -> [String] {
+        guard let list = arguments[ClusterOption.hosts] else {
+            return [try checked(arguments[ClusterOption.name] ?? SystemName.host, isValid)]
+        }
         var names: [String] = []
         for word in list.split(separator: ",", omittingEmptySubsequences: false) {
-            names.append(try checked(String(word)))
+            names.append(try checked(String(word), isValid))
         }
         return names
     }
 
-    private static func checked(_ name: String) throws(CredentialError) -> String {
-        guard Name.isValid(name) else {
+    private static func checked(
+        _ name: String, _ isValid: (String) -> Bool = Name.isValid
+    ) throws(CredentialError) -> String {
+        guard isValid(name) else {
             throw CredentialError(
                 .usage, "'\(ForeignText.shown(name, limit: 80))' cannot be a host's name in a group",
                 hint: "choose another with --name")

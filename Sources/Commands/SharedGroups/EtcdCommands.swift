@@ -12,22 +12,23 @@ struct EtcdCommands {
     /// What certificates of the cluster's own are called.
     static let ownNames = ["ca", "node", "root"]
 
-    /// The role of a group.
-    static func role(of group: KeychainGroup) -> String { "credmgr-\(group)" }
+    /// What the authority and the cluster of ``cluster(_:on:)`` are called.
+    private var name: String { "credmgr-\(group)" }
+    private var role: String { GroupBackend.role(of: group, below: prefix) }
 
     /// Where ``cluster(_:on:)`` keeps its files, in the folder that it is run in.
     static func folder(of group: KeychainGroup) -> String { "etcd-\(group)" }
 
-    /// Takes the group from the user of a host.
-    static func revoke(_ host: String, from group: KeychainGroup) -> String {
-        etcdctl(["user", "revoke-role", host, role(of: group)])
+    /// Takes the group from the user of each host.
+    var revoke: String {
+        hosts.map { Self.etcdctl(["user", "revoke-role", $0, role]) }.joined(separator: "; ")
     }
 
     /// The role of the group, and a user with it for each host.
     var setup: String { "set -e\n" + steps.map { $0 + "\n" }.joined() }
 
     private var steps: [String] {
-        let role = Self.role(of: group), path = GroupBackend.path(of: group, below: prefix)
+        let path = GroupBackend.path(of: group, below: prefix)
         var lines = [
             Self.unlessThere("role", role, []),
             Self.etcdctl(["role", "grant-permission", role, "--prefix=true", "readwrite", path]),
@@ -58,10 +59,9 @@ struct EtcdCommands {
                 own.client(at: own.host),
                 "--listen-peer-urls", own.peer(at: own.bound), "--initial-advertise-peer-urls",
                 own.peer(at: own.host),
-                "--initial-cluster", members, "--initial-cluster-token", Self.role(of: group), "--client-cert-auth",
+                "--initial-cluster", members, "--initial-cluster-token", name, "--client-cert-auth",
                 "--trusted-ca-file", "ca.pem", "--cert-file", "node.pem", "--key-file", "node.key",
             ] + peerFiles + ["node", "--peer-cert-file", "node.pem", "--peer-key-file", "node.key"])
-        let role = Self.role(of: group)
         return """
             set -e
             umask 077
@@ -77,7 +77,7 @@ struct EtcdCommands {
                     -copy_extensions copyall -out "$1.pem"
                 rm "$1.csr"
             }
-            test -e ca.pem || quietly openssl req -x509 $key -days 3650 -subj /CN=\(role) -keyout ca.key -out ca.pem
+            test -e ca.pem || quietly openssl req -x509 $key -days 3650 -subj /CN=\(name) -keyout ca.key -out ca.pem
             certificate node serverAuth,clientAuth '\(names)'
             for host in \((["root"] + hosts).joined(separator: " ")); do certificate $host clientAuth; done
 

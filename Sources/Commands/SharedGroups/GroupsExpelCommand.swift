@@ -20,11 +20,16 @@ struct GroupsExpelCommand: Command {
     func run(_ session: Session) throws(CredentialError) {
         let group = try KeychainGroup(arguments[ClusterOption.group])
         let name = arguments[ClusterOption.host]
-        let failures = try session.context.machine.sharing.membership.expel(name, from: group)
+        let sharing = session.context.machine.sharing
+        // Whom the cluster takes it for is in its record, which goes.
+        let user = (try? sharing.membership.hosts(of: group))?.first { $0.name == name }?.user
+        let failures = try sharing.membership.expel(name, from: group)
+        let prefix = try sharing.backend(of: group)?.prefix ?? GroupBackend.standardPrefix
+        let commands = EtcdCommands(group: group, prefix: prefix, hosts: [user ?? name])
         session.notices.note("\(name) does not belong to the group \(group) any more")
         session.notices.note(
             "its user still has the group's role in the cluster, where only ciphertext is; to take that away: "
-                + "\(EtcdCommands.revoke(name, from: group))")
+                + "\(commands.revoke)")
         var worst = failures.first?.error
         for (id, error) in failures {
             session.notices.warning("\(id) is not sealed anew: \(error)")

@@ -85,14 +85,15 @@ struct GroupsShareCommand: Command {
     }
 
     private func printSetup(_ group: KeychainGroup, _ session: Session) throws(CredentialError) {
-        try session.print(try etcdCommands(group).setup)
+        try session.print(try etcdCommands(group, GroupBackend.isUser).setup)
         session.notices.note(
             "a user is the common name of its host's certificate; 'etcdctl auth enable' turns users on where they are not"
         )
     }
 
     private func printCluster(_ group: KeychainGroup, _ session: Session) throws(CredentialError) {
-        let commands = try etcdCommands(group)
+        // They stand in the text of a script.
+        let commands = try etcdCommands(group, Name.isValid)
         if let taken = commands.hosts.first(where: EtcdCommands.ownNames.contains) {
             throw CredentialError(
                 .usage, "'\(taken)' cannot be a host's name in a group", hint: "choose another with --name")
@@ -120,9 +121,12 @@ struct GroupsShareCommand: Command {
         )
     }
 
-    private func etcdCommands(_ group: KeychainGroup) throws(CredentialError) -> EtcdCommands {
+    private func etcdCommands(
+        _ group: KeychainGroup, _ isValid: (String) -> Bool
+    ) throws(CredentialError) -> EtcdCommands {
         EtcdCommands(
-            group: group, prefix: try GroupBackend.prefix(arguments), hosts: try GroupBackend.hostNames(arguments))
+            group: group, prefix: try GroupBackend.prefix(arguments),
+            hosts: try GroupBackend.hostNames(arguments, isValid))
     }
 }
 

@@ -248,9 +248,31 @@ package struct GroupBackend: Sendable, Hashable {
         (prefix.hasSuffix("/") ? prefix : prefix + "/") + group.name + "/"
     }
 
+    /// The role of a group in its cluster. It gives all that is below the group's keys, so each prefix has its own; and it stands
+    /// in commands, so what a shell would read otherwise is written as in an address.
+    package static func role(of group: KeychainGroup, below prefix: String) -> String {
+        let path = path(of: group, below: prefix)
+        if path == self.path(of: group, below: standardPrefix) { return "credmgr-\(group)" }
+        // No name of a group has a slash.
+        return "credmgr"
+            + path.dropLast().utf8.map { byte in
+                let character = String(UnicodeScalar(byte))
+                if byte == UInt8(ascii: "/") || Name.isValid("a" + character) { return character }
+                return (byte < 16 ? "%0" : "%") + String(byte, radix: 16, uppercase: true)
+            }.joined()
+    }
+
+    /// Whether commands can be printed for a user of the cluster, which may be called as no host is.
+    package static func isUser(_ name: String) -> Bool {
+        !name.isEmpty && !name.hasPrefix("-") && name.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F }
+    }
+
     /// What prints the commands that an administrator of the cluster gives this host its role with.
-    package func setup(of group: KeychainGroup) -> Message {
-        let command: Message = "credmgr groups share \(group) --print-etcd-setup --name \(host)"
+    ///
+    /// - Parameter user: the common name of the certificate, by which the cluster knows the host.
+    package func setup(of group: KeychainGroup, user: String?) -> Message {
+        let user = user.flatMap { Self.isUser($0) ? $0 : nil } ?? host
+        let command: Message = "credmgr groups share \(group) --print-etcd-setup --name \(ShellQuote.word(user))"
         if prefix == Self.standardPrefix { return command }
         return "\(command) --prefix \(ShellQuote.word(prefix))"
     }
@@ -283,6 +305,8 @@ package struct SharedHost: Sendable, Hashable {
     package var joinedAt: Instant
     /// Whether nothing but its name can be read: it is given no key, and can only be expelled.
     package var isDamaged = false
+    /// As whom the cluster knows it.
+    package var user: String
 
     /// One of which nothing but its name can be read.
     package init(damaged name: String) {
@@ -295,6 +319,7 @@ package struct SharedHost: Sendable, Hashable {
         self.fingerprint = fingerprint
         self.isAdmitted = isAdmitted
         self.joinedAt = joinedAt
+        user = name
     }
 }
 

@@ -14,7 +14,7 @@ package final class EtcdCluster: Cluster {
     let endpoints: [(name: String, channel: any RemoteProcedures)]
     private let waiting: ClusterWaiting
     /// What prints the commands that give this host what it needs in the cluster.
-    private let setup: Message
+    private let setup: @Sendable () -> Message
     private let certificate: @Sendable () -> OwnCertificate?
     private let now: @Sendable () -> Instant
     /// The endpoint that is asked first.
@@ -39,7 +39,8 @@ package final class EtcdCluster: Cluster {
     ///   - now: the time by which that counts.
     package init(
         _ endpoints: [(name: String, channel: any RemoteProcedures)],
-        setup: Message = "credmgr groups share --help", waiting: ClusterWaiting = ClusterWaiting(),
+        setup: @autoclosure @escaping @Sendable () -> Message = "credmgr groups share --help",
+        waiting: ClusterWaiting = ClusterWaiting(),
         certificate: @escaping @Sendable () -> OwnCertificate? = { nil },
         now: @escaping @Sendable () -> Instant = { Instant(epochSeconds: 0) }
     ) {
@@ -153,9 +154,10 @@ package final class EtcdCluster: Cluster {
     }
 
     private static func check(
-        _ endpoint: (name: String, channel: any RemoteProcedures), _ setup: Message, _ waiting: ClusterWaiting
+        _ endpoint: (name: String, channel: any RemoteProcedures), _ setup: @escaping @Sendable () -> Message,
+        _ waiting: ClusterWaiting
     ) throws(CredentialError) {
-        let single = EtcdCluster([endpoint], setup: setup, waiting: waiting)
+        let single = EtcdCluster([endpoint], setup: setup(), waiting: waiting)
         _ = try single.call(EtcdMessages.status, [], again: true)
         // A member that has raised an alarm takes no writes (NOSPACE), or is damaged (CORRUPT).
         let alarms = EtcdMessages.alarms(in: try single.call(EtcdMessages.alarm, [], again: true))
@@ -255,12 +257,12 @@ package final class EtcdCluster: Cluster {
             CredentialError(
                 .storeUnavailable, "\(name) lets this host's certificate do nothing with the group (\(text))",
                 hint:
-                    "an administrator of the cluster gives its user the role of the group, by what this prints: \(setup)"
+                    "an administrator of the cluster gives its user the role of the group, by what this prints: \(setup())"
             )
         case 16:
             CredentialError(
                 .storeUnavailable, "\(name) does not know who calls (\(text))",
-                hint: "the common name of the certificate must be a user of etcd, by what this prints: \(setup)")
+                hint: "the common name of the certificate must be a user of etcd, by what this prints: \(setup())")
         // The same status says that a node has too much to do just now.
         case 8 where text.contains("space exceeded"):
             CredentialError(
