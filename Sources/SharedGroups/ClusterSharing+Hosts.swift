@@ -18,6 +18,7 @@ extension ClusterSharing: GroupHosting {
                 let hosts = try? first.hosts(), hosts.map(\.name) == [backend.host],
                 hosts[0].publicKey == key.publicKey
             else { throw error }
+            try first.shareAgain(backend.host, key, settings: backend.settings, passphrase: passphrase)
         }
         backend.groupID = try first.groupID()
         let link = GroupLink(group, backend, cluster, parts)

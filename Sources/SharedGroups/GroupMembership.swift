@@ -83,6 +83,31 @@ package struct GroupMembership: Sendable {
             hint: "to have this host belong to it: credmgr groups join --help")
     }
 
+    /// Has a group that this host alone belongs to be as it is asked for now: nobody has told what came of the first try, which may
+    /// have asked for something else.
+    ///
+    /// - Throws: as ``facts()``; ``ErrorCode/storeLocked``; ``ErrorCode/temporary``.
+    func shareAgain(
+        _ name: String, _ key: HostKey, settings: GroupSettings, passphrase: Secret?
+    ) throws(CredentialError) {
+        _ = try change { $0 = settings }
+        for _ in 0..<Self.attempts {
+            guard let epochRecord = try cluster.read([epochKey])[0] else { break }
+            let id = try groupID(), epoch = try Self.epoch(epochRecord)
+            let place = dataKey(epoch, Self.passphraseName)
+            var transaction = ClusterTransaction()
+            // Whoever comes in by the other passphrase meanwhile writes it again.
+            transaction.expect(epochRecord, at: epochKey)
+            transaction.changes = [.remove(place)]
+            if let passphrase {
+                let secret = try open(epoch, id, (name, key))
+                transaction.changes = [.put(place, try wrap(id).wrap(secret, by: passphrase, epoch: epoch))]
+            }
+            if try cluster.commit(transaction) { return }
+        }
+        throw busy
+    }
+
     /// Asks to be let in.
     ///
     /// - Throws: ``ErrorCode/usage`` when another host has this name, or there is no group.

@@ -1,7 +1,7 @@
 package import CredentialCore
 
-/// From when to when the certificate counts that this host shows to a cluster, and as whom it shows it. An authority's word is the cluster's to judge; that
-/// it has ended nobody there says in words, as the connection just breaks.
+/// From when to when the certificate counts that this host shows to a cluster, and as whom it shows it. An authority's word is the
+/// cluster's to judge; that it has ended nobody there says in words, as the connection just breaks.
 package struct OwnCertificate: Sendable, Hashable {
     /// The file.
     package let file: String

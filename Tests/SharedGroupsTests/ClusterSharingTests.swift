@@ -269,6 +269,39 @@ struct ClusterSharingTests {
         #expect(try scene.run.token(other.process(), force: true).refreshed)
     }
 
+    @Test func `who shares again what it had begun gets what it asks for the second time`() throws {
+        let scene = try SharedScene(), four = SimulatedHost("four", scene.world), path = "/elsewhere/default/"
+        var backend = four.backend(takesOver: false)
+        backend.prefix = "/elsewhere"
+        func share(_ passphrase: String?, _ cacheSeconds: Int64, _ takeOverSeconds: Int64?) throws {
+            backend.cacheSeconds = cacheSeconds
+            backend.takeOverSeconds = takeOverSeconds
+            _ = try membership(four).share(World.group, backend, [], passphrase: passphrase.map { Secret($0) })
+            let record = try #require(scene.world.cluster.content.records[path + "group"])
+            #expect(try scene.link.membership.facts(in: record).settings == backend.settings)
+            let isThere = scene.world.cluster.content.records[path + "keys/1/-passphrase"] != nil
+            #expect(isThere == (passphrase != nil))
+            // It ended before it had written down that the group is shared.
+            four.files[GroupBackend.fileName] = nil
+        }
+        func join(by passphrase: String) -> ErrorCode? {
+            let five = SimulatedHost("five", scene.world)
+            var own = five.backend(takesOver: false)
+            own.prefix = backend.prefix
+            do throws(CredentialError) {
+                _ = try membership(five).join(World.group, own, passphrase: Secret(passphrase))
+                return nil
+            } catch { return error.code }
+        }
+        try share("open sesame", 60, nil)
+        try share(nil, 5, 600)
+        try share("open barley", 50, nil)
+        #expect(join(by: "open sesame") == .denied)
+        #expect(join(by: "open barley") == nil)
+        // Others belong to it now.
+        #expect(throws: CredentialError.self) { try share(nil, 5, 600) }
+    }
+
     /// Gives the group a passphrase.
     private func putPassphrase(_ text: String, _ scene: SharedScene) throws {
         let epoch = try scene.link.currentEpoch()
