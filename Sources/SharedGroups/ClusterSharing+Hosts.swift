@@ -130,14 +130,13 @@ extension ClusterSharing: GroupHosting {
     /// Seals every account that is not under the newest key yet, with the intent of who refreshes it and what stands aside: an
     /// answer belongs to the refresh token that it replaces, whatever key that is sealed under by then.
     private func sealAnew(_ link: GroupLink) throws(CredentialError) -> [(id: String, error: CredentialError)] {
-        let prefix = link.path + "a/"
         let newest = try GroupMembership.epoch(try link.standing([]).epoch)
         var failures: [(id: String, error: CredentialError)] = []
-        let records = try link.cluster.list(prefix)
+        let records = try link.cluster.list(link.path + "a/")
         // Who has changed one of an account's records since the key was made has left the others under the old one.
         let older = Set(records.filter { (try? GroupSeal.epoch(of: $0)) != newest }.map(\.key))
-        for record in records where record.key.hasSuffix("/set") {
-            let id = String(record.key.dropFirst(prefix.count).dropLast("/set".count)), keys = link.keys(id)
+        for id in records.compactMap({ link.account(ofSet: $0.key) }) {
+            let keys = link.keys(id)
             guard [keys.set, keys.aside, keys.intent].contains(where: older.contains) else { continue }
             do throws(CredentialError) { try sealAnew(id, link) } catch { failures.append((id, error)) }
         }
@@ -255,11 +254,11 @@ extension ClusterSharing: GroupHosting {
                 hint: "to see whether this host's clock is right: credmgr doctor --online"))
     }
 
-    /// What stands beside the accounts' sets: what does not open, and the refreshes that nobody is at any more, and nobody knows
+    /// What stands beside the accounts' sets: what is no account's, what does not open, and the refreshes that nobody is at any more, and nobody knows
     /// the end of.
     private func besideAccounts(_ link: GroupLink) throws(CredentialError) -> [GroupFinding] {
         let keys = Set(try link.cluster.listKeys(link.path + "a/").map(\.key))
-        var findings: [GroupFinding] = []
+        var findings = keys.filter(link.isForeign).sorted().map(foreign)
         for id in keys.compactMap(link.account(ofSet:)).sorted() {
             let account = link.keys(id)
             for key in [account.aside, account.intent] where keys.contains(key) {
@@ -286,6 +285,15 @@ extension ClusterSharing: GroupHosting {
         }
         guard isOver else { return nil }
         return unfinished(try Intent(decoding: try link.seal.open(record)), of: id, link.group)
+    }
+
+    private func foreign(_ key: String) -> GroupFinding {
+        let command = ShellQuote.line(["etcdctl", "del", key])
+        return GroupFinding(
+            check: "accounts", text: "",
+            error: CredentialError(
+                .problemsFound, "the record \(ForeignText.shown(key)) is no account of the group",
+                hint: "it is left alone; for an administrator of the cluster, to take it away: \(command)"))
     }
 
     private func unproven(_ name: String, _ group: KeychainGroup) -> GroupFinding {

@@ -42,7 +42,9 @@ extension ClusterSharing {
             belongs = try isListed(link)
             // Its key is lost, and nobody else has one. The passphrase of the group may still open them, so they stay.
             if belongs, try link.membership.isLast(link.backend.host, known: try link.remembered()) {
-                let accounts = try link.cluster.listKeys(link.path + "a/").count { $0.key.hasSuffix("/set") }
+                let accounts = try link.cluster.listKeys(link.path + "a/").count {
+                    link.account(ofSet: $0.key) != nil
+                }
                 departure.abandoned = AbandonedGroup(accounts: accounts, path: link.path)
             }
         }
@@ -183,12 +185,11 @@ extension ClusterSharing {
                 "this host has new tokens that are not in the cluster yet, and would take them along",
                 hint: "try again, once the cluster takes them: credmgr accounts --group \(link.group)")
         }
-        let prefix = link.path + "a/"
-        for record in try link.cluster.list(prefix) where record.key.hasSuffix("/intent") {
+        for record in try link.cluster.list(link.path + "a/") {
+            guard let id = link.account(ofIntent: record.key) else { continue }
             let intent = try Intent(decoding: try link.seal.open(record))
             // What comes of any would find no group any more, or be taken along by one that goes on using it.
             guard isLast || intent.publicKey == link.backend.publicKey else { continue }
-            let id = record.key.dropFirst(prefix.count).dropLast("/intent".count)
             throw CredentialError(
                 .temporary, "the account \(id) of the group \(link.group) is being refreshed",
                 hint: "try again; what is under way: credmgr doctor")
@@ -198,11 +199,10 @@ extension ClusterSharing {
     /// The token sets of the cluster, each with what this host knows better where that was put back; for those who stay this is
     /// put back, since nobody else may have it.
     private func newest(_ link: GroupLink, putsBack: Bool) throws(CredentialError) -> [TokenSet] {
-        let prefix = link.path + "a/"
         var sets: [TokenSet] = []
-        for record in try link.cluster.list(prefix) where record.key.hasSuffix("/set") {
+        for record in try link.cluster.list(link.path + "a/") {
+            guard let id = link.account(ofSet: record.key) else { continue }
             var set = try link.seal.tokenSet(in: record)
-            let id = String(record.key.dropFirst(prefix.count).dropLast("/set".count))
             if let copied = try parts.local.read(id, in: link.group)?.sealed, let known = opened(copied, id, link),
                 set.takeNewer(of: known), putsBack
             {

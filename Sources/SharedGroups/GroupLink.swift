@@ -73,8 +73,18 @@ final class GroupLink: Sendable {
     }
 
     /// The account whose set stands under a key of the cluster; `nil` for any other key.
-    func account(ofSet key: String) -> String? {
-        let prefix = path + "a/", suffix = "/set"
+    func account(ofSet key: String) -> String? { account(of: key, "set") }
+
+    /// The account whose intent stands under a key of the cluster; `nil` for any other key.
+    func account(ofIntent key: String) -> String? { account(of: key, "intent") }
+
+    /// Whether a key below the accounts can be none of an account: somebody else has put it there.
+    func isForeign(_ key: String) -> Bool {
+        ["set", "intent", "live", "aside"].allSatisfy { account(of: key, $0) == nil }
+    }
+
+    private func account(of key: String, _ name: String) -> String? {
+        let prefix = path + "a/", suffix = "/" + name
         guard key.hasPrefix(prefix), key.hasSuffix(suffix) else { return nil }
         let id = String(key.dropFirst(prefix.count).dropLast(suffix.count))
         return Name.isValid(id) ? id : nil

@@ -55,6 +55,28 @@ struct DamagedRecordTests {
         #expect(try user() == "2.example.com")
     }
 
+    @Test func `a record below the accounts that is none keeps nobody from expelling and leaving, and is told of`()
+        throws
+    {
+        let scene = try SharedScene(), keys = ["a/x/y/intent", "a/x/y/set", "a/x", "a/\(scene.account)/sets"]
+        for key in keys { put("z", at: key, scene) }
+        #expect(try membership(scene).expel("three", from: World.group).isEmpty)
+        let told = membership(scene).findings(of: World.group).filter { $0.error != nil }
+        #expect(told.count == keys.count)
+        for key in keys {
+            let finding = told.first {
+                $0.error?.message == "the record \(World.path)\(key) is no account of the group"
+            }
+            #expect(finding?.error?.hint?.hasSuffix(": etcdctl del \(World.path)\(key)") == true)
+        }
+        #expect(try scene.run.token(scene.run.hosts[0].process(), force: true).refreshed)
+        for host in scene.run.hosts {
+            _ = try? host.process().services.groupMove.leave(World.group, keepingIn: .file)
+        }
+        // Who is the last one takes the sign-in along, and those away.
+        #expect(scene.world.cluster.content.records.isEmpty)
+    }
+
     @Test func `who leaves is not kept by a host that cannot be read, nor by its own record`() throws {
         let scene = try SharedScene()
         put("{}", at: "hosts/evil", scene)
