@@ -251,6 +251,8 @@ package struct SharedAccountRecords: AccountRecords {
         CredentialError(.temporary, "another host has changed \(id) meanwhile", hint: "try again")
     }
 
+    package func older(_ group: KeychainGroup) throws(CredentialError) -> [UInt8]? { try local.older(group) }
+
     package func setAsideOlder(_ group: KeychainGroup) throws(CredentialError) {
         try local.setAsideOlder(group)
     }

@@ -42,7 +42,11 @@ extension Session {
         of group: KeychainGroup, leftOut: (CredentialError) -> Void
     ) throws(CredentialError) -> (registry: AccountRegistry, isWhole: Bool) {
         // What a sign-in could not store at once is listed as soon as it can be. Nobody is asked for a passphrase for it.
-        _ = services(stores(mayPrompt: false)).takeUpSignIns(in: group)
+        let services = services(stores(mayPrompt: false))
+        _ = services.takeUpSignIns(in: group)
+        for account in try services.repository.accountsWaiting(in: group) {
+            notices.note(account.signInWaits)
+        }
         var damage: [(id: String, error: CredentialError)] = []
         let registry = try context.records.registry(of: group) { damage.append(($0, $1)) }
         if let failure = context.machine.sharing.recentFailure(of: group) {

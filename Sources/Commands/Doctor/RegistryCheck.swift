@@ -23,12 +23,20 @@ struct RegistryCheck: DoctorCheck {
             _ = try records.index(of: group, .everything)
             accounts = try records.registry(of: group) { id, error in
                 damaged.append(id)
-                findings.append(unreadable(check, id, error, group, services))
+                findings.append(unreadable(check, id, error, group, session, services))
             }.accounts
         } catch {
             return [Finding(check, error, repair: takeOver(group, error, services), in: group)]
         }
         services.repository.finishSignIns(in: group, locks: session.context.locks)
+        do throws(CredentialError) {
+            findings += try services.repository.accountsWaiting(in: group).map { account in
+                Finding(
+                    check, .problem, account.signInWaits, remedy: "it is put there by the next command that can")
+            }
+        } catch {
+            findings.append(Finding(check, error))
+        }
         let inventory = services.rebuild.inventory(of: group) { (set) throws(CredentialError) in
             try services.repository.isSpent(set, in: group)
         }
@@ -65,6 +73,11 @@ struct RegistryCheck: DoctorCheck {
         guard error.code == .unsupported, error.hint == "credmgr doctor --fix" else { return nil }
         return Finding.Repair("take the accounts of group \(group) up from the stores") {
             () throws(CredentialError) in
+            // What a store has that cannot be asked would not be found again.
+            let older = String(decoding: try services.machine.records.older(group) ?? [], as: UTF8.self)
+            for unread in services.rebuild.inventory(of: group).unread where older.contains(unread.store.rawValue) {
+                throw unread.error
+            }
             try services.machine.records.setAsideOlder(group)
             let outcome = try services.rebuild.run(group)
             if let unread = outcome.unread.first(where: { $0.error.code == .storeLocked }) { throw unread.error }
@@ -72,7 +85,8 @@ struct RegistryCheck: DoctorCheck {
     }
 
     private func unreadable(
-        _ check: String, _ id: String, _ error: CredentialError, _ group: KeychainGroup, _ services: AccountServices
+        _ check: String, _ id: String, _ error: CredentialError, _ group: KeychainGroup, _ session: Session,
+        _ services: AccountServices
     ) -> Finding {
         guard error.code == .storeDamaged else { return Finding(check, error) }
         let sharing = services.machine.sharing
@@ -88,10 +102,12 @@ struct RegistryCheck: DoctorCheck {
         }
         return Finding(
             check, .problem, error.text, remedy: "restore it from a backup, or sign in again",
-            repair: Finding.Repair("set it aside, and take the account up from the keyring where that has it") {
-                () throws(CredentialError) in
-                _ = try services.machine.records.setAside(id, in: group)
-                _ = try services.rebuild.run(group)
+            repair: Finding.Repair(
+                "set it aside, and take the account up from the keyring where that has it; else it has to sign in again"
+            ) { () throws(CredentialError) in
+                try services.rebuild.replace(
+                    id, in: group, adapter: { (try? session.catalog.definition(of: $0).type.adapter) ?? "" },
+                    now: session.context.clock.now)
             })
     }
 
@@ -126,7 +142,7 @@ struct RegistryCheck: DoctorCheck {
             guard !inventory.unread.contains(where: { $0.store == account.store }),
                 !inventory.unusable.contains(where: { $0.store == account.store && $0.id == account.id })
             else { return nil }
-            if copies[.secretService] != nil {
+            if let found = copies[.secretService] {
                 return Finding(
                     check, .problem,
                     "the secrets of \(account.id) are in the Secret Service, not in the \(account.store.shownName)",
@@ -134,6 +150,8 @@ struct RegistryCheck: DoctorCheck {
                         try records.update(account.id, in: group) {
                             $0.store = .secretService
                             $0.leftover = nil
+                            // Of one whose record was damaged the token set alone says how it stands.
+                            $0.status = found.account.status
                         }
                     })
             }

@@ -113,3 +113,10 @@ package enum RelativeTime {
         }
     }
 }
+
+extension Account {
+    /// That it has signed in and is in no store yet.
+    var signInWaits: Message {
+        "\(ForeignText.shown(shownName)) (\(id)) has signed in, and the store has not taken that yet: it is kept meanwhile"
+    }
+}

@@ -190,12 +190,31 @@ package struct TargetResolver: Sendable {
             let accounts = session.services(session.stores())
             let isNewsThere = candidates.groups.map { accounts.takeUpSignIns(in: $0) }.contains(true)
             guard isNewsThere else {
+                try tellWaiting(candidates, wish, accounts)
                 // Where a cluster could not be asked nobody knows whether there is one.
                 throw candidates.groups.lazy.compactMap(session.context.machine.sharing.recentFailure).first
                     ?? error
             }
         }
         return try AccountSelection.choose(among: candidates, wish: wish, records)
+    }
+
+    /// One that nobody has taken yet is no account, and not none either.
+    ///
+    /// - Throws: ``ErrorCode/storeUnavailable`` where it is the one that is meant.
+    private func tellWaiting(
+        _ candidates: AccountSelection.Candidates, _ wish: AccountSelection.Wish?, _ accounts: AccountServices
+    ) throws(CredentialError) {
+        for group in candidates.groups {
+            for account in try accounts.repository.accountsWaiting(in: group) {
+                guard candidates.registration.map({ $0 == account.registration }) ?? true,
+                    wish.map({ AccountSelection.fits($0.name, account) }) ?? true
+                else { continue }
+                throw CredentialError(
+                    .storeUnavailable, account.signInWaits,
+                    hint: "to see what keeps the store from it: credmgr doctor")
+            }
+        }
     }
 
     /// The command that makes an account the default of a type.

@@ -140,6 +140,10 @@ package struct AccountSelection: Sendable {
             if error.code == .noSuchAccount {
                 try tellUnreadable(check == .everything ? nil : wish, named, records)
             }
+            // Which of several is the default is not known, either, where one might be of their type, or of another.
+            if error.code == .ambiguousAccount, wish == nil, candidates.registration == nil {
+                try tellUnreadable(nil, named, records)
+            }
             throw error
         }
         // That it is the only one is not known while a record cannot be read or is missing of which nobody knows what it was called,
@@ -172,13 +176,26 @@ package struct AccountSelection: Sendable {
         guard let names = indexes.first(where: { $0.group == group })?.index else { return nil }
         let record =
             candidates.asSeen ? try records.lastSeen(entry.id, in: group) : try records.read(entry.id, in: group)
-        guard let account = record?.account, account.registration == entry.registration else {
+        // An index may have come from elsewhere, as from a backup, and be whole all the same: what it says of the account has to be
+        // what the record says.
+        guard let account = record?.account, account.registration == entry.registration,
+            agrees(account, entry, wish, check)
+        else {
             if check == .everything, names.unreadable.contains(entry.id) {
                 throw CredentialError.recordIsMissing(entry.id)
             }
             return nil
         }
         return AccountSelection(account: account, group: group, rule: rule, names: names)
+    }
+
+    /// Whether the record says what the index says of an account; where the index has just been made from the records, whether it is
+    /// the one that is meant still.
+    private static func agrees(
+        _ account: Account, _ entry: AccountIndex.Entry, _ wish: Wish?, _ check: IndexCheck
+    ) -> Bool {
+        guard check == .everything else { return AccountIndex.Entry(account) == entry }
+        return wish.map { fits($0.name, account) } ?? true
     }
 
     /// - Returns: whether one that could not be read can be by now: the index is behind.

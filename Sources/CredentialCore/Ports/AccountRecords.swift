@@ -83,6 +83,12 @@ public protocol AccountRecords: Sendable {
     /// - Throws: ``ErrorCode/inputOutput``.
     func setAside(_ id: String, in group: KeychainGroup) throws(CredentialError) -> String
 
+    /// What an older version of this program has kept of a group; `nil` where there is nothing.
+    ///
+    /// - Parameter group: the group.
+    /// - Throws: ``ErrorCode/inputOutput``.
+    func older(_ group: KeychainGroup) throws(CredentialError) -> [UInt8]?
+
     /// Moves what an older version of this program has kept of a group out of the way.
     ///
     /// - Throws: ``ErrorCode/inputOutput``.
@@ -117,6 +123,12 @@ extension AccountRecords {
     ///   - group: its group.
     /// - Throws: nothing.
     public func seenJustNow(_ id: String, in group: KeychainGroup) throws(CredentialError) -> AccountRecord? { nil }
+
+    /// Nothing.
+    ///
+    /// - Parameter group: the group.
+    /// - Throws: nothing.
+    public func older(_ group: KeychainGroup) throws(CredentialError) -> [UInt8]? { nil }
 
     /// Reads the record: what is kept on this machine is seen by reading it.
     ///

@@ -17,6 +17,11 @@ package struct DefaultChoice: Sendable {
         guard try records.update(account.id, in: group, { $0.chosenAt = now }) else {
             throw CredentialError(.noSuchAccount, "account \(account.id) has been forgotten")
         }
-        for other in others { try records.update(other.id, in: group) { $0.chosenAt = nil } }
+        for other in others {
+            do throws(CredentialError) { try records.update(other.id, in: group) { $0.chosenAt = nil } } catch {
+                // The newest choice counts. A record that cannot be read hurts its account only.
+                guard error.code == .storeDamaged || error.code == .unsupported else { throw error }
+            }
+        }
     }
 }

@@ -73,6 +73,37 @@ package struct RegistryRebuild: Sendable {
         return inventory
     }
 
+    /// Sets a record aside that cannot be read. What takes its place has the account's id, its names, and whether it is the default:
+    /// taken up from the stores where one of them has its token set, else by what the index knows of it, as an account that has to sign
+    /// in again. Without one, another account would be the only one, or the name another's.
+    ///
+    /// - Parameters:
+    ///   - adapter: which adapter an account type has.
+    ///   - now: the time.
+    /// - Throws: as ``run(_:)``.
+    package func replace(
+        _ id: String, in group: KeychainGroup, adapter: (String) -> String, now: Instant
+    ) throws(CredentialError) {
+        let entry = try records.index(of: group, .none).unreadableEntries.first { $0.id == id }
+        _ = try records.setAside(id, in: group)
+        _ = try run(group)
+        guard let entry else { return }
+        let isThere = try records.update(id, in: group) { account in
+            account.label = account.label ?? entry.label
+            account.chosenAt = entry.chosenAt
+        }
+        if isThere { return }
+        var account = Account(
+            id: id, type: entry.type, adapter: adapter(entry.type), registration: entry.registration,
+            subject: entry.subject, store: .file, now: now)
+        account.username = entry.username
+        account.displayName = entry.displayName
+        account.label = entry.label
+        account.chosenAt = entry.chosenAt
+        account.status = .needsLogin(reason: "its record was damaged")
+        _ = try records.write(AccountRecord(group: group, account: account), expecting: nil)
+    }
+
     /// Adds the accounts that have no record; what has one stays as it is.
     ///
     /// - Returns: the accounts that were added, and what could not be asked.

@@ -38,6 +38,17 @@ extension TokenSetRepository {
         return waiting
     }
 
+    /// The accounts whose first sign-ins wait for their store to take them.
+    ///
+    /// - Throws: the errors of the journal.
+    package func accountsWaiting(in group: KeychainGroup) throws(CredentialError) -> [Account] {
+        var waiting: [Account] = []
+        for id in try journal.accounts(in: group) {
+            if let account = try signInWaiting(id, in: group)?.account { waiting.append(account) }
+        }
+        return waiting
+    }
+
     /// Whether the journal has a whole sign-in of an account, not a generation that only its token set opens.
     func isSignInWaiting(_ id: String, in group: KeychainGroup) throws(CredentialError) -> Bool {
         try signInWaiting(id, in: group) != nil

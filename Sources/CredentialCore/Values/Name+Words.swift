@@ -17,6 +17,17 @@ extension Name {
         return true
     }
 
+    /// Whether a name, given as its bytes, has a dot.
+    public static func hasDot(_ name: borrowing Span<UInt8>) -> Bool {
+        let dots = Words.repeating(UInt8(ascii: "."))
+        var offset = 0
+        while offset < name.count {
+            if Words.places(of: dots, in: Words.load(name, at: offset, before: name.count)) != 0 { return true }
+            offset += Words.size
+        }
+        return false
+    }
+
     /// Whether a block has nothing but letters, digits, `.`, `_` and `-`.
     private static func areParts(_ block: Words.Block) -> Bool {
         func isBetween(_ first: Unicode.Scalar, _ last: Unicode.Scalar) -> SIMDMask<SIMD16<Int8>> {

@@ -146,6 +146,10 @@ package struct AccountRecordFiles: AccountRecords {
         return folder.path(of: name)
     }
 
+    package func older(_ group: KeychainGroup) throws(CredentialError) -> [UInt8]? {
+        try folders.open(of: group)?.read(Self.olderName, limit: Self.indexLimit)
+    }
+
     package func setAsideOlder(_ group: KeychainGroup) throws(CredentialError) {
         let folder = try folders.create(of: group)
         try folder.rename(Self.olderName, to: Self.olderName + ".old")
@@ -162,6 +166,7 @@ package struct AccountRecordFiles: AccountRecords {
             return registry
         }
         registry.accounts.reserveCapacity(index.count)
+        var isWhole = true
         for id in index.inOrder {
             do throws(CredentialError) {
                 if let record = try read(id, in: group, folder) {
@@ -171,8 +176,15 @@ package struct AccountRecordFiles: AccountRecords {
                 }
                 // Another that is gone by now was signed out meanwhile.
             } catch {
+                isWhole = false
                 damaged(id, error)
             }
+        }
+        // Names that the records do not have any more, as of an index from a backup, would choose another account.
+        if isWhole, index.entries != registry.accounts.map({ AccountIndex.Entry($0) }),
+            let folder = try folders.open(of: group)
+        {
+            _ = try remade(group, folder)
         }
         return registry
     }
@@ -198,7 +210,7 @@ package struct AccountRecordFiles: AccountRecords {
                 throw CredentialError(
                     .storeDamaged,
                     "the file \(path) is missing, which says how the accounts of group \(group) are kept",
-                    hint: "echo \(Self.layout) > '\(path)'")
+                    hint: "(umask 077; echo \(Self.layout) > \(ShellQuote.word(path)))")
             }
             let path = ForeignText.shown(folder.path(of: Self.olderName), limit: 4_096)
             throw CredentialError(
@@ -210,7 +222,7 @@ package struct AccountRecordFiles: AccountRecords {
         guard let number = Int(word), number > 0 else {
             throw CredentialError(
                 .storeDamaged, "the file \(path) is damaged: it holds no number",
-                hint: "echo \(Self.layout) > '\(path)'")
+                hint: "(umask 077; echo \(Self.layout) > \(ShellQuote.word(path)))")
         }
         guard number == Self.layout else {
             throw CredentialError(
@@ -267,18 +279,18 @@ package struct AccountRecordFiles: AccountRecords {
         }
     }
 
-    /// Which accounts have a record.
+    /// Which accounts have a record. No id has a dot: who puts `ID.bak` there has made no account.
     private func idSum(in group: KeychainGroup) throws(CredentialError) -> NameSum {
         var sum = NameSum()
         guard let folder = try folders.open(.accounts, of: group) else { return sum }
-        try folder.eachName { if Name.isValid($0) { sum.add($0) } }
+        try folder.eachName { if Name.isValid($0), !Name.hasDot($0) { sum.add($0) } }
         return sum
     }
 
     /// The accounts that have a record, sorted.
     private func ids(in group: KeychainGroup) throws(CredentialError) -> [String] {
         guard let folder = try folders.open(.accounts, of: group) else { return [] }
-        return try folder.names().filter { Name.isValid($0) }
+        return try folder.names().filter { Name.isValid($0) && !$0.utf8.contains(UInt8(ascii: ".")) }
     }
 
     /// What the records say, in the order of `index` where it knows them; what it knows of those that cannot be read stays
