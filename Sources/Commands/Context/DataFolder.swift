@@ -26,6 +26,8 @@ package struct FolderFault: Sendable, Equatable {
         case openToOthers
         /// It is a link or no plain file, or belongs to somebody else.
         case foreign
+        /// All of it is another user's, as under `sudo`: nothing of it is this one's to change or to move.
+        case anothers
         /// Others can put something else in its place: the folder above, which is named, is not the user's alone.
         case replaceable(above: String)
         /// A temporary file of a process that was killed more than an hour ago.

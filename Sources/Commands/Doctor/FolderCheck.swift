@@ -23,6 +23,10 @@ struct FolderCheck: DoctorCheck {
                     Finding(
                         "files", .problem, "\(path) is a link, no plain file, or belongs to another user",
                         remedy: "look at it, and move it away")
+                case .anothers:
+                    Finding(
+                        "files", .problem, "\(path) belongs to another user",
+                        remedy: "run credmgr as that user, or set XDG_DATA_HOME")
                 case .replaceable(let above):
                     Finding(
                         "files", .problem,

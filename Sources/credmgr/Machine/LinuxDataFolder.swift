@@ -11,6 +11,9 @@ struct LinuxDataFolder: DataFolder {
     private static let staleSeconds: Int64 = 3_600
 
     func faults() throws(CredentialError) -> [FolderFault] {
+        if let facts = FileFacts.of(path), facts.kind == .folder, !facts.isOwn {
+            return [FolderFault(path: path, kind: .anothers)]
+        }
         var faults: [FolderFault] = []
         // Where it will be counts already.
         if let above = PrivateDirectory.exposedFolder(above: path) {
@@ -33,7 +36,7 @@ struct LinuxDataFolder: DataFolder {
         switch fault.kind {
         case .openToOthers: try FileFacts.close(fault.path)
         case .stale: try FileFacts.remove(fault.path)
-        case .foreign, .replaceable, .setAside, .unwritable, .nearlyFull, .immutable:
+        case .foreign, .anothers, .replaceable, .setAside, .unwritable, .nearlyFull, .immutable:
             throw CredentialError(.unsupported, "\(ForeignText.shown(fault.path)) is for you to look at")
         }
     }
