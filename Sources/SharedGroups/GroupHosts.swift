@@ -174,7 +174,7 @@ package struct KeyWrap: Sendable {
     }
 
     /// The proof that a host was let in by one who has the data key of an epoch: HKDF of that key over the group, the epoch, and the
-    /// host's name and key.
+    /// host's name, key and user.
     ///
     /// - Throws: ``ErrorCode/internalFault``.
     func admission(
@@ -184,7 +184,9 @@ package struct KeyWrap: Sendable {
             epoch: epoch,
             proof: try cryptography.deriveKey(
                 from: key, salt: groupID,
-                info: "credmgr admission 1/\(epoch)/\(Base64URL.encode(host.publicKey))/\(host.name)", length: 32))
+                info:
+                    "credmgr admission 1/\(epoch)/\(Base64URL.encode(host.publicKey))/\(host.name)/\(host.shownUser)",
+                length: 32))
     }
 
     /// Whether a host was let in, and not only says so.

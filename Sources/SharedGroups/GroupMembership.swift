@@ -214,9 +214,11 @@ package struct GroupMembership: Sendable {
             let epoch = try Self.epoch(before), wrap = wrap(try groupID()), key = try key(epoch)
             var proven: [GroupHost] = [], unproven: [String] = []
             for var host in hosts {
-                if host.isAdmitted, try !wrap.isAdmitted(host, key: key, epoch: epoch) {
+                if try !wrap.isAdmitted(host, key: key, epoch: epoch) {
+                    if host.isAdmitted { unproven.append(host.name) }
                     host.admission = nil
-                    unproven.append(host.name)
+                    // It may name another's, from whom the role would be taken.
+                    host.user = nil
                 }
                 proven.append(host)
             }

@@ -42,15 +42,26 @@ struct DamagedRecordTests {
             try membership(scene).hosts(of: World.group).first { $0.name == "two" }?.user
         }
         #expect(try user() == "two")
-        var host = try GroupHost(try #require(scene.world.cluster.content.records[place]))
-        for (said, shown) in [("2.example.com", "2.example.com"), ("-x", "two"), ("a\nb", "two"), ("", "two")] {
+        let wrap = scene.link.membership.wrap(try scene.link.membership.groupID())
+        func put(_ said: String) throws {
+            var host = try GroupHost(try #require(scene.world.cluster.content.records[place]))
             host.user = said
-            put(String(decoding: host.encoded, as: UTF8.self), at: "hosts/two", scene)
+            // As whoever admits it proves it.
+            let epoch = KeyEpoch.first.number
+            host.admission = try wrap.admission(of: host, key: try scene.link.key(ofEpoch: epoch), epoch: epoch)
+            self.put(String(decoding: host.encoded, as: UTF8.self), at: "hosts/two", scene)
+        }
+        for (said, shown) in [("2.example.com", "2.example.com"), ("-x", "two"), ("a\nb", "two"), ("", "two")] {
+            try put(said)
             #expect(try user() == shown)
         }
+        // Whose role is taken away is nothing that a host says of itself later.
+        var host = try GroupHost(try #require(scene.world.cluster.content.records[place]))
+        host.user = "one"
+        self.put(String(decoding: host.encoded, as: UTF8.self), at: "hosts/two", scene)
+        #expect(try user() == "two")
         // It outlives a new key.
-        host.user = "2.example.com"
-        put(String(decoding: host.encoded, as: UTF8.self), at: "hosts/two", scene)
+        try put("2.example.com")
         _ = try membership(scene).expel("three", from: World.group)
         #expect(try user() == "2.example.com")
     }
