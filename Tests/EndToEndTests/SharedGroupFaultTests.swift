@@ -16,7 +16,10 @@ import Testing
     @Test func `Options that make no sense are told before anything is asked`() throws {
         let home = try Home()
         try home.run(["groups", "share", "work"], exits: 2)
-        try home.run(["groups", "share", "work", "--etcd", "ftp://x"], exits: 2)
+        for address in ["ftp://x", "ftp://127.0.0.1:2379", "ws://localhost:2379", "file://localhost/"] {
+            let refused = try home.run(["groups", "share", "work", "--etcd", address], exits: 2)
+            #expect(refused.standardError.contains("'\(address)' is no endpoint of a cluster"))
+        }
         try home.run(["groups", "share", "work", "--etcd", "http://example.com:2379"], exits: 2)
         try home.run(["groups", "share", "work", "--etcd", "https://localhost:1", "--ca", "missing.pem"], exits: 2)
         let file = try home.write("x", to: "some.pem")

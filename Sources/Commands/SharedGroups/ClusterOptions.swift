@@ -53,7 +53,7 @@ extension GroupBackend {
         var addresses: [WebAddress] = []
         for word in list.split(separator: ",") {
             guard let address = WebAddress(String(word)), address.path.isEmpty || address.path == "/",
-                address.scheme == "https" || address.isLoopback
+                address.isSecure
             else {
                 throw CredentialError(
                     .usage, "'\(ForeignText.shown(String(word), limit: 200))' is no endpoint of a cluster",
