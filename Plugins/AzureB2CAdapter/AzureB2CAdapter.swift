@@ -143,12 +143,14 @@ package struct AzureB2CAdapter: CredentialAdapter {
         return try RefreshFlow(client).run(request, scope: scope)
     }
 
-    package func revoke(
-        _ grant: Grant, of type: AccountType, in context: AdapterContext
-    ) throws(CredentialError) {
+    package func checkRevocation() throws(CredentialError) {
         throw B2CConfiguration.lacks(
             "revocation", hint: "an administrator can end all sessions of a user (Graph: revokeSignInSessions)")
     }
+
+    package func revoke(
+        _ grant: Grant, of type: AccountType, in context: AdapterContext
+    ) throws(CredentialError) { try checkRevocation() }
 
     package func endSessionAddress(
         _ grant: Grant?, policy: String, of type: AccountType, in context: AdapterContext

@@ -362,6 +362,8 @@ struct B2CFixture {
             try fixture.adapter.revoke(grant, of: fixture.type, in: fixture.world.context)
         }
         #expect(error?.code == .unsupported)
+        let early = #expect(throws: CredentialError.self) { try fixture.adapter.checkRevocation() }
+        #expect(early?.code == .unsupported)
         let address = try fixture.adapter.endSessionAddress(
             nil, policy: "b2c_1_sign_in", of: fixture.type, in: fixture.world.context)
         #expect(address?.description == B2CFixture.base + "/oauth2/v2.0/logout?client_id=" + B2CFixture.clientID)

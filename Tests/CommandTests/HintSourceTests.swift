@@ -98,8 +98,12 @@ import Testing
             "SharedGroupFaultTests: the last host that may read nothing"
         ),
         (
-            "credmgr logout --account … --group … --revoke && credmgr login --type … --group …",
+            "credmgr logout --account … --group … && credmgr login --type … --group …",
             "SharedGroupAdviceTests: a new refresh token is no help"
+        ),
+        (
+            "credmgr logout --account … --group … --revoke && credmgr login --type … --group …",
+            "GroupsExpelTests: who is to sign in anew"
         ),
         ("credmgr login --resource … --type …", "DiscoveryScenarioTests"),
         ("credmgr login --type …", "Types without an account, under a group of one's own too"),

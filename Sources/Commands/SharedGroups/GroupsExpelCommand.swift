@@ -38,7 +38,7 @@ struct GroupsExpelCommand: Command {
         let demand = TokenDemand(freshness: Freshness(), forceRefresh: true)
         var plan = try RefreshPlan(session, demand)
         let refresh = AccountRefresh(session, demand)
-        var unknown: [Account] = []
+        var unknown: [(account: Account, revokes: Bool)] = []
         var unread: [(id: String, error: CredentialError)] = []
         let registry = try session.context.records.registry(of: group) { unread.append(($0, $1)) }
         for account in registry.accounts {
@@ -63,20 +63,21 @@ struct GroupsExpelCommand: Command {
                 session.notices.warning(told)
                 worst = worst ?? error
             }
-            let reuse = (try? jobs.first?.types.get())?.first?.type.refreshReuse
-            switch Self.helps(before, after, Set(outcomes.flatMap(\.refreshed)), reuse) {
+            let checked = (try? jobs.first?.types.get())?.first
+            let revokes = checked.map { Self.revokes($0.adapter) } ?? true
+            switch Self.helps(before, after, Set(outcomes.flatMap(\.refreshed)), checked?.type.refreshReuse) {
             case .yes: break
             case .no:
                 session.notices.warning(
                     useless(
                         "the provider did not replace the refresh token of \(shown(account)), which \(name) knows",
-                        account, group))
+                        account, group, revokes))
             case .notAlone:
                 session.notices.warning(
                     useless(
                         "the provider takes a replaced refresh token, too, and \(name) knows that of \(shown(account))",
-                        account, group))
-            case .unknown: unknown.append(account)
+                        account, group, revokes))
+            case .unknown: unknown.append((account, revokes))
             }
         }
         for (id, error) in unread {
@@ -87,13 +88,15 @@ struct GroupsExpelCommand: Command {
             worst = worst ?? error
         }
         if let first = unknown.first {
-            let names = unknown.map(shown).joined(separator: ", ")
+            let names = unknown.map { shown($0.account) }.joined(separator: ", ")
             session.notices.warning(
                 CredentialError(
                     .problemsFound,
                     "a provider may still take the replaced refresh token that \(name) knows; nobody has said of these accounts "
                         + "that theirs does not (refresh_reuse of their types): \(names)",
-                    hint: "to be sure: \(Self.anew(first, group))"))
+                    hint: first.revokes
+                        ? "to be sure: \(Self.anew(first.account, group, revokes: true))"
+                        : Self.anew(first.account, group, revokes: false)))
         }
         if let worst { throw worst }
     }
@@ -133,15 +136,30 @@ struct GroupsExpelCommand: Command {
                 + ["--account", id, "--group", group.name, "--force-refresh"]) + " >/dev/null"
     }
 
-    private func useless(_ text: Message, _ account: Account, _ group: KeychainGroup) -> CredentialError {
-        CredentialError(.problemsFound, text, hint: Self.anew(account, group))
+    private func useless(
+        _ text: Message, _ account: Account, _ group: KeychainGroup, _ revokes: Bool
+    ) -> CredentialError {
+        CredentialError(.problemsFound, text, hint: Self.anew(account, group, revokes: revokes))
+    }
+
+    /// Whether a provider may have revocation.
+    private static func revokes(_ adapter: any CredentialAdapter) -> Bool {
+        do throws(CredentialError) {
+            try adapter.checkRevocation()
+            return true
+        } catch { return false }
     }
 
     private func shown(_ account: Account) -> String { "\(ForeignText.shown(account.shownName)) (\(account.id))" }
 
-    /// Ends a sign-in at the provider and begins it anew.
-    private static func anew(_ account: Account, _ group: KeychainGroup) -> Message {
+    /// Ends a sign-in at the provider, where that can be asked to, and begins it anew.
+    static func anew(_ account: Account, _ group: KeychainGroup, revokes: Bool) -> Message {
         let type = ShellQuote.word(account.type)
+        guard revokes else {
+            return
+                "the provider has no revocation, but its administrator may end all sessions of a user; to sign in anew: "
+                + "credmgr logout --account \(account.id) --group \(group) && credmgr login --type \(type) --group \(group)"
+        }
         return
             "credmgr logout --account \(account.id) --group \(group) --revoke && credmgr login --type \(type) --group \(group)"
     }

@@ -95,6 +95,11 @@ public protocol CredentialAdapter: Sendable {
         in context: AdapterContext
     ) throws(CredentialError) -> Secret
 
+    /// Checks that the provider has revocation, as far as that can be known without any network call.
+    ///
+    /// - Throws: ``ErrorCode/unsupported`` where it has none for any type.
+    func checkRevocation() throws(CredentialError)
+
     /// Revokes a grant at the provider.
     ///
     /// - Throws: ``ErrorCode/unsupported`` where the provider has no revocation.
@@ -164,6 +169,9 @@ extension CredentialAdapter {
             .unsupported, "the adapter \(name) cannot register clients",
             hint: "register one at the provider, and give its --client-id")
     }
+
+    /// For providers that may have it: who revokes is told.
+    public func checkRevocation() throws(CredentialError) {}
 
     /// For providers that end a grant's access tokens with it.
     public func revoke(
