@@ -134,6 +134,61 @@ import Testing
         }
     }
 
+    @Test func `The two halves ask for all that the sign-in was asked for`() throws {
+        let tenant = try tenant(["flow": "password"])
+        let asked = [
+            "--flow", "code", "--new", "--prompt", "select_account", "--login-hint", "bob@example.com",
+            "--param", "domain_hint=it's a b", "--param", "acr_values=high",
+        ]
+        let login = ["login", "--type", "Tasks", "--policy", "edit", "--no-browser"]
+        let said = try home.run(login + asked, exits: 4).standardError
+        let halves = try command(in: said).components(separatedBy: " && ")
+        try #require(halves.count == 2)
+        #expect(
+            halves[0] == "credmgr login --type Tasks --policy b2c_1_edit_profile --flow code --new "
+                + "--prompt select_account --login-hint bob@example.com --param acr_values=high "
+                + #"--param 'domain_hint=it'\''s a b' --print-url"#)
+        let url = try paste(halves[0]).line
+        for part in ["prompt=select_account", "login_hint=bob%40example.com", "acr_values=high", "domain_hint=it"] {
+            #expect(url.contains(part), "\(part)")
+        }
+        try paste(halves[1], answer: try tenant.redirect(from: url, user: DemoTenant.bob) + "\n")
+        // Whom the provider is offered because he is known is found out again, and is not asked for.
+        let plain = try home.run(login + ["--flow", "code"], exits: 4).standardError
+        #expect(plain.contains("login_hint=bob%40example.com"))
+        #expect(
+            try command(in: plain).hasPrefix(
+                "credmgr login --type Tasks --policy b2c_1_edit_profile --flow code --print-url && "))
+    }
+
+    @Test func `Who finishes a sign-in is told the command that began it`() throws {
+        let provider = try ScriptedProvider { $0.token = .json(400, ["error": "invalid_grant"]) }
+        try home.run(["types", "add", "Work", "--issuer", provider.base, "--client-id", "c", "--scope", "api"])
+        try home.run(["types", "set", "Work", "flow=device"])
+        let asked = ["--flow", "code", "--new", "--login-hint", "ada", "--param", "team=a&b"]
+        let refused = try provider.signIn(at: home, more: asked, exits: 4).standardError
+        let line = try command(in: refused)
+        #expect(line == "credmgr login --type Work --flow code --new --login-hint ada --param 'team=a&b'")
+        provider.change {
+            $0.token = .json(200, ["access_token": "at-1", "token_type": "Bearer", "expires_in": 60])
+        }
+        try paste("\(line) --print-url")
+    }
+
+    @Test func `Whom the password flow is for stays in its hint`() throws {
+        let provider = try ScriptedProvider { $0.token = .json(400, ["error": "interaction_required"]) }
+        try home.run(["types", "add", "Work", "--issuer", provider.base, "--client-id", "c", "--scope", "api"])
+        try home.run(["types", "set", "Work", "flow=password"])
+        let asked = ["login", "--type", "Work", "--username", "ada b"]
+        let line = try command(in: home.run(asked, input: "secret\n", exits: 4).standardError)
+        #expect(line == "credmgr login --type Work --username 'ada b'")
+        provider.change {
+            $0.token = .json(200, ["access_token": "at-1", "token_type": "Bearer", "expires_in": 60])
+        }
+        try paste(line, answer: "secret\n")
+        #expect(provider.forms.last { $0["grant_type"] == "password" }?["username"] == "ada b")
+    }
+
     @Test func `A redirect that nothing waits for`() throws {
         let tenant = try tenant(.object(JSONObject()))
         defer { tenant.provider.stop() }

@@ -51,7 +51,8 @@ extension SignInPlan {
             person: target.account.map(ExpectedPerson.init), parameters: parameters,
             forceNew: arguments[LoginCommand.new],
             isFlowOpen: arguments[LoginCommand.flow] == nil && type.flow == nil && parameters.isEmpty
-                && arguments[LoginCommand.prompt] == nil)
+                && arguments[LoginCommand.prompt] == nil,
+            isLoginHintGiven: arguments[LoginCommand.loginHint] != nil)
     }
 
     /// The type of the target, as its API has it now.

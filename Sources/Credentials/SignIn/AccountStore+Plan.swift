@@ -54,7 +54,8 @@ extension AccountStore {
             SecretItem(group: group, owner: type.name, kind: .clientSecret))
         return SignInPlan(
             adapter: adapter, request: request, group: group, store: store,
-            person: wish.account.map(ExpectedPerson.init), parameters: wish.parameters, forceNew: wish.makesNew)
+            person: wish.account.map(ExpectedPerson.init), parameters: wish.parameters, forceNew: wish.makesNew,
+            isLoginHintGiven: wish.loginHint != nil)
     }
 
     /// The type as its API has it now.

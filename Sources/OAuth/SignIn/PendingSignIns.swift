@@ -186,6 +186,7 @@ extension PendingSignIn {
         object["resource"] = request.resource.map(JSONValue.string)
         object["audience"] = request.audience.map(JSONValue.string)
         object["login_hint"] = request.loginHint.map(JSONValue.string)
+        object["login_hint_given"] = .bool(plan.isLoginHintGiven)
         object["prompt"] = request.prompt.map(JSONValue.string)
         object["group"] = .string(plan.group.name)
         object["store"] = .string(plan.store.kind.rawValue)
@@ -233,7 +234,7 @@ extension PendingSignIn {
                 group: try KeychainGroup(group),
                 store: StoreChoice(kind: store, reason: object["store_reason"].flatMap(Message.init(json:))),
                 person: person, parameters: parameters,
-                forceNew: object["force_new"] == true),
+                forceNew: object["force_new"] == true, isLoginHintGiven: object["login_hint_given"] == true),
             pending: pending, createdAt: Instant(epochSeconds: createdAt))
     }
 }

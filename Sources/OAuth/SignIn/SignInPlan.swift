@@ -19,11 +19,14 @@ package struct SignInPlan: Sendable {
     package let forceNew: Bool
     /// Whether nobody has said by which flow: then a sign-in on a machine without a browser may take another one.
     package let isFlowOpen: Bool
+    /// Whether somebody has said whom the provider shall offer first: else that was found out, and is found out again.
+    package let isLoginHintGiven: Bool
 
     /// Makes a plan.
     package init(
         adapter: any CredentialAdapter, request: SignInRequest, group: KeychainGroup, store: StoreChoice,
-        person: ExpectedPerson?, parameters: [String: String], forceNew: Bool, isFlowOpen: Bool = false
+        person: ExpectedPerson?, parameters: [String: String], forceNew: Bool, isFlowOpen: Bool = false,
+        isLoginHintGiven: Bool = false
     ) {
         self.adapter = adapter
         self.request = request
@@ -33,9 +36,11 @@ package struct SignInPlan: Sendable {
         self.parameters = parameters
         self.forceNew = forceNew
         self.isFlowOpen = isFlowOpen
+        self.isLoginHintGiven = isLoginHintGiven
     }
 
-    /// The command that begins this sign-in again.
+    /// The command that begins this sign-in again, with all that it was asked for: one of another flow, or for another person,
+    /// would fail or do something else.
     package var command: LoginCommandLine {
         var command = LoginCommandLine(
             type: request.type.name,
@@ -46,7 +51,27 @@ package struct SignInPlan: Sendable {
             command.account = person.accountID
             if person.type == command.type { command.type = nil }
         }
+        let words = options(prompt: request.prompt)
+        command.more = words.isEmpty ? nil : ShellQuote.line(words)
         return command
+    }
+
+    /// The options of this sign-in that ``LoginCommandLine`` has no place of its own for.
+    private func options(prompt: String?) -> [String] {
+        var words: [String] = []
+        if request.flow != request.type.signInFlow { words += ["--flow", request.flow.rawValue] }
+        if let resource = request.resource, resource != request.type.resource { words += ["--resource", resource] }
+        if forceNew { words.append("--new") }
+        if let prompt { words += ["--prompt", prompt] }
+        if isLoginHintGiven, let hint = request.loginHint { words += ["--login-hint", hint] }
+        // The password flow takes whom it would offer first where nobody is named.
+        let isNamed =
+            request.flow == .jwtBearer || request.flow == .password && request.username != request.loginHint
+        if isNamed, let username = request.username { words += ["--username", username] }
+        for (name, value) in parameters.sorted(by: { $0.key < $1.key }) {
+            words += ["--param", "\(name)=\(value)"]
+        }
+        return words
     }
 
     /// The one person that a sign-in can only be about: whom another client of the same provider has signed in, as the
