@@ -80,6 +80,26 @@ import Testing
         #expect(try home.json(["accounts", "--json"]).array?.count == 1)
     }
 
+    @Test func `Where somebody else came back, the sign-in again is for the same policy`() throws {
+        let first = try login(["login", "--type", "Tasks"], as: DemoTenant.alice).line
+        let alice = String(first.prefix { $0 != "\t" })
+        let asked = ["login", "--account", alice, "--policy", "edit", "--param", "ui_locales=de"]
+        let wanted = [
+            "login", "--account", alice, "--policy", "b2c_1_edit_profile", "--prompt", "login", "--param",
+            "ui_locales=de",
+        ]
+        // What the provider was to ask did not help; asked twice it is refused.
+        for more in [[], ["--prompt", "select_account"]] {
+            #expect(try hint(login(asked + more, as: DemoTenant.bob, exits: 7)) == wanted)
+            let url = try home.run(asked + more + ["--print-url"]).line
+            let redirect = try tenant.redirect(from: url, user: DemoTenant.bob)
+            #expect(try hint(home.run(["login", "--complete", redirect], exits: 7)) == wanted)
+        }
+        _ = try login(wanted, as: DemoTenant.alice)
+        let account = try home.json(["accounts", "--json"]).array?.first?.object
+        #expect(account?["policies"] == ["b2c_1_edit_profile", "b2c_1_sign_in"])
+    }
+
     @Test func `An account is found in its own group, and by its name`() throws {
         let words = ["login", "--type", "Tasks", "--group", "Elsewhere"]
         let alice = try login(words, as: DemoTenant.alice).line.prefix { $0 != "\t" }

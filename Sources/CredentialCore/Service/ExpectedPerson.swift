@@ -42,25 +42,21 @@ package struct ExpectedPerson: Sendable, Hashable {
 
     /// Refuses a sign-in of somebody else.
     ///
+    /// - Parameter again: the command that signs in again, for the hint.
     /// - Throws: ``ErrorCode/denied``, naming both.
     func check(
         _ identity: Identity, of type: AccountType, _ registration: Registration, in group: KeychainGroup,
-        again words: String?
+        again: LoginCommandLine?
     ) throws(CredentialError) {
         guard registration == self.registration else {
             throw self.registration.notSeen(accountID, by: type, registration, in: group, code: .denied)
         }
         guard !ConstantTime.equal(identity.subject, subject) else { return }
-        var again = LoginCommandLine(
-            type: type.name, group: group == type.keychainGroup ? nil : group)
-        again.account = accountID
-        again.more = words
-        if self.type == type.name { again.type = nil }
         throw CredentialError(
             .denied,
             "\(ForeignText.shown(identity.shownName)) has signed in, not \(ForeignText.shown(name)) "
                 + "(\(accountID)); nothing was kept",
-            hint: again.hint)
+            hint: again?.hint)
     }
 }
 

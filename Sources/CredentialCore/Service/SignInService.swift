@@ -21,18 +21,18 @@ package struct SignInService: Sendable {
     /// - Parameters:
     ///   - forceNew: makes a new account even for a known subject.
     ///   - person: whose sign-in it has to be; `nil` where anybody's will do.
-    ///   - words: what the command that signs in again has besides, so that somebody else does not come back again.
+    ///   - again: the command that signs in again, in such a way that somebody else does not come back once more.
     /// - Throws: ``ErrorCode/denied`` where somebody else has signed in than was expected; the errors of the store.
     ///   Then nothing has changed.
     package func keep(
         _ result: SignInResult, of type: AccountType, registration: Registration, policy: String,
         in group: KeychainGroup, store: StoreKind, forceNew: Bool, for person: ExpectedPerson? = nil,
-        again words: String? = nil
+        again: LoginCommandLine? = nil
     ) throws(CredentialError) -> Outcome {
         releaseRoom(in: group)
         // What the group shares is kept where the group is.
         let store = try accounts.machine.sharing.isShared(group) ? .etcd : store
-        try person?.check(result.identity, of: type, registration, in: group, again: words)
+        try person?.check(result.identity, of: type, registration, in: group, again: again)
         accounts.repository.finishSignIns(in: group, locks: accounts.locks)
         var failure = CredentialError(.lockTimeout, "others have been changing the group \(group) all the time")
         do throws(CredentialError) {

@@ -41,7 +41,15 @@ package struct SignInPlan: Sendable {
 
     /// The command that begins this sign-in again, with all that it was asked for: one of another flow, or for another person,
     /// would fail or do something else.
-    package var command: LoginCommandLine {
+    package var command: LoginCommandLine { command(prompt: request.prompt) }
+
+    /// The command that begins this sign-in again after somebody else came back from the browser, whose session would bring
+    /// the same person once more.
+    private var commandForAnother: LoginCommandLine {
+        command(prompt: request.flow == .code ? "login" : request.prompt)
+    }
+
+    private func command(prompt: String?) -> LoginCommandLine {
         var command = LoginCommandLine(
             type: request.type.name,
             policy: request.policy == (try? adapter.policy(nil, of: request.type)) ? "" : request.policy,
@@ -51,7 +59,7 @@ package struct SignInPlan: Sendable {
             command.account = person.accountID
             if person.type == command.type { command.type = nil }
         }
-        let words = options(prompt: request.prompt)
+        let words = options(prompt: prompt)
         command.more = words.isEmpty ? nil : ShellQuote.line(words)
         return command
     }
@@ -140,7 +148,7 @@ package struct SignInPlan: Sendable {
             registration: Registration(
                 provider: try adapter.provider(of: request.type), clientID: request.type.clientID),
             policy: request.policy, in: group, store: store.kind, forceNew: forceNew, for: person,
-            again: request.flow == .code ? "--prompt login" : nil)
+            again: commandForAnother)
     }
 
     /// What a browser shows of a sign-in that is kept.
