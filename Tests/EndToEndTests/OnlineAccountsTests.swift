@@ -123,7 +123,11 @@ struct `Sign-ins of GNOME Online Accounts` {
         let before = provider.paths.count
         try home.run(["accounts", "import", file], exits: 2)
         let named = try home.run(["accounts", "import", file, "--type", "Work"], exits: 2)
-        #expect(named.standardError.contains("is of client app, which account type Work is not"))
+        #expect(named.standardError.contains("is of client \(Self.google), which account type Work is not"))
+        #expect(
+            named.standardError.contains(
+                "is of login.example.org, and account type Work, which has its client id, is of \(provider.base)\n")
+        )
         #expect(provider.paths.count == before)
         #expect(!named.standardError.contains("rt-"))
 

@@ -194,9 +194,14 @@ import Testing
         // A client of the same id at another provider must not see Google's token.
         try home.run(["types", "add", "Work", "--issuer", provider.base, "--client-id", "app", "--scope", "api"])
         let file = try home.write(text, to: name), before = provider.paths.count
-        let refused = try home.run(["accounts", "import", file], exits: 2)
-        #expect(refused.standardError.contains("no account type has the client id app"))
-        try home.run(["accounts", "import", file, "--type", "Work"], exits: 2)
+        for more in [[], ["--type", "Work"]] {
+            let refused = try home.run(["accounts", "import", file] + more, exits: 2).standardError
+            #expect(
+                refused.contains(
+                    " is of https://accounts.google.com, and account type Work, which has its client id, is of "
+                        + "\(provider.base)\n"), "\(refused)")
+            #expect(!refused.contains("no account type has") && !refused.contains("is of client app"))
+        }
         #expect(provider.paths.count == before)
         let microsoft = try home.write(
             text.replacing("google", with: "microsoft").replacing("type = drive", with: "type = onedrive")

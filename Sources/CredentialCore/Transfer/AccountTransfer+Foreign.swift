@@ -62,6 +62,7 @@ extension AccountTransfer {
         if let typeName {
             let type = try definition(typeName)
             guard fits(type, signIn) else {
+                if let error = namesake(type, of: signIn, code: .configuration) { throw error }
                 let client = signIn.clientID.map { "client \(ForeignText.shown($0))" }
                 let owner = client ?? signIn.host.map { "host \(ForeignText.shown($0))" } ?? "another client"
                 throw CredentialError(
@@ -70,11 +71,12 @@ extension AccountTransfer {
             }
             return type
         }
-        let names = try catalog.entries().compactMap { entry -> String? in
-            guard case .success(let type) = entry.type, fits(type, signIn) else { return nil }
-            return type.name
-        }
+        let types = try catalog.entries().compactMap { try? $0.type.get() }
+        let names = types.filter { fits($0, signIn) }.map(\.name)
         guard let name = names.first, names.count == 1 else {
+            let namesakes = names.isEmpty ? types : []
+            let error = namesakes.lazy.compactMap { namesake($0, of: signIn, code: .unknownType) }.first
+            if let error { throw error }
             let what = signIn.clientID.map { "the client id \(ForeignText.shown($0))" }
             let wanted = what ?? "the host \(ForeignText.shown(signIn.host ?? "of the file"))"
             throw CredentialError(
@@ -85,6 +87,18 @@ extension AccountTransfer {
                 hint: names.isEmpty ? "define one: credmgr types add --help" : "choose one with --type")
         }
         return try definition(name)
+    }
+
+    /// What is said of a type that has the client id of a sign-in it does not fit: that of another provider's client.
+    private func namesake(_ type: AccountType, of signIn: ForeignSignIn, code: ErrorCode) -> CredentialError? {
+        guard type.clientID == signIn.clientID, let owner = signIn.issuer ?? signIn.host,
+            let provider = type.issuer ?? (try? registration(of: type))?.provider
+        else { return nil }
+        return CredentialError(
+            code,
+            "the sign-in of \(signIn.program) is of \(ForeignText.shown(owner)), and account type \(type.name), which "
+                + "has its client id, is of \(ForeignText.shown(provider))",
+            hint: "define one: credmgr types add --help")
     }
 
     /// The token is shown to the endpoint that says who it is of: one of the host that it came from, or below it.
