@@ -156,6 +156,24 @@ import Testing
         }
     }
 
+    @Test func `go gets one over the loopback as well, and hears why it gets none`() throws {
+        let place = tenant.base + "/team/mod"
+        func why(_ place: String) throws -> String {
+            let told = try home.run(["goauth", "-v", "--", place])
+            #expect(told.standardOutput.isEmpty, "\(place)")
+            return told.standardError
+        }
+        #expect(try why("http://localhost:9/team/mod").contains("nothing is given: no account type names "))
+        #expect(
+            try why("http://pypi.example.com/").contains(
+                "nothing is given: a token is not sent over plain http to pypi.example.com"))
+        for none in ["pypi.example.com", "imaps://pypi.example.com/", "a b"] {
+            #expect(try why(none).contains("nothing is given: \(none) is no server for tokens"), "\(none)")
+        }
+        #expect(
+            try home.run(["goauth", place]).standardOutput == "\(place)\n\nAuthorization: Bearer \(token)\n\n")
+    }
+
     // MARK: Formats
 
     @Test func `XOAUTH2 and header fields as JSON`() throws {

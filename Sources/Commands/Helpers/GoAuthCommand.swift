@@ -20,9 +20,10 @@ struct GoAuthCommand: Command {
     func run(_ session: Session) throws(CredentialError) {
         // Before anything was asked, go calls without a URL: no server is known to want a token.
         guard let url = arguments[Self.url] else { return }
-        guard let address = WebAddress(url), address.scheme == "https",
-            let found = try HelperFront(session).credential(at: url, TargetOptions(arguments))
-        else { return }
+        let front = HelperFront(session)
+        // Of mail servers, and of names without a scheme, go has no header fields to send to.
+        guard let address = WebAddress(url), address.isWeb else { return front.noDestination(url) }
+        guard let found = try front.credential(at: url, TargetOptions(arguments)) else { return }
         // The credentials are for all that begins with the prefix: no more than was asked for.
         try session.print("\(address.origin)\(address.path)\n\nAuthorization: \(try found.authorization())\n\n")
     }
