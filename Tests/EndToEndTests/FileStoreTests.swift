@@ -229,6 +229,20 @@ import Testing
         try home.run(["token", "--type", DemoTenant.typeName])
     }
 
+    @Test func `Who signs in in the place of a damaged record is told of no other default than oneself`() throws {
+        let home = try Home(), tenant = try DemoTenant()
+        let alice = try tenant.signIn(at: home), bob = try tenant.signIn(DemoTenant.bob, at: home)
+        try home.run(["use", alice])
+        try home.run(["label", alice, "ally"])
+        for (id, user) in [(alice, DemoTenant.alice), (bob, DemoTenant.bob)] {
+            try home.write("{", to: "data/credmgr/groups/\(DemoTenant.group)/accounts/\(id)")
+            let url = try home.run(["login", "--type", DemoTenant.typeName, "--print-url"]).line
+            let done = try home.run(["login", "--complete", try tenant.redirect(from: url, user: user)])
+            #expect(done.line.hasPrefix(id))
+            #expect(done.standardError.contains("the default stays ally; to make this one it: ") == (id == bob))
+        }
+    }
+
     @Test func `An index that is lost, cut or behind costs no account`() throws {
         let home = try Home(), tenant = try DemoTenant()
         let id = try tenant.signIn(at: home)

@@ -325,9 +325,11 @@ struct LoginCommand: Command {
     ) throws(CredentialError) {
         let index = try session.context.records.index(of: group, .none)
         let count = index.count(of: registration)
-        guard count > 1 else { return }
+        let chosen = index.chosen(of: registration)
+        // A new record may have come in the place of a damaged one, which was the default and still is.
+        guard count > 1, chosen?.id != account.id else { return }
         let shown: Message =
-            index.chosen(of: registration).map { "; the default stays \(ForeignText.shown($0.shownName))" }
+            chosen.map { "; the default stays \(ForeignText.shown($0.shownName))" }
             ?? " and no default"
         session.notices.note(
             "account type \(type.name) has \(count) accounts\(shown); to make this one it: "
