@@ -16,7 +16,7 @@ extension ClusterSharing: GroupHosting {
             // An earlier run of this host may have ended right after it had begun the group.
             guard error.code == .usage || error.code == .temporary,
                 let hosts = try? first.hosts(), hosts.map(\.name) == [backend.host],
-                hosts[0].publicKey == key.publicKey
+                hosts[0].publicKey == key.publicKey, hosts[0].isAdmitted
             else { throw error }
             try first.shareAgain(backend.host, key, settings: backend.settings, passphrase: passphrase)
         }
@@ -104,7 +104,8 @@ extension ClusterSharing: GroupHosting {
         let link = try sharedLink(group)
         _ = try link.standing([])
         try link.membership.admit(
-            host, fingerprint: fingerprint, by: (link.backend.host, try link.hostKey()), known: link.known
+            host, fingerprint: fingerprint, by: (link.backend.host, try link.hostKey()), known: link.known,
+            opened: link.key
         ) { () throws(CredentialError) in
             // What an expel that ended half-way has left under an older key, the new host could not read.
             if let failure = try sealAnew(link).first(where: { $0.error.code != .storeDamaged }) {
@@ -123,7 +124,7 @@ extension ClusterSharing: GroupHosting {
                 .usage, "this host is \(host) itself", hint: "credmgr groups leave \(group) --keep")
         }
         try link.membership.expel(
-            host, by: (link.backend.host, try link.hostKey()), known: link.known)
+            host, by: (link.backend.host, try link.hostKey()), known: link.known, opened: link.key)
         return try sealAnew(link)
     }
 

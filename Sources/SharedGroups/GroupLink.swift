@@ -370,17 +370,14 @@ extension GroupLink: GroupKeys {
         return key
     }
 
-    /// A data key, and how it was wrapped: as the cluster has it, else as it was given earlier.
+    /// A data key, and how it was wrapped: as it was given earlier, else as the cluster has it. A number never has two keys: another
+    /// one that somebody has put there since counts for nothing.
     private func opened(_ epoch: Int64) throws(CredentialError) -> (key: [UInt8], wrapped: [UInt8]) {
-        do throws(CredentialError) {
-            if let failure = recentFailure { throw failure }
-            let wrapped = try givenKey(epoch)
-            return (try unwrap(wrapped, epoch), wrapped)
-        } catch {
-            let isNotGiven = error.code == .storeLocked || error.code == .storeDamaged
-            guard error.leavesCopies || isNotGiven, let kept = try kept(epoch) else { throw error }
-            return (try unwrap(kept, epoch), kept)
-        }
+        // One that was wrapped for a key this host had before it joined anew opens no more.
+        if let kept = try kept(epoch), let key = try? unwrap(kept, epoch) { return (key, kept) }
+        if let failure = recentFailure { throw failure }
+        let wrapped = try givenKey(epoch)
+        return (try unwrap(wrapped, epoch), wrapped)
     }
 
     private func unwrap(_ wrapped: [UInt8], _ epoch: Int64) throws(CredentialError) -> [UInt8] {

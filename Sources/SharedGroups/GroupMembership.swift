@@ -229,6 +229,9 @@ package struct GroupMembership: Sendable {
 
     private func name(of record: ClusterRecord) -> String { String(record.key.dropFirst(hostKey("").count)) }
 
+    /// The data key of an epoch as this host knows it, whatever the cluster has for it now.
+    typealias Opened = (Int64) throws(CredentialError) -> [UInt8]
+
     /// Of whom this host knows that they were expelled, once the cluster has said this of it.
     typealias Knowing = (KeyEpoch) throws(CredentialError) -> KeyEpoch
 
@@ -236,13 +239,14 @@ package struct GroupMembership: Sendable {
     ///
     /// - Parameter fingerprint: what its own side shows; it must be that of the key in the cluster.
     /// - Parameter known: of whom this host knows that they were expelled, when the cluster says that.
+    /// - Parameter opened: gives the data key; without it the cluster does.
     /// - Parameter seal: seals under the newest key whatever is not, since the host is given no other. It is asked at each try:
     ///   another host may have been expelled between two.
     /// - Throws: what `seal` throws; ``ErrorCode/noSuchAccount`` when no such host has asked; ``ErrorCode/denied`` when the
     ///   fingerprint is another, or the host was expelled; ``ErrorCode/storeLocked`` when this host is not admitted itself.
     func admit(
         _ name: String, fingerprint: String, by own: (name: String, key: HostKey),
-        known noted: Knowing = { (_) in KeyEpoch(number: 0) },
+        known noted: Knowing = { (_) in KeyEpoch(number: 0) }, opened: Opened? = nil,
         sealing seal: () throws(CredentialError) -> Void = {}
     ) throws(CredentialError) {
         for _ in 0..<Self.attempts {
@@ -271,7 +275,7 @@ package struct GroupMembership: Sendable {
             }
             let id = try groupID()
             let epoch = newest.number
-            let key = try open(epoch, id, own)
+            let key = if let opened { try opened(epoch) } else { try open(epoch, id, own) }
             // Not by what its record says, which anybody may have written, nor without the key.
             if try wrap(id).isAdmitted(host, key: key, epoch: epoch),
                 try cluster.read([dataKey(epoch, name)])[0] != nil
@@ -302,7 +306,7 @@ package struct GroupMembership: Sendable {
     /// - Throws: as ``admit(_:fingerprint:by:)``.
     func expel(
         _ name: String, by own: (name: String, key: HostKey),
-        known noted: Knowing = { (_) in KeyEpoch(number: 0) }
+        known noted: Knowing = { (_) in KeyEpoch(number: 0) }, opened: Opened? = nil
     ) throws(CredentialError) {
         for _ in 0..<Self.attempts {
             let reading = try cluster.read([epochKey], listing: path + "hosts/")
@@ -337,7 +341,7 @@ package struct GroupMembership: Sendable {
                 throw noHost(name, among: hosts)
             }
             // Who is not admitted cannot expel.
-            let former = try open(epoch.number, id, own)
+            let former = if let opened { try opened(epoch.number) } else { try open(epoch.number, id, own) }
             let gone = hosts.filter {
                 $0.name == name || known.has($0.whenExpelled) || epoch.has($0.whenExpelled)
             }
@@ -353,7 +357,11 @@ package struct GroupMembership: Sendable {
                 } else if host.isAdmitted {
                     // Who says so without having been let in waits from now on.
                     var host = host
-                    let isLetIn = try wrap(id).isAdmitted(host, key: former, epoch: epoch.number)
+                    // That this one has the key was just seen.
+                    var isLetIn = host.name == own.name && host.publicKey == own.key.publicKey
+                    if !isLetIn {
+                        isLetIn = try wrap(id).isAdmitted(host, key: former, epoch: epoch.number)
+                    }
                     host.admission =
                         isLetIn ? try wrap(id).admission(of: host, key: key, epoch: next.number) : nil
                     transaction.changes.append(.put(record.key, host.encoded))

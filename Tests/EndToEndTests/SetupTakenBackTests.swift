@@ -53,6 +53,15 @@ import Testing
         #expect(home.text(of: StandIn.unit) == nil)
     }
 
+    @Test func `a unit that was there before stays enabled where it is set up once more and that fails`() throws {
+        let systemd = try StandIn(at: home)
+        try home.run(["setup", "timer"], environment: systemd.environment)
+        let failing = try StandIn(at: home, refuses: "enable")
+        try home.run(["setup", "timer"], environment: failing.environment, exits: 1)
+        #expect(!failing.calls.contains { $0.contains("disable") })
+        #expect(home.text(of: StandIn.unit) != nil)
+    }
+
     @Test func `what is not taken back is told, with the command`() throws {
         let systemd = try StandIn(at: home, refuses: "disable")
         try home.run(["setup", "timer"], environment: systemd.environment)

@@ -93,6 +93,44 @@ struct ClusterSharingTests {
         #expect(try scene.run.token(two.process(), force: true).refreshed)
     }
 
+    @Test func `a key that is put under the number of a known one counts for nothing, nor what is proven by it`()
+        throws
+    {
+        let scene = try SharedScene(), one = scene.run.hosts[0], epoch = KeyEpoch.first.number
+        #expect(try scene.run.token(one.process(), force: true).refreshed)
+        let wrap = scene.link.membership.wrap(try scene.link.membership.groupID())
+        let planted = [UInt8](repeating: 9, count: 32)
+        let own = try GroupHost(try #require(scene.world.cluster.content.records[World.path + "hosts/one"]))
+        var evil = GroupHost(
+            name: "evil", publicKey: try scene.link.parts.cryptography.makeAgreementKey().publicKey,
+            joinedAt: own.joinedAt)
+        evil.admission = try wrap.admission(of: evil, key: planted, epoch: epoch)
+        var transaction = ClusterTransaction()
+        transaction.changes = [
+            .put("\(World.path)keys/\(epoch)/one", try wrap.wrap(planted, for: own, epoch: epoch)),
+            .put(World.path + "hosts/evil", evil.encoded),
+        ]
+        #expect(try scene.link.cluster.commit(transaction))
+        _ = try membership(one).expel("three", from: World.group)
+        let newest = try KeyEpoch(try #require(scene.world.cluster.content.records[World.path + "epoch"])).number
+        let keys = scene.world.cluster.content.records.keys.filter { $0.hasPrefix("\(World.path)keys/\(newest)/") }
+        #expect(keys.sorted() == ["one", "spare", "two"].map { "\(World.path)keys/\(newest)/\($0)" })
+        #expect(try scene.run.token(one.process(), force: true).refreshed)
+    }
+
+    @Test func `who expels keeps its own key, whatever its record says`() throws {
+        let scene = try SharedScene(), one = scene.run.hosts[0]
+        var own = try GroupHost(try #require(scene.world.cluster.content.records[World.path + "hosts/one"]))
+        own.admission = GroupHost.Admission(epoch: 1, proof: [0])
+        var transaction = ClusterTransaction()
+        transaction.changes = [.put(World.path + "hosts/one", own.encoded)]
+        #expect(try scene.link.cluster.commit(transaction))
+        _ = try membership(one).expel("three", from: World.group)
+        #expect(
+            try membership(one).hosts(of: World.group).filter(\.isAdmitted).map(\.name) == ["one", "spare", "two"])
+        #expect(try scene.run.token(one.process(), force: true).refreshed)
+    }
+
     @Test func `who has lost its key in the cluster is admitted once more`() throws {
         let scene = try SharedScene(), one = scene.run.hosts[0]
         let key = try #require(

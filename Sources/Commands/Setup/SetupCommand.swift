@@ -212,7 +212,10 @@ struct SetupCommand: Command {
             try prove(plan, session)
         } catch {
             do throws(CredentialError) {
-                if isCalled { undo(plan, session, tells: false) }
+                // Not a unit that was there, and may have been enabled, before.
+                if isCalled, !plan.edits.isEmpty, !plan.edits.contains(where: before.has) {
+                    undo(plan, session, tells: false)
+                }
                 if try changes.takeBack(programs) {
                     var rest = before
                     rest.folders = record.folders

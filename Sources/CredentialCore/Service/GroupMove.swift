@@ -101,19 +101,33 @@ package struct GroupMove: Sendable {
             }
             wasLast = isLast
         } take: { (sets, isLast) throws(CredentialError) in
-            try dropCopies(of: group)
-            guard let store else { return }
-            for set in sets {
-                // An earlier run may have ended when it was kept, and not yet noted.
-                if try accounts.records.read(set.account.id, in: group) == nil {
-                    try take(isLast ? set : withoutGrants(set), into: store, group)
-                    kept += 1
+            if let store {
+                for set in sets {
+                    if try keep(isLast ? set : withoutGrants(set), in: store, group) { kept += 1 }
+                    // Who is signed out here before the leave has come to its end does not come back with it.
+                    try membership.noteTaken(set.account.id, of: group)
                 }
-                // Who is signed out here before the leave has come to its end does not come back with it.
-                try membership.noteTaken(set.account.id, of: group)
             }
+            try dropCopies(of: group)
         }
         return (kept, wasLast, departure)
+    }
+
+    /// Keeps an account of the group that is left, in the place of this machine's copy of it. The copy goes only then, and comes back
+    /// where it cannot be kept: where another cluster answers it is all that there is.
+    ///
+    /// - Returns: whether it was not kept yet: an earlier run may have ended when it was, and not yet noted.
+    private func keep(
+        _ set: TokenSet, in store: StoreKind, _ group: KeychainGroup
+    ) throws(CredentialError) -> Bool {
+        let copy = try accounts.records.read(set.account.id, in: group)
+        guard copy == nil || copy?.account.store == .etcd else { return false }
+        try dropCopy(of: set.account.id, in: group)
+        do throws(CredentialError) { try take(set, into: store, group) } catch {
+            if let copy { _ = try? accounts.records.write(copy, expecting: nil) }
+            throw error
+        }
+        return true
     }
 
     /// Keeps an account of the group that is left as one of this machine alone.
@@ -157,11 +171,13 @@ package struct GroupMove: Sendable {
 
     /// Drops this machine's copies of what the cluster has. What an earlier run has kept here may have been refreshed since.
     private func dropCopies(of group: KeychainGroup) throws(CredentialError) {
-        for id in try accounts.records.index(of: group, .ids).ids {
-            accounts.cache.drop(id, in: group)
-            while let copy = try accounts.records.read(id, in: group), copy.account.store == .etcd {
-                if case .done = try accounts.records.remove(id, in: group, expecting: copy.generation) { break }
-            }
+        for id in try accounts.records.index(of: group, .ids).ids { try dropCopy(of: id, in: group) }
+    }
+
+    private func dropCopy(of id: String, in group: KeychainGroup) throws(CredentialError) {
+        accounts.cache.drop(id, in: group)
+        while let copy = try accounts.records.read(id, in: group), copy.account.store == .etcd {
+            if case .done = try accounts.records.remove(id, in: group, expecting: copy.generation) { break }
         }
     }
 
