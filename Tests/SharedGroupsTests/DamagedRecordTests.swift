@@ -1,4 +1,5 @@
 import CredentialCore
+import TestPorts
 import Testing
 
 @testable import SharedGroups
@@ -124,6 +125,31 @@ struct DamagedRecordTests {
         }
         scene.world.cluster.restore(there)
         #expect(try membership(scene, of: 1).hosts(of: World.group).contains { $0.name == "one" })
+    }
+
+    @Test(arguments: PortTrace.Moment.allCases)
+    func `who is stopped anywhere while it leaves another cluster loses nothing that it has copied`(
+        moment: PortTrace.Moment
+    ) throws {
+        var number = 1, isReached = true
+        while isReached {
+            let scene = try SharedScene(), one = scene.run.hosts[0]
+            for key in scene.world.cluster.content.records.keys {
+                var transaction = ClusterTransaction()
+                transaction.changes = [.remove(key)]
+                scene.world.cluster.apply(transaction)
+            }
+            let process = one.process()
+            process.trace.end(at: number, moment)
+            isReached = (try? process.services.groupMove.leave(World.group, keepingIn: .file)) == nil
+            if one.files[GroupBackend.fileName] != nil || one.files["leaving"] != nil {
+                _ = try one.process().services.groupMove.leave(World.group, keepingIn: .file)
+            }
+            let accounts = try one.process().ports.records.registry(of: World.group).accounts
+            #expect(accounts.map(\.store) == [.file], "\(moment) call \(number)")
+            number += 1
+        }
+        #expect(number > 10)
     }
 
     @Test(arguments: ["epoch", "group"])

@@ -122,7 +122,15 @@ package struct GroupMove: Sendable {
     ) throws(CredentialError) -> Bool {
         let copy = try accounts.records.read(set.account.id, in: group)
         guard copy == nil || copy?.account.store == .etcd else { return false }
-        try dropCopy(of: set.account.id, in: group)
+        var set = set
+        if store.isInRecord, let copy {
+            // One record takes the place of the other: at no moment is there none.
+            set.generation = max(set.generation, copy.sealed?.generation ?? 0)
+            accounts.cache.drop(set.account.id, in: group)
+        } else {
+            set.generation = 0
+            try dropCopy(of: set.account.id, in: group)
+        }
         do throws(CredentialError) { try take(set, into: store, group) } catch {
             if let copy { _ = try? accounts.records.write(copy, expecting: nil) }
             throw error
@@ -133,7 +141,6 @@ package struct GroupMove: Sendable {
     /// Keeps an account of the group that is left as one of this machine alone.
     private func take(_ set: TokenSet, into store: StoreKind, _ group: KeychainGroup) throws(CredentialError) {
         var set = set
-        set.generation = 0
         set.account.store = store
         switch try accounts.repository.save(&set, in: group) {
         case .stored, .unlisted, .kept: break
