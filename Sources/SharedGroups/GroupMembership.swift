@@ -14,7 +14,7 @@ package struct GroupMembership: Sendable {
     package let path: String
 
     static let attempts = 8
-    private static let keySize = 32
+    static let keySize = 32
     private static let idSize = 16
 
     package init(
@@ -44,7 +44,7 @@ package struct GroupMembership: Sendable {
     var groupKey: String { path + "group" }
     var epochKey: String { path + "epoch" }
     /// No host can be called this.
-    private static let passphraseName = "-passphrase"
+    static let passphraseName = "-passphrase"
     func hostKey(_ name: String) -> String { path + "hosts/" + name }
     func dataKey(_ epoch: Int64, _ name: String) -> String { path + "keys/\(epoch)/\(name)" }
 
@@ -200,195 +200,7 @@ package struct GroupMembership: Sendable {
         return roster
     }
 
-    /// The hosts of the group as whoever has its data key sees them: who only says that it was let in waits.
-    ///
-    /// - Parameter key: gives the data key of an epoch.
-    func roster(
-        by key: (Int64) throws(CredentialError) -> [UInt8]
-    ) throws(CredentialError) -> (hosts: [GroupHost], unproven: [String], damaged: [String]) {
-        for _ in 0..<Self.attempts {
-            guard let before = try cluster.read([epochKey])[0] else { break }
-            let (hosts, damaged) = try roster()
-            // Whoever admits or expels changes the epoch, too: so all of it is of one moment.
-            guard try cluster.read([epochKey])[0] == before else { continue }
-            let epoch = try Self.epoch(before), wrap = wrap(try groupID()), key = try key(epoch)
-            var proven: [GroupHost] = [], unproven: [String] = []
-            for var host in hosts {
-                if try !wrap.isAdmitted(host, key: key, epoch: epoch) {
-                    if host.isAdmitted { unproven.append(host.name) }
-                    host.admission = nil
-                    // It may name another's, from whom the role would be taken.
-                    host.user = nil
-                }
-                proven.append(host)
-            }
-            return (proven, unproven, damaged)
-        }
-        throw busy
-    }
-
-    private func name(of record: ClusterRecord) -> String { String(record.key.dropFirst(hostKey("").count)) }
-
-    /// The data key of an epoch as this host knows it, whatever the cluster has for it now.
-    typealias Opened = (Int64) throws(CredentialError) -> [UInt8]
-
-    /// Of whom this host knows that they were expelled, once the cluster has said this of it.
-    typealias Knowing = (KeyEpoch) throws(CredentialError) -> KeyEpoch
-
-    /// Gives a host the group's data key.
-    ///
-    /// - Parameter fingerprint: what its own side shows; it must be that of the key in the cluster.
-    /// - Parameter known: of whom this host knows that they were expelled, when the cluster says that.
-    /// - Parameter opened: gives the data key; without it the cluster does.
-    /// - Parameter seal: seals under the newest key whatever is not, since the host is given no other. It is asked at each try:
-    ///   another host may have been expelled between two.
-    /// - Throws: what `seal` throws; ``ErrorCode/noSuchAccount`` when no such host has asked; ``ErrorCode/denied`` when the
-    ///   fingerprint is another, or the host was expelled; ``ErrorCode/storeLocked`` when this host is not admitted itself.
-    func admit(
-        _ name: String, fingerprint: String, by own: (name: String, key: HostKey),
-        known noted: Knowing = { (_) in KeyEpoch(number: 0) }, opened: Opened? = nil,
-        sealing seal: () throws(CredentialError) -> Void = {}
-    ) throws(CredentialError) {
-        for _ in 0..<Self.attempts {
-            let found = try cluster.read([hostKey(name), epochKey, hostKey(own.name)])
-            guard let record = found[0], let epochRecord = found[1] else {
-                throw CredentialError(
-                    .noSuchAccount, "no host called \(name) has asked to join")
-            }
-            let newest = try KeyEpoch(epochRecord)
-            // At once: it may be put back before anything is sealed anew.
-            _ = try noted(newest)
-            var host = try GroupHost(record)
-            let shown = try host.fingerprint(cryptography)
-            guard ConstantTime.equal(Array(shown.utf8), Array(fingerprint.lowercased().utf8)) else {
-                throw CredentialError(
-                    .denied, "the key in the cluster has the fingerprint \(shown), which is not what \(name) shows")
-            }
-            try seal()
-            // That has read, too, who is expelled by then.
-            guard !newest.has(host.whenExpelled), try !noted(newest).has(host.whenExpelled) else {
-                throw CredentialError(
-                    .denied, "the host that asks as \(name) was expelled from the group")
-            }
-            if let standing = found[2], try GroupHost(standing).leaves != nil {
-                throw CredentialError(.storeLocked, "this host, \(own.name), is leaving the group")
-            }
-            let id = try groupID()
-            let epoch = newest.number
-            let key = if let opened { try opened(epoch) } else { try open(epoch, id, own) }
-            // Not by what its record says, which anybody may have written, nor without the key.
-            if try wrap(id).isAdmitted(host, key: key, epoch: epoch),
-                try cluster.read([dataKey(epoch, name)])[0] != nil
-            {
-                return
-            }
-            host.admission = try wrap(id).admission(of: host, key: key, epoch: epoch)
-            var transaction = ClusterTransaction()
-            transaction.expect(record, at: hostKey(name))
-            transaction.expect(epochRecord, at: epochKey)
-            transaction.changes = [
-                .put(hostKey(name), host.encoded),
-                .put(dataKey(epoch, name), try wrap(id).wrap(key, for: host, epoch: epoch)),
-                // Who is about to leave as the last one notices.
-                .put(epochKey, epochRecord.value),
-            ]
-            if try cluster.commit(transaction) { return }
-        }
-        throw busy
-    }
-
-    /// Makes a new data key that `name` does not get, and takes its old ones away. What is sealed under the old key stays so
-    /// until it is sealed anew.
-    ///
-    /// - Parameter known: what the caller remembers, asked at each try, as the cluster may be put back between two. Where the
-    ///   cluster does not name all who were expelled, it was put back: they are expelled again with `name`, which may be one of
-    ///   them.
-    /// - Throws: as ``admit(_:fingerprint:by:)``.
-    func expel(
-        _ name: String, by own: (name: String, key: HostKey),
-        known noted: Knowing = { (_) in KeyEpoch(number: 0) }, opened: Opened? = nil
-    ) throws(CredentialError) {
-        for _ in 0..<Self.attempts {
-            let reading = try cluster.read([epochKey], listing: path + "hosts/")
-            // Noted at once: it may be put back before the next read.
-            guard let seen = reading.records[0] else { throw noHost(name, among: []) }
-            let known = try noted(KeyEpoch(seen))
-            let found = try cluster.read([epochKey] + reading.listed.map(\.key))
-            // Whoever admits or expels changes the epoch, too: so those who have the key are of one moment, also where the cluster was
-            // put back.
-            guard let epochRecord = found[0] else { continue }
-            guard epochRecord == seen else {
-                _ = try noted(KeyEpoch(epochRecord))
-                continue
-            }
-            let epoch = try KeyEpoch(epochRecord), id = try groupID()
-            let listed = found.dropFirst().compactMap(\.self)
-            // One that cannot be read is remembered by what stands in its place.
-            var hosts: [GroupHost] = []
-            for record in listed {
-                if let host = try? GroupHost(record) {
-                    hosts.append(host)
-                    continue
-                }
-                hosts.append(
-                    GroupHost(
-                        name: self.name(of: record), publicKey: try cryptography.sha256(record.value),
-                        joinedAt: clock.now))
-            }
-            let forgotten = known.missing(in: epoch)
-            guard hosts.contains(where: { $0.name == name }) || forgotten.contains(where: { $0.name == name })
-            else {
-                throw noHost(name, among: hosts)
-            }
-            // Who is not admitted cannot expel.
-            let former = if let opened { try opened(epoch.number) } else { try open(epoch.number, id, own) }
-            let gone = hosts.filter {
-                $0.name == name || known.has($0.whenExpelled) || epoch.has($0.whenExpelled)
-            }
-            let next = epoch.next(expelling: gone.map(\.whenExpelled), known: known, random)
-            let key = random.bytes(Self.keySize)
-            var transaction = ClusterTransaction()
-            transaction.expect(epochRecord, at: epochKey)
-            transaction.changes = [.put(epochKey, next.encoded)]
-            for (record, host) in zip(listed, hosts) {
-                transaction.expectRevision(record)
-                if gone.contains(host) {
-                    transaction.changes.append(.remove(record.key))
-                } else if host.isAdmitted {
-                    // Who says so without having been let in waits from now on.
-                    var host = host
-                    // That this one has the key was just seen.
-                    var isLetIn = host.name == own.name && host.publicKey == own.key.publicKey
-                    if !isLetIn {
-                        isLetIn = try wrap(id).isAdmitted(host, key: former, epoch: epoch.number)
-                    }
-                    host.admission =
-                        isLetIn ? try wrap(id).admission(of: host, key: key, epoch: next.number) : nil
-                    transaction.changes.append(.put(record.key, host.encoded))
-                    guard isLetIn else { continue }
-                    transaction.changes.append(
-                        .put(
-                            dataKey(next.number, host.name),
-                            try wrap(id).wrap(key, for: host, epoch: next.number)))
-                }
-            }
-            // The passphrase is known to whoever is expelled, and the new key is not wrapped by it.
-            let names = Set(gone.map(\.name) + [name, Self.passphraseName])
-            for old in try cluster.listKeys(path + "keys/")
-            where names.contains(String(old.key.split(separator: "/").last ?? "")) {
-                transaction.changes.append(.remove(old.key))
-            }
-            if try cluster.commit(transaction) { return }
-        }
-        throw busy
-    }
-
-    private func noHost(_ name: String, among hosts: [GroupHost]) -> CredentialError {
-        let names = hosts.map { ForeignText.shown($0.name, limit: 80) }.joined(separator: ", ")
-        return CredentialError(
-            .noSuchAccount,
-            "no host of the group is called \(ForeignText.shown(name, limit: 80)); its hosts are \(names)")
-    }
+    func name(of record: ClusterRecord) -> String { String(record.key.dropFirst(hostKey("").count)) }
 
     /// The group's random id.
     ///
@@ -450,12 +262,10 @@ package struct GroupMembership: Sendable {
                 + "credmgr groups leave \(group) --forget")
     }
 
-    /// The data keys that this host was given, read as they are asked for.
-    func keys(_ name: String, _ key: HostKey) throws(CredentialError) -> some GroupKeys {
-        ClusterKeys(membership: self, groupID: try groupID(), name: name, key: key)
-    }
-
-    fileprivate func open(
+    /// The data key of an epoch as the cluster has it for a host.
+    ///
+    /// - Throws: ``ErrorCode/storeLocked`` where it has none.
+    func open(
         _ epoch: Int64, _ id: [UInt8], _ own: (name: String, key: HostKey)
     ) throws(CredentialError) -> [UInt8] {
         guard let record = try cluster.read([dataKey(epoch, own.name)])[0] else {
@@ -473,56 +283,5 @@ package struct GroupMembership: Sendable {
 
     var busy: CredentialError {
         CredentialError(.temporary, "the group is being changed by other hosts", hint: "try again")
-    }
-}
-
-/// The keys as they stand in the cluster, opened with this host's key.
-private struct ClusterKeys: GroupKeys {
-    let membership: GroupMembership
-    let groupID: [UInt8]
-    let name: String
-    let key: GroupMembership.HostKey
-
-    func key(ofEpoch epoch: Int64) throws(CredentialError) -> [UInt8] {
-        try membership.open(epoch, groupID, (name, key))
-    }
-
-    /// It remembers nobody.
-    func check(_ epoch: KeyEpoch) {}
-}
-
-/// What the hosts of a group agree on; it stands in clear beside the group's id.
-package struct GroupSettings: Sendable, Hashable {
-    /// How long an access token is kept before the cluster is asked again, in seconds.
-    package var cacheSeconds = GroupBackend.standardCacheSeconds
-    /// After how many seconds a refresh is repeated that nobody knows the end of; `nil` for never.
-    package var takeOverSeconds: Int64?
-
-    package init() {}
-
-    init(_ object: JSONObject) {
-        cacheSeconds = object["cache_ttl"]?.integer.map { max(0, $0) } ?? GroupBackend.standardCacheSeconds
-        takeOverSeconds = object["take_over"]?.integer.map { max(0, $0) }
-    }
-
-    func put(into object: inout JSONObject) {
-        object["cache_ttl"] = .integer(cacheSeconds)
-        object["take_over"] = takeOverSeconds.map(JSONValue.integer)
-    }
-}
-
-extension GroupBackend {
-    /// What the hosts agree on, as this one knows it.
-    var settings: GroupSettings {
-        get {
-            var settings = GroupSettings()
-            settings.cacheSeconds = cacheSeconds
-            settings.takeOverSeconds = takeOverSeconds
-            return settings
-        }
-        set {
-            cacheSeconds = newValue.cacheSeconds
-            takeOverSeconds = newValue.takeOverSeconds
-        }
     }
 }

@@ -54,98 +54,6 @@ struct ClusterSharingTests {
         }
     }
 
-    @Test func `whose record only says that it was admitted gets no key, waits, and is told of`() throws {
-        let scene = try SharedScene(), one = scene.run.hosts[0], two = scene.run.hosts[1],
-            place = World.path + "hosts/"
-        func put(_ host: GroupHost) throws {
-            var transaction = ClusterTransaction()
-            transaction.changes = [.put(place + host.name, host.encoded)]
-            #expect(try scene.link.cluster.commit(transaction))
-        }
-        func host(_ name: String) throws -> GroupHost {
-            try GroupHost(try #require(scene.world.cluster.content.records[place + name]))
-        }
-        let expelled = try host("spare")
-        _ = try membership(one).expel("spare", from: World.group)
-        let epoch = try KeyEpoch(try #require(scene.world.cluster.content.records[World.path + "epoch"]))
-        // What it had in hand as a host of the group; the proof of another; and its own key under another's name.
-        var newcomer = GroupHost(
-            name: "four", publicKey: [UInt8](repeating: 7, count: 32), joinedAt: expelled.joinedAt)
-        newcomer.admission = try host("two").admission
-        var replaced = try host("three")
-        replaced.publicKey = newcomer.publicKey
-        for forged in [newcomer, replaced] { try put(forged) }
-        newcomer.name = "five"
-        newcomer.admission = GroupHost.Admission(epoch: epoch.number, proof: try #require(expelled.admission).proof)
-        try put(newcomer)
-
-        let seen = try membership(one).hosts(of: World.group)
-        #expect(seen.filter(\.isAdmitted).map(\.name) == ["one", "two"])
-        let told = membership(one).findings(of: World.group).filter { $0.error != nil }
-        #expect(told.map(\.check) == ["host five", "host four", "host three"])
-        #expect(told.last?.error?.hint?.hasSuffix("credmgr groups expel default three") == true)
-
-        _ = try membership(one).expel("five", from: World.group)
-        let newest = try KeyEpoch(try #require(scene.world.cluster.content.records[World.path + "epoch"])).number
-        let keys = scene.world.cluster.content.records.keys.filter { $0.hasPrefix("\(World.path)keys/\(newest)/") }
-        #expect(keys.sorted() == ["one", "two"].map { "\(World.path)keys/\(newest)/\($0)" })
-        #expect(try !host("four").isAdmitted && !host("three").isAdmitted)
-        #expect(try scene.run.token(two.process(), force: true).refreshed)
-    }
-
-    @Test func `a key that is put under the number of a known one counts for nothing, nor what is proven by it`()
-        throws
-    {
-        let scene = try SharedScene(), one = scene.run.hosts[0], epoch = KeyEpoch.first.number
-        #expect(try scene.run.token(one.process(), force: true).refreshed)
-        let wrap = scene.link.membership.wrap(try scene.link.membership.groupID())
-        let planted = [UInt8](repeating: 9, count: 32)
-        let own = try GroupHost(try #require(scene.world.cluster.content.records[World.path + "hosts/one"]))
-        var evil = GroupHost(
-            name: "evil", publicKey: try scene.link.parts.cryptography.makeAgreementKey().publicKey,
-            joinedAt: own.joinedAt)
-        evil.admission = try wrap.admission(of: evil, key: planted, epoch: epoch)
-        var transaction = ClusterTransaction()
-        transaction.changes = [
-            .put("\(World.path)keys/\(epoch)/one", try wrap.wrap(planted, for: own, epoch: epoch)),
-            .put(World.path + "hosts/evil", evil.encoded),
-        ]
-        #expect(try scene.link.cluster.commit(transaction))
-        _ = try membership(one).expel("three", from: World.group)
-        let newest = try KeyEpoch(try #require(scene.world.cluster.content.records[World.path + "epoch"])).number
-        let keys = scene.world.cluster.content.records.keys.filter { $0.hasPrefix("\(World.path)keys/\(newest)/") }
-        #expect(keys.sorted() == ["one", "spare", "two"].map { "\(World.path)keys/\(newest)/\($0)" })
-        #expect(try scene.run.token(one.process(), force: true).refreshed)
-    }
-
-    @Test func `who expels keeps its own key, whatever its record says`() throws {
-        let scene = try SharedScene(), one = scene.run.hosts[0]
-        var own = try GroupHost(try #require(scene.world.cluster.content.records[World.path + "hosts/one"]))
-        own.admission = GroupHost.Admission(epoch: 1, proof: [0])
-        var transaction = ClusterTransaction()
-        transaction.changes = [.put(World.path + "hosts/one", own.encoded)]
-        #expect(try scene.link.cluster.commit(transaction))
-        _ = try membership(one).expel("three", from: World.group)
-        #expect(
-            try membership(one).hosts(of: World.group).filter(\.isAdmitted).map(\.name) == ["one", "spare", "two"])
-        #expect(try scene.run.token(one.process(), force: true).refreshed)
-    }
-
-    @Test func `who has lost its key in the cluster is admitted once more`() throws {
-        let scene = try SharedScene(), one = scene.run.hosts[0]
-        let key = try #require(
-            scene.world.cluster.content.records.keys.first {
-                $0.hasPrefix(World.path + "keys/") && $0.hasSuffix("/two")
-            })
-        var transaction = ClusterTransaction()
-        transaction.changes = [.remove(key)]
-        #expect(try scene.link.cluster.commit(transaction))
-        let two = try #require(try membership(one).hosts(of: World.group).first { $0.name == "two" })
-        try membership(one).admit("two", fingerprint: two.fingerprint, to: World.group)
-        #expect(scene.world.cluster.content.records[key] != nil)
-        #expect(try scene.run.token(scene.run.hosts[1].process(), force: true).refreshed)
-    }
-
     @Test func `who was seen to be expelled gets no new key, though the cluster is put back before there is one`()
         throws
     {
@@ -246,7 +154,7 @@ struct ClusterSharingTests {
 
     @Test func `a host that is admitted after an expel that ended half-way reads everything`() throws {
         let scene = try SharedScene(), one = scene.run.hosts[0]
-        try scene.link.membership.expel("spare", by: ("one", try scene.link.hostKey()))
+        try scene.link.membership.expel("spare", by: ("one", try scene.link.hostKey()), opened: scene.link.key)
         let four = SimulatedHost("four", scene.world)
         scene.world.hosts.append(four)
         let asked = try four.join(four.process(), takesOver: false)
@@ -265,7 +173,7 @@ struct ClusterSharingTests {
             let admits = scene.run.hosts[0].process()
             admits.trace.act(at: number, .before) {
                 #expect(throws: Never.self) {
-                    try expels.membership.expel("spare", by: ("two", try expels.hostKey()))
+                    try expels.membership.expel("spare", by: ("two", try expels.hostKey()), opened: expels.key)
                 }
             }
             try admits.ports.sharing.membership.admit("four", fingerprint: asked.fingerprint, to: World.group)

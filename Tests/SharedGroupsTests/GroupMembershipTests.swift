@@ -26,13 +26,26 @@ private struct Host {
 
     var own: (name: String, key: GroupMembership.HostKey) { (name, key) }
 
+    /// The data keys as the cluster has them for this host.
+    func opened(_ epoch: Int64) throws(CredentialError) -> [UInt8] {
+        try group.open(epoch, try group.groupID(), own)
+    }
+
     func join() throws -> String { try group.join(name, key).fingerprint(LibCryptography()) }
 
     func seal() throws -> GroupSeal {
         GroupSeal(
-            groupID: try group.groupID(), keys: try group.keys(name, key), cryptography: LibCryptography(),
+            groupID: try group.groupID(), keys: ClusterKeys(host: self), cryptography: LibCryptography(),
             random: SystemRandom())
     }
+}
+
+/// The keys of a host that remembers nobody.
+private struct ClusterKeys: GroupKeys {
+    let host: Host
+
+    func key(ofEpoch epoch: Int64) throws(CredentialError) -> [UInt8] { try host.opened(epoch) }
+    func check(_ epoch: KeyEpoch) {}
 }
 
 @Suite(.serialized)
@@ -64,10 +77,10 @@ struct GroupMembershipTests {
         #expect(waiting?.code == .storeLocked)
         let wrong = String(fingerprint.reversed())
         let refused = #expect(throws: CredentialError.self) {
-            try first.group.admit("two", fingerprint: wrong, by: first.own)
+            try first.group.admit("two", fingerprint: wrong, by: first.own, opened: first.opened)
         }
         #expect(refused?.code == .denied && refused?.message.contains(fingerprint) == true)
-        try first.group.admit("two", fingerprint: fingerprint, by: first.own)
+        try first.group.admit("two", fingerprint: fingerprint, by: first.own, opened: first.opened)
         let key = path + "a/1/set"
         var transaction = ClusterTransaction()
         transaction.changes = [.put(key, try first.seal().seal(Array("hello".utf8), at: key, epoch: 1))]
@@ -85,9 +98,10 @@ struct GroupMembershipTests {
         let hosts = try ["one", "two", "three"].map { try Host($0, cluster, path: path) }
         try hosts[0].group.share("one", hosts[0].key)
         for host in hosts.dropFirst() {
-            try hosts[0].group.admit(host.name, fingerprint: try host.join(), by: hosts[0].own)
+            try hosts[0].group.admit(
+                host.name, fingerprint: try host.join(), by: hosts[0].own, opened: hosts[0].opened)
         }
-        try hosts[1].group.expel("three", by: hosts[1].own)
+        try hosts[1].group.expel("three", by: hosts[1].own, opened: hosts[1].opened)
         let newest = try KeyEpoch(try #require(try cluster.read([path + "epoch"])[0])).number
         let sealed = ClusterRecord(
             key: path + "a/1/set", value: try hosts[0].seal().seal([7], at: path + "a/1/set", epoch: newest),
@@ -101,7 +115,7 @@ struct GroupMembershipTests {
             #expect(error?.code == .storeLocked)
         }
         let again = #expect(throws: CredentialError.self) {
-            try hosts[2].group.expel("one", by: hosts[2].own)
+            try hosts[2].group.expel("one", by: hosts[2].own, opened: hosts[2].opened)
         }
         #expect(again?.code == .storeLocked)
         #expect(try hosts[0].group.hosts().map(\.name) == ["one", "two"])
