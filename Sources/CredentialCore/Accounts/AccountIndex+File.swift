@@ -225,6 +225,13 @@ extension AccountIndex {
         return mark + Array((zeros + size + " ").utf8) + sum.text + [newline] + body
     }
 
+    /// Whether it has these names and no others, in this order: compared as they would be written, since to read them all takes
+    /// several times as long.
+    package func isOf(_ accounts: [Account]) -> Bool {
+        lines.count == accounts.count
+            && zip(lines, accounts).allSatisfy { bytes[$0.range].elementsEqual(Self.fields(Entry($1))) }
+    }
+
     /// The line of an account, to be appended.
     public static func line(_ entry: Entry) -> [UInt8] { closed([UInt8(ascii: "+"), tab] + fields(entry)) }
 

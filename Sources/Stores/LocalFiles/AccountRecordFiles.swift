@@ -181,7 +181,7 @@ package struct AccountRecordFiles: AccountRecords {
             }
         }
         // Names that the records do not have any more, as of an index from a backup, would choose another account.
-        if isWhole, index.entries != registry.accounts.map({ AccountIndex.Entry($0) }),
+        if isWhole, !index.isOf(registry.accounts),
             let folder = try folders.open(of: group)
         {
             _ = try remade(group, folder)
@@ -279,18 +279,21 @@ package struct AccountRecordFiles: AccountRecords {
         }
     }
 
-    /// Which accounts have a record. No id has a dot: who puts `ID.bak` there has made no account.
+    /// Which accounts have a record.
     private func idSum(in group: KeychainGroup) throws(CredentialError) -> NameSum {
         var sum = NameSum()
         guard let folder = try folders.open(.accounts, of: group) else { return sum }
-        try folder.eachName { if Name.isValid($0), !Name.hasDot($0) { sum.add($0) } }
+        try folder.eachName { if Self.isRecord($0) { sum.add($0) } }
         return sum
     }
+
+    /// Whether a file is the record of an account. No id has a dot: who puts `ID.bak` there has made no account.
+    private static func isRecord(_ name: borrowing Span<UInt8>) -> Bool { Name.isValid(name) && !Name.hasDot(name) }
 
     /// The accounts that have a record, sorted.
     private func ids(in group: KeychainGroup) throws(CredentialError) -> [String] {
         guard let folder = try folders.open(.accounts, of: group) else { return [] }
-        return try folder.names().filter { Name.isValid($0) && !$0.utf8.contains(UInt8(ascii: ".")) }
+        return try folder.names().filter { Self.isRecord($0.utf8.span) }
     }
 
     /// What the records say, in the order of `index` where it knows them; what it knows of those that cannot be read stays
