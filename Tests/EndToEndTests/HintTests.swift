@@ -8,15 +8,15 @@ import Testing
 /// Every hint with a command in it is run as it stands, by a shell, in the state that made it. `HintSourceTests` has the
 /// list of them all.
 @Suite struct `A hint is a command that works` {
-    private let home: Home
+    let home: Home
 
     init() throws { home = try Home(["CREDMGR_STORE": "file"]) }
 
     /// The programs that hints name.
-    private static let programs = ["credmgr ", "env ", "chmod ", "export ", "ss ", "kill "]
+    static let programs = ["credmgr ", "env ", "chmod ", "export ", "ss ", "kill "]
 
     /// The command of the last hint, or of the last note that ends in one.
-    private func command(in said: String) throws -> String {
+    func command(in said: String) throws -> String {
         let lines = said.split(separator: "\n").filter { $0.hasPrefix("credmgr: ") }
         let candidates = lines.reversed().compactMap { line -> String? in
             let parts = line.split(separator: ": ").map(String.init)
@@ -31,7 +31,7 @@ import Testing
     }
 
     /// Runs a line as a person pastes it.
-    @discardableResult private func paste(
+    @discardableResult func paste(
         _ line: String, answer: String = "", environment: [String: String] = [:], exits status: Int32 = 0,
         sourceLocation: SourceLocation = #_sourceLocation
     ) throws -> ChildProcess.Outcome {
@@ -44,7 +44,7 @@ import Testing
     }
 
     /// Makes a failure, and pastes its hint.
-    @discardableResult private func follow(
+    @discardableResult func follow(
         _ words: [String], exits status: Int32, answer: String = "", environment: [String: String] = [:],
         leadsTo result: Int32 = 0, sourceLocation: SourceLocation = #_sourceLocation
     ) throws -> String {
@@ -57,14 +57,14 @@ import Testing
         return line
     }
 
-    private func tenant(_ change: JSONValue = ["redirect_uri": "http://localhost"]) throws -> DemoTenant {
+    func tenant(_ change: JSONValue = ["redirect_uri": "http://localhost"]) throws -> DemoTenant {
         let tenant = try DemoTenant()
         try tenant.definePolicies(at: home, change)
         return tenant
     }
 
     /// Signs a user in by the browser's double.
-    @discardableResult private func signIn(_ words: [String] = [], _ user: DemoUser = DemoTenant.alice) throws
+    @discardableResult func signIn(_ words: [String] = [], _ user: DemoUser = DemoTenant.alice) throws
         -> String
     {
         let line = try home.run(
@@ -354,71 +354,6 @@ import Testing
         defer { tenant.provider.stop() }
         try signIn()
         try follow(["request", "GET", "https://elsewhere.example.com/"], exits: 7)
-    }
-
-    @Test func `What doctor says to do, does it`() throws {
-        let tenant = try tenant()
-        let alice = try signIn()
-        tenant.provider.revokeRefreshTokens()
-        try home.run(["token", "--account", alice, "--force-refresh"], exits: 4)
-        try home.write(#"{"rules":[{"directory":"/**","type":"Gone"}]}"#, to: "config/credmgr/config.json")
-        try openFile()
-        let browser = try Browser(in: home).environment
-        // What cannot be read hides what stands in it, until it is mended.
-        for _ in 0..<2 { for remedy in try remedies(exits: 1) { try paste(remedy, environment: browser) } }
-        let rest = try doctor(exits: 1).standardOutput.split(separator: "\n")
-        let problems = rest.filter { $0.hasPrefix("PROBLEM") }
-        #expect(problems.count == 1 && problems[0].contains("config.json:1: no account type 'Gone'"), "\(rest)")
-        // The rule is named wherever it stops a command, too.
-        #expect(try home.run(["which"], exits: 2).standardError.contains("config.json:1: no account type 'Gone'"))
-        try home.write("{}", to: "config/credmgr/config.json")
-        try home.run(["token", "--account", alice, "--force-refresh"])
-    }
-
-    /// What was found is its result, whatever the exit status.
-    private func doctor(_ words: [String] = [], exits status: Int32) throws -> ChildProcess.Outcome {
-        let outcome = try ChildProcess(Home.program, ["doctor"] + words, environment: home.environment).run()
-        #expect(outcome.exitStatus == status, "\(outcome.standardOutput)")
-        return outcome
-    }
-
-    /// Lets others read a file that only its owner may.
-    private func openFile() throws {
-        let file = try #require(
-            home.files.keys.sorted().first { $0.hasPrefix("data/credmgr/groups/") && !$0.hasSuffix(".lock") })
-        #expect(chmod(home.path + "/" + file, 0o644) == 0)
-    }
-
-    /// The commands that `doctor` gives for problems.
-    private func remedies(exits status: Int32) throws -> [String] {
-        let document = try JSONValue.parse(Array(doctor(["--json"], exits: status).standardOutput.utf8))
-        let checks = document.object?["checks"]?.array ?? []
-        return checks.compactMap { check in
-            guard check.object?["state"]?.string == "problem", let text = check.object?["remedy"]?.string else {
-                return nil
-            }
-            #expect(!text.contains("credmgr doctor"), "doctor sends to itself")
-            return Self.programs.contains { text.hasPrefix($0) } ? text : nil
-        }
-    }
-
-    @Test func `Doctor without a terminal repairs by its hint`() throws {
-        let tenant = try tenant()
-        defer { tenant.provider.stop() }
-        try signIn()
-        try openFile()
-        let said = try doctor(exits: 1).standardError
-        try paste(try command(in: said))
-        try home.run(["doctor"])
-    }
-
-    @Test func `What doctor has not looked at, it looks at`() throws {
-        let tenant = try tenant()
-        defer { tenant.provider.stop() }
-        let checks = try home.json(["doctor", "--json"]).object?["checks"]?.array
-        let remedies = checks?.compactMap { $0.object?["remedy"]?.string } ?? []
-        let line = try #require(remedies.first { $0.hasPrefix("credmgr doctor --online") }, "\(remedies)")
-        #expect(try !paste(line).standardOutput.contains("no provider was asked"))
     }
 
     // MARK: Locks

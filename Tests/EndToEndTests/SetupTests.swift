@@ -5,10 +5,10 @@ import Testing
 
 /// `setup` with the programs that are there.
 @Suite struct `Setting other programs up` {
-    private let home: Home
-    private let tenant: DemoTenant
-    private let token: String
-    private static let type = DemoTenant.typeName
+    let home: Home
+    let tenant: DemoTenant
+    let token: String
+    static let type = DemoTenant.typeName
 
     init() throws {
         home = try Home()
@@ -17,7 +17,7 @@ import Testing
         token = try home.run(["token"]).line
     }
 
-    private func setup(_ words: String..., exits status: Int32 = 0) throws -> ChildProcess.Outcome {
+    func setup(_ words: String..., exits status: Int32 = 0) throws -> ChildProcess.Outcome {
         try home.run(["setup"] + words, exits: status)
     }
 
@@ -109,7 +109,7 @@ import Testing
     }
 
     /// Every program: its arguments, and the file of the user's that it is written to, where there is one.
-    private static let every: [(words: [String], file: String?)] = [
+    static let every: [(words: [String], file: String?)] = [
         (["git", "--host", "pkg.example.com:8443", "--rule"], ".gitconfig"),
         (["docker", "--host", "pkg.example.com:8443", "--rule"], ".docker/config.json"),
         (["kubectl"], ".kube/config"), (["pip", "--host", "pkg.example.com", "--rule"], "config/pip/pip.conf"),
@@ -244,93 +244,6 @@ import Testing
         #expect(home.text(of: "config/systemd/user/credmgr-refresh.service") == "not ours")
     }
 
-    // MARK: What is there already
-
-    /// All of the home but what each call writes of its own, folders with them.
-    private func tree() throws -> [String: Data] {
-        var all: [String: Data] = [:]
-        for case let name as String in try #require(FileManager.default.enumerator(atPath: home.path)) {
-            guard !name.hasPrefix("run"), !name.contains("locks"), !name.hasPrefix("cache") else { continue }
-            all[name] = FileManager.default.contents(atPath: home.path + "/" + name) ?? Data()
-        }
-        return all
-    }
-
-    /// A program, its file, what stands there, and the line of that.
-    static let taken: [(words: [String], file: String, text: String, line: Int)] = [
-        (["pip"], "config/pip/pip.conf", "[list]\n[global]\nkeyring-provider = disabled\n", 3),
-        (["pip"], "config/pip/pip.conf", "[global]\nkeyring_provider: auto", 2),
-        (
-            ["cargo"], ".cargo/config.toml", "[registry]\nglobal-credential-providers = [\n  \"cargo:token\",\n]\n",
-            2
-        ),
-        (["cargo"], ".cargo/config", "registry.global-credential-providers = [\"cargo:token\"]\n", 1),
-        (["terraform"], ".terraformrc", "credentials_helper \"other\" {\n}\n", 1),
-        (["docker"], ".docker/config.json", "{\n\"credHelpers\": {\"pkg.example.com\": \"ecr-login\"}}", 2),
-        (["go"], "config/go/env", "GOFLAGS=-x\nGOAUTH=netrc\n", 2),
-        (["npm"], ".npmrc", "//pkg.example.com/:_authToken=npm_hidden\n", 1),
-        (["bazel"], ".bazelrc", "common --credential_helper=pkg.example.com=/other\n", 1),
-        (["aws"], ".aws/config", "[profile credmgr]\ncredential_process = other\n", 2),
-        (["aws"], ".aws/config", "[profile credmgr]\nregion = x\nrole_arn = arn:aws:iam::1:role/y\n", 3),
-        (["neomutt"], "config/neomutt/neomuttrc", "set imap_oauth_refresh_command=\"x\"\n", 1),
-        (["msmtp"], "config/msmtp/config", "account credmgr-\(type)\n", 1),
-        (["mbsync"], ".mbsyncrc", "\nIMAPAccount credmgr-\(type)\n", 2),
-    ]
-
-    private func arguments(_ program: String) -> [String] {
-        let own =
-            program == "aws"
-            ? ["--role-arn", "arn:aws:iam::1:role/x"]
-            : program == "neomutt"
-                ? []
-                : ["--host", "pkg.example.com"] + (["msmtp", "mbsync"].contains(program) ? [] : ["--rule"])
-        return ["setup", program, "--type", Self.type, "--no-verify"] + own
-    }
-
-    @Test(arguments: taken.indices)
-    func `what somebody else has written in that place is refused before anything is written`(
-        _ place: Int
-    ) throws {
-        let (words, file, text, line) = Self.taken[place]
-        try home.write(text, to: file)
-        let before = try tree()
-        let refused = try home.run(arguments(words[0]), exits: 2).standardError
-        #expect(
-            refused.contains("\(home.path)/\(file), line \(line) ") && refused.contains("hint: take "), "\(refused)"
-        )
-        #expect(!refused.contains("npm_hidden"))
-        #expect(try tree() == before)
-    }
-
-    @Test(arguments: ["pip", "cargo", "terraform", "docker", "go", "npm", "bazel"])
-    func `what says so already is left, also when it is taken back`(_ program: String) throws {
-        // What setup would write, by hand.
-        let shown = try home.run(arguments(program) + ["--dry-run"]).standardOutput
-        let lines = shown.split(separator: "\n").filter { $0.hasPrefix("    ") }.map { $0.dropFirst(4) }
-        let file = try #require(Self.taken.first { $0.words == [program] }?.file)
-        let own = lines.filter { !$0.contains("\"rules\"") && !$0.contains("a link to") }.joined(separator: "\n")
-        let text =
-            program == "docker"
-            ? "{\n  \"credHelpers\": {\n    \"pkg.example.com\": \"credmgr\"\n  }\n}\n" : own + "\n"
-        try home.write(text, to: file)
-        let before = try tree()
-        let done = try home.run(arguments(program))
-        #expect(done.standardError.contains("\(file), line ") && done.standardError.contains("stays as it is"))
-        #expect(home.text(of: file) == text)
-        try home.run(arguments(program) + ["--undo"])
-        #expect(try tree() == before)
-    }
-
-    @Test func `a link of somebody else's is not replaced`() throws {
-        let folder = home.path + "/.local/bin"
-        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-        try FileManager.default.createSymbolicLink(
-            atPath: folder + "/keyring", withDestinationPath: "/opt/pipx/keyring")
-        let before = try tree()
-        #expect(try home.run(arguments("pip"), exits: 2).standardError.contains("move it away first"))
-        #expect(try tree() == before)
-    }
-
     // MARK: Taking back
 
     @Test(arguments: ["pip", "cargo", "terraform", "docker", "go", "npm", "bazel", "aws", "neomutt", "git"])
@@ -452,7 +365,7 @@ import Testing
 
     // MARK: What the programs make of it
 
-    private func run(_ words: String...) throws {
+    func run(_ words: String...) throws {
         var environment = home.environment
         environment["PATH"] = ProcessInfo.processInfo.environment["PATH"]
         environment["NPM_TOKEN"] = "x"

@@ -7,23 +7,23 @@ import Testing
 
 /// The records of accounts on a real disk, and the index of their names beside them.
 @Suite struct AccountRecordFilesTests {
-    private let temporary: TemporaryFolder
-    private let group = KeychainGroup.standard
-    private let registration = Registration(provider: "https://id.example", clientID: "c")
+    let temporary: TemporaryFolder
+    let group = KeychainGroup.standard
+    let registration = Registration(provider: "https://id.example", clientID: "c")
 
     init() throws { temporary = try TemporaryFolder() }
 
-    private var records: AccountRecordFiles {
+    var records: AccountRecordFiles {
         AccountRecordFiles(GroupFolders(dataHome: temporary.path), clock: SystemClock())
     }
-    private var folder: String { temporary.path + "/credmgr/groups/default" }
+    var folder: String { temporary.path + "/credmgr/groups/default" }
 
-    private static func id(_ number: Int) -> String {
+    static func id(_ number: Int) -> String {
         let text = String(number, radix: 16)
         return String(repeating: "0", count: 16 - text.count) + text
     }
 
-    private func account(_ number: Int) -> Account {
+    func account(_ number: Int) -> Account {
         var account = Account(
             id: Self.id(number), type: "Work", adapter: "oauth2", registration: registration,
             subject: "subject\t\(number)\\", store: .file, now: Instant(epochSeconds: Int64(number)))
@@ -31,7 +31,7 @@ import Testing
         return account
     }
 
-    private func add(_ numbers: ClosedRange<Int>) throws {
+    func add(_ numbers: ClosedRange<Int>) throws {
         for number in numbers {
             let sealed = SealedTokenSet(
                 generation: 1, key: "k", bytes: [1, 2, 3, UInt8(truncatingIfNeeded: number)])
@@ -40,17 +40,17 @@ import Testing
         }
     }
 
-    private func write(_ text: String, to name: String) throws {
+    func write(_ text: String, to name: String) throws {
         let path = folder + "/" + name
         try Data(text.utf8).write(to: URL(fileURLWithPath: path))
         #expect(chmod(path, 0o600) == 0)
     }
 
-    private func text(_ name: String) throws -> String {
+    func text(_ name: String) throws -> String {
         try String(contentsOf: URL(fileURLWithPath: folder + "/" + name), encoding: .utf8)
     }
 
-    private struct Refused: Error {}
+    struct Refused: Error {}
 
     // MARK: Records
 
@@ -419,117 +419,5 @@ import Testing
         _ = try records.index(of: group, .ids)
         _ = try records.setAside(Self.id(1), in: group)
         #expect(try records.index(of: group, .ids).unreadable.isEmpty)
-    }
-
-    // MARK: Who is meant where a record cannot be read
-
-    private func choose(
-        _ name: String?, of registration: Registration?, in groups: [KeychainGroup]? = nil
-    ) throws(CredentialError) -> String {
-        try AccountSelection.choose(
-            among: .init(in: groups ?? [group], of: registration, place: "any type", login: "credmgr login"),
-            wish: name.map { AccountSelection.Wish($0, rule: .option) }, records
-        ).account.id
-    }
-
-    @Test(arguments: [false, true])
-    func `a record that cannot be read takes no other account's name, and keeps its own, whatever ran before`(
-        isMissing: Bool
-    ) throws {
-        try add(1...3)
-        try records.update(Self.id(1), in: group) { $0.label = "both" }
-        try records.update(Self.id(2), in: group) { $0.label = "both" }
-        try records.update(Self.id(2), in: group) { $0.chosenAt = Instant(epochSeconds: 5) }
-        try records.update(Self.id(1), in: group) { $0.chosenAt = Instant(epochSeconds: 6) }
-        if isMissing {
-            try FileManager.default.removeItem(atPath: folder + "/accounts/" + Self.id(1))
-        } else {
-            try write(#"{"version":1,"gro"#, to: "accounts/" + Self.id(1))
-        }
-        for check in [nil, IndexCheck.everything, IndexCheck.ids, IndexCheck.none] {
-            if let check { _ = try records.index(of: group, check) }
-            for registration in [registration, nil] {
-                let place: Comment = "\(check.map { "\($0)" } ?? "as it was"), \(registration as Any)"
-                #expect(try choose("user2@example.com", of: registration) == Self.id(2), place)
-                #expect(try choose(Self.id(3), of: registration) == Self.id(3), place)
-                for (name, code) in [
-                    ("user1@example.com", ErrorCode.storeDamaged), (Self.id(1), .storeDamaged),
-                    ("subject\t1\\", .storeDamaged), ("both", .ambiguousAccount), ("nobody", .noSuchAccount),
-                ] {
-                    let error = #expect(throws: CredentialError.self, place) { try choose(name, of: registration) }
-                    #expect(error?.code == code, "\(name), \(place)")
-                }
-            }
-            // The default is the one that cannot be read: no other is taken for it.
-            let error = #expect(throws: CredentialError.self) { try choose(nil, of: registration) }
-            #expect(error?.code == .storeDamaged)
-        }
-        let index = try records.index(of: group, .none)
-        #expect(index.unreadable == [Self.id(1)] && index.unreadableEntries.map(\.label) == ["both"])
-        #expect(index.defaultEntry(of: registration)?.id == Self.id(1))
-        let other = Registration(provider: "https://id.example", clientID: "other")
-        #expect(index.withUnreadable.count(of: other) == 0 && index.withUnreadable.unreadable.isEmpty)
-        // Nor is a name forgotten where much is written.
-        for round in 0..<400 {
-            try records.update(Self.id(2 + round % 2), in: group) {
-                $0.label = "label \(round) " + String(repeating: "x", count: 80)
-            }
-        }
-        #expect(try records.index(of: group, .none).unreadableEntries.map(\.label) == ["both"])
-    }
-
-    @Test func `what nobody knows the name of stops no account that is named, in this group and in another`() throws
-    {
-        try add(1...1)
-        let other = try KeychainGroup("other")
-        guard
-            case .done = try records.write(AccountRecord(group: other, account: account(2)), expecting: nil)
-        else { throw Refused() }
-        try write("stray", to: "accounts/" + Self.id(7))
-        for _ in 0..<2 {
-            for name in ["user2@example.com", Self.id(2), "user1@example.com"] {
-                let id = name == "user1@example.com" ? Self.id(1) : Self.id(2)
-                #expect(try choose(name, of: nil, in: [other, group]) == id)
-                #expect(try choose(name, of: registration, in: [group, other]) == id)
-            }
-            let error = #expect(throws: CredentialError.self) { try choose("nobody", of: nil) }
-            #expect(error?.code == .storeDamaged, "it may be that one's")
-            // Whether it is the only one is not known.
-            let only = #expect(throws: CredentialError.self) { try choose(nil, of: registration) }
-            #expect(only?.code == .storeDamaged)
-        }
-    }
-
-    @Test func `what was signed out is not missing, and what stays keeps its name`() throws {
-        try add(1...2)
-        let record = try #require(try records.read(Self.id(1), in: group))
-        guard case .overtaken = try records.remove(Self.id(1), in: group, expecting: record.generation + 1) else {
-            return #expect(Bool(false), "a record of another generation was removed")
-        }
-        #expect(try records.index(of: group, .none).entries.count == 2)
-        guard case .done = try records.remove(Self.id(1), in: group, expecting: record.generation) else {
-            return #expect(Bool(false), "the record was not removed")
-        }
-        for check in [IndexCheck.none, .ids, .everything] {
-            let index = try records.index(of: group, check)
-            #expect(index.ids == [Self.id(2)] && index.unreadable.isEmpty)
-        }
-    }
-
-    @Test func `behind a cut line nothing is lost`() throws {
-        try add(1...2)
-        try write(try text("index") + "+\t00000000000000ee\tWo", to: "index")
-        #expect(try records.index(of: group, .ids).count == 2)
-        try add(3...3)
-        #expect(try records.index(of: group, .ids).ids == (1...3).map(Self.id))
-    }
-
-    @Test func `an index that cannot be kept still serves`() throws {
-        try add(1...2)
-        try FileManager.default.removeItem(atPath: folder + "/index")
-        try FileManager.default.createDirectory(atPath: folder + "/index", withIntermediateDirectories: false)
-        #expect(throws: CredentialError.self) { try records.index(of: group, .ids) }
-        try FileManager.default.removeItem(atPath: folder + "/index")
-        #expect(try records.index(of: group, .ids).count == 2)
     }
 }
