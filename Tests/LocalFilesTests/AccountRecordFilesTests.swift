@@ -321,6 +321,26 @@ import Testing
         }
     }
 
+    @Test func `it tells whether it is of some accounts, by each of their names`() {
+        var odd = account(1)
+        (odd.username, odd.displayName, odd.label) = ("a\tb\\", "c\nd", "\\t")
+        odd.chosenAt = Instant(epochSeconds: 7)
+        let accounts = [odd, account(2)], index = AccountIndex(accounts)
+        #expect(index.isOf(accounts) && AccountIndex().isOf([]))
+        #expect(!index.isOf([odd]) && !index.isOf(accounts.reversed()) && !index.isOf(accounts + [account(3)]))
+        let changes: [(inout Account) -> Void] = [
+            { $0.type += "x" }, { $0.registration = Registration(provider: "p", clientID: "c") },
+            { $0.subject += "x" },
+            { $0.username = "a\tb" }, { $0.displayName = "cnd" }, { $0.label = "\t" }, { $0.label = nil },
+            { $0.chosenAt = nil }, { $0.chosenAt = Instant(epochSeconds: 70) },
+        ]
+        for (number, change) in changes.enumerated() {
+            var other = odd
+            change(&other)
+            #expect(!index.isOf([other, account(2)]), "change \(number)")
+        }
+    }
+
     @Test func `names are found wherever they stand in a line, and only as subject, username or label`() throws {
         for length in 0..<24 {
             var account = account(1)
