@@ -11,15 +11,12 @@ struct StoreStatusCommand: Command {
 
     let arguments: Arguments
 
-    /// What is known of one store.
-    private struct Row {
-        let kind: StoreKind
+    /// Whether secrets can be had, and why not.
+    private struct Condition {
         var state = StoreState.usable
         var reason: Message?
-        var groups: [GroupRow] = []
-        var accounts: Int
 
-        /// What is wrong with one of the groups, or with the store, is that of the store; the first counts.
+        /// The first fault counts.
         mutating func note(_ error: CredentialError) {
             guard state == .usable else { return }
             state = StoreState(of: error)
@@ -27,19 +24,20 @@ struct StoreStatusCommand: Command {
         }
     }
 
+    /// What is known of one store: what is wrong with one of its groups is wrong with it, too.
+    private struct Row {
+        let kind: StoreKind
+        var condition = Condition()
+        var groups: [GroupRow] = []
+        var accounts: Int
+    }
+
     /// What is known of a group in a store.
     private struct GroupRow {
         let group: KeychainGroup
         /// `nil` where even that cannot be read.
         var protection: StoreProtection?
-        var state = StoreState.usable
-        var reason: Message?
-
-        /// What keeps its secrets from being had.
-        mutating func note(_ error: CredentialError) {
-            state = StoreState(of: error)
-            reason = error.text
-        }
+        var condition = Condition()
     }
 
     func run(_ session: Session) throws(CredentialError) {
@@ -58,18 +56,19 @@ struct StoreStatusCommand: Command {
         for row in rows {
             let kind = row.kind.rawValue
             var lines: [Message] = [
-                row.reason.map { "\(kind): \(row.state.text) (\($0))" } ?? "\(kind): \(row.state.text)",
+                row.condition.reason.map { "\(kind): \(row.condition.state.text) (\($0))" }
+                    ?? "\(kind): \(row.condition.state.text)",
                 "  accounts: \(row.accounts)",
             ]
-            for row in row.groups {
-                let state: Message? = row.state == .usable ? nil : row.state.text
-                guard let protection = row.protection else {
-                    lines.append("  group \(row.group): \(state ?? "")")
+            for one in row.groups {
+                let state: Message? = one.condition.state == .usable ? nil : one.condition.state.text
+                guard let protection = one.protection else {
+                    lines.append("  group \(one.group): \(state ?? "")")
                     continue
                 }
                 lines.append(
-                    state.map { "  group \(row.group): \($0); \(protection.summary)" }
-                        ?? "  group \(row.group): \(protection.summary)")
+                    state.map { "  group \(one.group): \($0); \(protection.summary)" }
+                        ?? "  group \(one.group): \(protection.summary)")
                 lines.append("    protects against \(protection.protectsAgainst)")
                 lines.append("    does not protect against \(protection.doesNotProtectAgainst)")
             }
@@ -89,8 +88,8 @@ struct StoreStatusCommand: Command {
                 row.accounts += try session.context.records.registry(of: group).accounts.count
                 try session.context.machine.sharing.check(group)
             } catch {
-                one.note(error)
-                row.note(error)
+                one.condition.note(error)
+                row.condition.note(error)
             }
             row.groups.append(one)
         }
@@ -122,33 +121,33 @@ struct StoreStatusCommand: Command {
                     // Of the file only its opening tells whether it is locked or damaged.
                     if kind == .file { _ = try store.items(of: group, kind: .tokenSet) }
                 } catch {
-                    one.note(error)
-                    row.note(error)
+                    one.condition.note(error)
+                    row.condition.note(error)
                 }
                 row.groups.append(one)
             }
             try store.probe()
         } catch {
-            row.note(error)
+            row.condition.note(error)
         }
         // What protects a store that is not there is not known.
-        if row.state == .unavailable { row.groups = [] }
+        if row.condition.state == .unavailable { row.groups = [] }
         return row
     }
 
     private func json(_ row: Row) -> JSONValue {
         [
-            "store": .string(row.kind.rawValue), "state": .string(row.state.rawValue),
-            "reason": JSONValue(row.reason?.description),
+            "store": .string(row.kind.rawValue), "state": .string(row.condition.state.rawValue),
+            "reason": JSONValue(row.condition.reason?.description),
             "accounts": .integer(Int64(row.accounts)),
             "groups": .array(
-                row.groups.map { row in
+                row.groups.map { one in
                     [
-                        "group": .string(row.group.name), "state": .string(row.state.rawValue),
-                        "reason": JSONValue(row.reason?.description),
-                        "protection": JSONValue(row.protection?.summary.description),
-                        "protects_against": JSONValue(row.protection?.protectsAgainst.description),
-                        "does_not_protect_against": JSONValue(row.protection?.doesNotProtectAgainst.description),
+                        "group": .string(one.group.name), "state": .string(one.condition.state.rawValue),
+                        "reason": JSONValue(one.condition.reason?.description),
+                        "protection": JSONValue(one.protection?.summary.description),
+                        "protects_against": JSONValue(one.protection?.protectsAgainst.description),
+                        "does_not_protect_against": JSONValue(one.protection?.doesNotProtectAgainst.description),
                     ]
                 }),
         ]
