@@ -104,8 +104,7 @@ extension ClusterSharing: GroupHosting {
         let link = try sharedLink(group)
         _ = try link.standing([])
         try link.membership.admit(
-            host, fingerprint: fingerprint, by: (link.backend.host, try link.hostKey()), known: link.known,
-            opened: link.key
+            host, fingerprint: fingerprint, by: (link.backend.host, try link.hostKey()), link
         ) { () throws(CredentialError) in
             // What an expel that ended half-way has left under an older key, the new host could not read.
             if let failure = try sealAnew(link).first(where: { $0.error.code != .storeDamaged }) {
@@ -123,8 +122,7 @@ extension ClusterSharing: GroupHosting {
             throw CredentialError(
                 .usage, "this host is \(host) itself", hint: "credmgr groups leave \(group) --keep")
         }
-        try link.membership.expel(
-            host, by: (link.backend.host, try link.hostKey()), known: link.known, opened: link.key)
+        try link.membership.expel(host, by: (link.backend.host, try link.hostKey()), link)
         return try sealAnew(link)
     }
 

@@ -108,12 +108,13 @@ extension ClusterSharing {
         else { return .unknown }
         guard let record = found[2] else { return .gone }
         guard let host = try? GroupHost(record) else { return .unknown }
-        guard host.publicKey == link.backend.publicKey, host.isAdmitted,
+        let newest = try KeyEpoch(epoch)
+        guard host.publicKey == link.backend.publicKey, newest.admits(host),
             // Without its own half it opens nothing, and never will.
             try GroupLink.storedKey(link.group, link.backend.keyStore, parts) != nil
         else { return .gone }
         // Whom the cluster names as expelled is remembered; that it may be older is no reason to stay.
-        _ = try link.forgotten(by: KeyEpoch(epoch))
+        _ = try link.forgotten(by: newest)
         return .admitted
     }
 
@@ -237,9 +238,10 @@ extension GroupMembership {
     /// Whether no other host has the group's key, but for those that are leaving, and those of whom this one knows that they were
     /// expelled.
     func isLast(_ name: String, known: KeyEpoch) throws(CredentialError) -> Bool {
-        let hosts = try hosts()
+        guard let record = try cluster.read([epochKey])[0] else { return true }
+        let hosts = try hosts(), newest = try KeyEpoch(record)
         if let told = hosts.first(where: { $0.name == name })?.leaves { return told == .asTheLast }
-        return hosts.allSatisfy { $0.name == name || !$0.keepsGroup(known) }
+        return hosts.allSatisfy { $0.name == name || !$0.keepsGroup(newest, known: known) }
     }
 
     /// Says in the cluster that this host leaves: from then on nobody counts on it, and it refreshes nothing any more. Of two that
@@ -247,7 +249,9 @@ extension GroupMembership {
     ///
     /// - Returns: whether it is the last; as it was told, where it was told before.
     /// - Throws: the errors of the cluster.
-    func tellLeaving(_ name: String, known: Knowing) throws(CredentialError) -> Bool {
+    func tellLeaving(
+        _ name: String, known: (KeyEpoch) throws(CredentialError) -> KeyEpoch
+    ) throws(CredentialError) -> Bool {
         for _ in 0..<Self.attempts {
             // First, as everybody who is let in writes it again: nobody is overlooked.
             let epoch = try cluster.read([epochKey])[0]
@@ -257,10 +261,10 @@ extension GroupMembership {
             }
             var own = try GroupHost(record)
             if let told = own.leaves { return told == .asTheLast }
-            let known = try known(KeyEpoch(epoch))
+            let newest = try KeyEpoch(epoch), known = try known(newest)
             var isLast = true
             for other in all where other.key != record.key {
-                if let host = try? GroupHost(other), host.keepsGroup(known) { isLast = false }
+                if let host = try? GroupHost(other), host.keepsGroup(newest, known: known) { isLast = false }
             }
             own.leaves = isLast ? .asTheLast : .asOneOfMany
             var transaction = ClusterTransaction()

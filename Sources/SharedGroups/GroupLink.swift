@@ -14,7 +14,11 @@ final class GroupLink: Sendable {
 
     private struct State {
         var hostKey: GroupMembership.HostKey?
-        var dataKeys: [Int64: [UInt8]] = [:]
+        var dataKeys: [Int64: DataKey] = [:]
+        /// The epochs' records as the cluster has them.
+        var standing: [Int64: [UInt8]] = [:]
+        /// Those of them that the makers of the keys have vouched for.
+        var confirmed: [Int64: [UInt8]] = [:]
         var knownEpoch: Int64?
         var failure: (error: CredentialError, at: Int64)?
         /// The data keys of this host as the cluster has them, still wrapped.
@@ -39,7 +43,6 @@ final class GroupLink: Sendable {
     private static let seenTime: Int64 = 1_000
     /// Before the number of a data key: each has a file of its own, since several processes may be given several at once.
     private static let keyPrefix = "key-"
-    private static let hostKeyOwner = "host"
 
     init(
         _ group: KeychainGroup, _ backend: GroupBackend, _ cluster: any Cluster, _ parts: ClusterSharing.Parts,
@@ -162,7 +165,9 @@ final class GroupLink: Sendable {
                 .storeLocked, "this host, \(backend.host), does not belong to the group \(group) any more",
                 hint: "before this host joins it again: credmgr groups leave \(group)")
         }
-        guard host.isAdmitted else {
+        let newest = try KeyEpoch(epoch)
+        // Who was given a key may make a newer one, whatever has become of the newest.
+        guard newest.admits(host) || mayBeOlder && known > 0 else {
             let fingerprint = try host.fingerprint(parts.cryptography)
             throw CredentialError(
                 .storeLocked, "this host, \(backend.host), waits to be admitted to the group \(group)",
@@ -176,7 +181,13 @@ final class GroupLink: Sendable {
                 hint: "credmgr groups leave \(group) --keep")
         }
         if facts.settings != backend.settings { try facts.settings.write(to: parts.files, of: group) }
-        if mayBeOlder { _ = try forgotten(by: KeyEpoch(epoch)) } else { try check(KeyEpoch(epoch)) }
+        if mayBeOlder {
+            _ = try forgotten(by: newest)
+        } else {
+            try check(newest)
+            // At once: what is told later is judged by what this host knows.
+            if newest.number != known { _ = try key(ofEpoch: newest.number) }
+        }
         if known > 0, let wrapped = found[3] { state.withLock { $0.given[known] = wrapped.value } }
         return (reading, epoch, found[2])
     }
@@ -309,43 +320,14 @@ final class GroupLink: Sendable {
         return key
     }
 
-    /// The key pair that a store of this machine has for a group.
-    static func storedKey(
-        _ group: KeychainGroup, _ store: StoreKind, _ parts: ClusterSharing.Parts
-    ) throws(CredentialError) -> GroupMembership.HostKey? {
-        guard let bytes = try parts.stores().store(store).read(item(group)) else { return nil }
-        guard bytes.count == 64 else {
-            throw CredentialError(.storeDamaged, "the key of this host for the group \(group) is damaged")
-        }
-        return GroupMembership.HostKey(privateKey: Array(bytes[..<32]), publicKey: Array(bytes[32...]))
-    }
-
-    /// The key pair of this host, made where there is none yet.
-    static func makeKey(
-        _ group: KeychainGroup, _ store: StoreKind, _ parts: ClusterSharing.Parts
-    ) throws(CredentialError) -> GroupMembership.HostKey {
-        if let key = try storedKey(group, store, parts) { return key }
-        let made = try parts.cryptography.makeAgreementKey()
-        try parts.stores().store(store).write(
-            made.privateKey + made.publicKey, for: item(group), label: "credmgr: host key of group \(group)")
-        return GroupMembership.HostKey(privateKey: made.privateKey, publicKey: made.publicKey)
-    }
-
-    /// Forgets the key pair.
-    static func forgetKey(
-        _ group: KeychainGroup, _ store: StoreKind, _ parts: ClusterSharing.Parts
-    ) throws(CredentialError) {
-        try parts.stores().store(store).remove(item(group))
-    }
-
-    private static func item(_ group: KeychainGroup) -> SecretItem {
-        SecretItem(group: group, owner: hostKeyOwner, kind: .hostKey)
-    }
-
     /// The newest data key that this host was given; 0 for none.
     private func newestKept() throws(CredentialError) -> Int64 {
+        try keptNumbers().max() ?? 0
+    }
+
+    private func keptNumbers() throws(CredentialError) -> [Int64] {
         try parts.files.names(of: group).filter { $0.hasPrefix(Self.keyPrefix) }
-            .compactMap { Int64($0.dropFirst(Self.keyPrefix.count)) }.max() ?? 0
+            .compactMap { Int64($0.dropFirst(Self.keyPrefix.count)) }
     }
 
     /// A data key that this host was given, as it was wrapped for it: what it has copied opens with it while the cluster cannot
@@ -363,28 +345,62 @@ final class GroupLink: Sendable {
 
 extension GroupLink: GroupKeys {
     func key(ofEpoch epoch: Int64) throws(CredentialError) -> [UInt8] {
-        if let known = state.withLock({ $0.dataKeys[epoch] }) { return known }
+        if let known = state.withLock({ $0.dataKeys[epoch] }) {
+            try confirm(known)
+            return known.bytes
+        }
         let (key, wrapped) = try opened(epoch)
+        // First what tells whom it was given to: without the key that says nothing.
+        try confirm(key)
         try keep(wrapped, epoch)
         state.withLock { $0.dataKeys[epoch] = key }
-        return key
+        return key.bytes
     }
 
     /// A data key, and how it was wrapped: as it was given earlier, else as the cluster has it. A number never has two keys: another
     /// one that somebody has put there since counts for nothing.
-    private func opened(_ epoch: Int64) throws(CredentialError) -> (key: [UInt8], wrapped: [UInt8]) {
-        // One that was wrapped for a key this host had before it joined anew opens no more.
-        if let kept = try kept(epoch), let key = try? unwrap(kept, epoch) { return (key, kept) }
+    private func opened(_ epoch: Int64) throws(CredentialError) -> (key: DataKey, wrapped: [UInt8]) {
+        if let kept = try kept(epoch), let key = openedKept(kept, epoch) { return (key, kept) }
         if let failure = recentFailure { throw failure }
         let wrapped = try givenKey(epoch)
-        return (try unwrap(wrapped, epoch), wrapped)
+        let (key, maker) = try unwrap(wrapped, epoch)
+        try checkMaker(maker, of: key)
+        return (key, wrapped)
     }
 
-    private func unwrap(_ wrapped: [UInt8], _ epoch: Int64) throws(CredentialError) -> [UInt8] {
+    /// One that was wrapped for a key this host had before it joined anew opens no more.
+    private func openedKept(_ wrapped: [UInt8], _ epoch: Int64) -> DataKey? { try? unwrap(wrapped, epoch).key }
+
+    func givenKeys() throws(CredentialError) -> [Int64: [UInt8]] {
+        var keys: [Int64: [UInt8]] = [:]
+        for number in try keptNumbers() {
+            keys[number] = try kept(number).flatMap { openedKept($0, number) }?.bytes
+        }
+        return keys
+    }
+
+    // MARK: What stands in the cluster
+
+    /// Notes what the cluster has of an epoch.
+    func noteStanding(_ epoch: KeyEpoch) {
+        guard epoch.number > 0 else { return }
+        state.withLock { $0.standing[epoch.number] = epoch.encoded }
+    }
+
+    /// What the cluster has of an epoch, unless that was looked at already.
+    func unconfirmed(_ epoch: Int64) -> [UInt8]? {
+        state.withLock { $0.standing[epoch] == $0.confirmed[epoch] ? nil : $0.standing[epoch] }
+    }
+
+    /// Notes that the maker of a key has vouched for what the cluster has of its epoch.
+    func noteConfirmed(_ epoch: Int64, _ content: [UInt8]) { state.withLock { $0.confirmed[epoch] = content } }
+
+    private func unwrap(
+        _ wrapped: [UInt8], _ epoch: Int64
+    ) throws(CredentialError) -> (key: DataKey, maker: [UInt8]) {
         let own = try hostKey()
         do throws(CredentialError) {
-            return try membership.wrap(backend.groupID).unwrap(
-                wrapped, privateKey: own.privateKey, publicKey: own.publicKey, host: backend.host, epoch: epoch)
+            return try membership.wrap(backend.groupID).unwrap(wrapped, own, host: backend.host, epoch: epoch)
         } catch {
             throw error.withHint(
                 "so that this host can join anew, on another host of the group: credmgr groups expel \(group) \(ShellQuote.line([backend.host]))"

@@ -13,10 +13,10 @@ extension GroupMembership {
             let (hosts, damaged) = try roster()
             // Whoever admits or expels changes the epoch, too: so all of it is of one moment.
             guard try cluster.read([epochKey])[0] == before else { continue }
-            let epoch = try Self.epoch(before), wrap = wrap(try groupID()), key = try key(epoch)
+            let epoch = try KeyEpoch(before), id = try groupID(), key = try key(epoch.number)
             var proven: [GroupHost] = [], unproven: [String] = []
             for var host in hosts {
-                if try !wrap.isAdmitted(host, key: key, epoch: epoch) {
+                if try !isProven(host, in: epoch, key: key, id) {
                     if host.isAdmitted { unproven.append(host.name) }
                     host.admission = nil
                     // It may name another's, from whom the role would be taken.
@@ -29,24 +29,26 @@ extension GroupMembership {
         throw busy
     }
 
-    /// The data key of an epoch as this host knows it, whatever the cluster has for it now.
-    typealias Opened = (Int64) throws(CredentialError) -> [UInt8]
-
-    /// Of whom this host knows that they were expelled, once the cluster has said this of it.
-    typealias Knowing = (KeyEpoch) throws(CredentialError) -> KeyEpoch
+    /// Whether a host was given the key of an epoch by one who had it, and not only says so.
+    ///
+    /// - Parameter key: that of the epoch, which vouches for what stands in its record, too.
+    func isProven(
+        _ host: GroupHost, in epoch: KeyEpoch, key: [UInt8], _ id: [UInt8]
+    ) throws(CredentialError) -> Bool {
+        if epoch.gaveKey(to: host) { return true }
+        return try wrap(id).isAdmitted(host, key: key, epoch: epoch.number)
+    }
 
     /// Gives a host the group's data key.
     ///
     /// - Parameter fingerprint: what its own side shows; it must be that of the key in the cluster.
-    /// - Parameter known: of whom this host knows that they were expelled, when the cluster says that.
-    /// - Parameter opened: gives the group's data keys.
+    /// - Parameter memory: what this host has learned of the group.
     /// - Parameter seal: seals under the newest key whatever is not, since the host is given no other. It is asked at each try:
     ///   another host may have been expelled between two.
     /// - Throws: what `seal` throws; ``ErrorCode/noSuchAccount`` when no such host has asked; ``ErrorCode/denied`` when the
     ///   fingerprint is another, or the host was expelled; ``ErrorCode/storeLocked`` when this host is not admitted itself.
     func admit(
-        _ name: String, fingerprint: String, by own: (name: String, key: HostKey),
-        known noted: Knowing = { (_) in KeyEpoch(number: 0) }, opened: Opened,
+        _ name: String, fingerprint: String, by own: (name: String, key: HostKey), _ memory: any GroupMemory,
         sealing seal: () throws(CredentialError) -> Void = {}
     ) throws(CredentialError) {
         for _ in 0..<Self.attempts {
@@ -57,7 +59,7 @@ extension GroupMembership {
             }
             let newest = try KeyEpoch(epochRecord)
             // At once: it may be put back before anything is sealed anew.
-            _ = try noted(newest)
+            _ = try memory.known(newest)
             var host = try GroupHost(record)
             let shown = try host.fingerprint(cryptography)
             guard ConstantTime.equal(Array(shown.utf8), Array(fingerprint.lowercased().utf8)) else {
@@ -66,7 +68,7 @@ extension GroupMembership {
             }
             try seal()
             // That has read, too, who is expelled by then.
-            guard !newest.has(host.whenExpelled), try !noted(newest).has(host.whenExpelled) else {
+            guard !newest.has(host.whenExpelled), try !memory.known(newest).has(host.whenExpelled) else {
                 throw CredentialError(
                     .denied, "the host that asks as \(name) was expelled from the group")
             }
@@ -74,21 +76,21 @@ extension GroupMembership {
                 throw CredentialError(.storeLocked, "this host, \(own.name), is leaving the group")
             }
             let id = try groupID()
-            let epoch = newest.number
-            let key = try opened(epoch)
+            let key = try memory.key(ofEpoch: newest.number)
             // Not by what its record says, which anybody may have written, nor without the key.
-            if try wrap(id).isAdmitted(host, key: key, epoch: epoch),
-                try cluster.read([dataKey(epoch, name)])[0] != nil
+            if try isProven(host, in: newest, key: key, id),
+                try cluster.read([dataKey(newest.number, name)])[0] != nil
             {
                 return
             }
-            host.admission = try wrap(id).admission(of: host, key: key, epoch: epoch)
+            host.admission = try wrap(id).admission(of: host, key: key, epoch: newest.number)
             var transaction = ClusterTransaction()
             transaction.expect(record, at: hostKey(name))
             transaction.expect(epochRecord, at: epochKey)
             transaction.changes = [
                 .put(hostKey(name), host.encoded),
-                .put(dataKey(epoch, name), try wrap(id).wrap(key, for: host, epoch: epoch)),
+                try give(
+                    try wrap(id).dataKey(key, of: newest, former: try former(memory)), to: host, by: own.key, id),
                 // Who is about to leave as the last one notices.
                 .put(epochKey, epochRecord.value),
             ]
@@ -100,25 +102,26 @@ extension GroupMembership {
     /// Makes a new data key that `name` does not get, and takes its old ones away. What is sealed under the old key stays so
     /// until it is sealed anew.
     ///
-    /// - Parameter known: what the caller remembers, asked at each try, as the cluster may be put back between two. Where the
-    ///   cluster does not name all who were expelled, it was put back: they are expelled again with `name`, which may be one of
-    ///   them.
-    /// - Throws: as ``admit(_:fingerprint:by:)``.
+    /// Who is given the new key: whoever was given the one before, or the newest that nobody has of whom this host knows that they
+    /// were expelled. That is another one where the cluster was put back, or somebody has put a key there that no host has made: they
+    /// are expelled again with `name`, which may be one of them.
+    ///
+    /// - Parameter memory: what this host has learned of the group, asked at each try, as the cluster may be put back between two.
+    /// - Throws: as ``admit(_:fingerprint:by:_:sealing:)``.
     func expel(
-        _ name: String, by own: (name: String, key: HostKey),
-        known noted: Knowing = { (_) in KeyEpoch(number: 0) }, opened: Opened
+        _ name: String, by own: (name: String, key: HostKey), _ memory: any GroupMemory
     ) throws(CredentialError) {
         for _ in 0..<Self.attempts {
             let reading = try cluster.read([epochKey], listing: path + "hosts/")
             // Noted at once: it may be put back before the next read.
             guard let seen = reading.records[0] else { throw noHost(name, among: []) }
-            let known = try noted(KeyEpoch(seen))
+            let known = try memory.known(KeyEpoch(seen))
             let found = try cluster.read([epochKey] + reading.listed.map(\.key))
             // Whoever admits or expels changes the epoch, too: so those who have the key are of one moment, also where the cluster was
             // put back.
             guard let epochRecord = found[0] else { continue }
             guard epochRecord == seen else {
-                _ = try noted(KeyEpoch(epochRecord))
+                _ = try memory.known(KeyEpoch(epochRecord))
                 continue
             }
             let epoch = try KeyEpoch(epochRecord), id = try groupID()
@@ -135,43 +138,45 @@ extension GroupMembership {
                         name: self.name(of: record), publicKey: try cryptography.sha256(record.value),
                         joinedAt: clock.now))
             }
-            let forgotten = known.missing(in: epoch)
-            guard hosts.contains(where: { $0.name == name }) || forgotten.contains(where: { $0.name == name })
+            // Who is not admitted cannot expel.
+            let judge = try judge(epoch, known, memory)
+            let isDoubtful = judge.epoch != epoch || !known.missing(in: epoch).isEmpty
+            guard
+                hosts.contains(where: { $0.name == name })
+                    || isDoubtful && known.expelled.contains(where: { $0.name == name })
             else {
                 throw noHost(name, among: hosts)
             }
-            // Who is not admitted cannot expel.
-            let former = try opened(epoch.number)
             let gone = hosts.filter {
                 $0.name == name || known.has($0.whenExpelled) || epoch.has($0.whenExpelled)
             }
-            let next = epoch.next(expelling: gone.map(\.whenExpelled), known: known, random)
-            let key = random.bytes(Self.keySize)
-            var transaction = ClusterTransaction()
+            var given: [GroupHost] = [], transaction = ClusterTransaction()
             transaction.expect(epochRecord, at: epochKey)
-            transaction.changes = [.put(epochKey, next.encoded)]
             for (record, host) in zip(listed, hosts) {
                 transaction.expectRevision(record)
                 if gone.contains(host) {
                     transaction.changes.append(.remove(record.key))
+                    continue
+                }
+                // That this one has the key was just seen.
+                let isOwn = host.name == own.name && host.publicKey == own.key.publicKey
+                var isGiven = isOwn
+                if !isGiven { isGiven = try isProven(host, in: judge.epoch, key: judge.key, id) }
+                if isGiven {
+                    given.append(host)
                 } else if host.isAdmitted {
                     // Who says so without having been let in waits from now on.
                     var host = host
-                    // That this one has the key was just seen.
-                    var isLetIn = host.name == own.name && host.publicKey == own.key.publicKey
-                    if !isLetIn {
-                        isLetIn = try wrap(id).isAdmitted(host, key: former, epoch: epoch.number)
-                    }
-                    host.admission =
-                        isLetIn ? try wrap(id).admission(of: host, key: key, epoch: next.number) : nil
+                    host.admission = nil
                     transaction.changes.append(.put(record.key, host.encoded))
-                    guard isLetIn else { continue }
-                    transaction.changes.append(
-                        .put(
-                            dataKey(next.number, host.name),
-                            try wrap(id).wrap(key, for: host, epoch: next.number)))
                 }
             }
+            let next = epoch.next(
+                expelling: gone.map(\.whenExpelled), known: known, hosts: given.map(\.whenGivenKey), random)
+            let key = try wrap(id).dataKey(
+                random.bytes(Self.keySize), of: next, former: try former(memory))
+            transaction.changes += [.put(epochKey, next.encoded), .put(recordKey(next.number), next.encoded)]
+            for host in given { transaction.changes.append(try give(key, to: host, by: own.key, id)) }
             // The passphrase is known to whoever is expelled, and the new key is not wrapped by it.
             let names = Set(gone.map(\.name) + [name, Self.passphraseName])
             for old in try cluster.listKeys(path + "keys/")
@@ -182,6 +187,30 @@ extension GroupMembership {
         }
         throw busy
     }
+
+    /// By which epoch it is told who belongs to the group: the newest, unless it names not all of whom this host knows that they
+    /// were expelled, or was made by nobody of the group.
+    private func judge(
+        _ newest: KeyEpoch, _ known: KeyEpoch, _ memory: any GroupMemory
+    ) throws(CredentialError) -> (epoch: KeyEpoch, key: [UInt8]) {
+        let key: [UInt8]
+        do throws(CredentialError) { key = try memory.key(ofEpoch: newest.number) } catch {
+            guard error.code == .storeUnavailable, let trusted = try memory.newestTrusted() else { throw error }
+            return trusted
+        }
+        if known.missing(in: newest).isEmpty { return (newest, key) }
+        // Who has only seen who was expelled, and was not given the key that was made then, knows no better.
+        return try memory.newestTrusted() ?? (newest, key)
+    }
+
+    /// The newest keys that this host was given, to show that it had them.
+    private func former(_ memory: any GroupMemory) throws(CredentialError) -> [Int64: [UInt8]] {
+        let keys = try memory.givenKeys().sorted { $0.key < $1.key }.suffix(Self.linked)
+        return Dictionary(uniqueKeysWithValues: keys.map { ($0.key, $0.value) })
+    }
+
+    /// How many earlier keys a new one is linked to: who has missed more of them joins anew.
+    private static let linked = 16
 
     private func noHost(_ name: String, among hosts: [GroupHost]) -> CredentialError {
         let names = hosts.map { ForeignText.shown($0.name, limit: 80) }.joined(separator: ", ")

@@ -3,8 +3,8 @@ import StrictJSON
 
 /// Who belongs to a shared group: `share`, `join`, `admit`, `expel`, `leave`.
 ///
-/// Below `PREFIX/GROUP/`: `group` (the group's random id), `epoch` (the number of the data key), `hosts/NAME` and
-/// `keys/EPOCH/NAME`. Each change is a compare-and-swap on the epoch.
+/// Below `PREFIX/GROUP/`: `group` (the group's random id), `epoch` (the number of the data key, who was expelled and who was given
+/// it), `hosts/NAME`, `keys/EPOCH/NAME` and `keys/EPOCH/-epoch`. Each change is a compare-and-swap on the epoch.
 package struct GroupMembership: Sendable {
     let cluster: any Cluster
     let cryptography: any Cryptography & KeyAgreement
@@ -45,6 +45,9 @@ package struct GroupMembership: Sendable {
     var epochKey: String { path + "epoch" }
     /// No host can be called this.
     static let passphraseName = "-passphrase"
+    /// Nor this: what ``epochKey`` held while an epoch was the newest, for who was away.
+    private static let recordName = "-epoch"
+    func recordKey(_ epoch: Int64) -> String { dataKey(epoch, Self.recordName) }
     func hostKey(_ name: String) -> String { path + "hosts/" + name }
     func dataKey(_ epoch: Int64, _ name: String) -> String { path + "keys/\(epoch)/\(name)" }
 
@@ -58,24 +61,26 @@ package struct GroupMembership: Sendable {
         _ name: String, _ key: HostKey, settings: GroupSettings = GroupSettings(), passphrase: Secret? = nil
     ) throws(CredentialError) {
         var host = own(name, key)
-        let id = random.bytes(Self.idSize), epoch = KeyEpoch.first.number
+        let id = random.bytes(Self.idSize), secret = random.bytes(Self.keySize)
+        let epoch = KeyEpoch(number: KeyEpoch.firstNumber, hosts: [host.whenGivenKey])
         var transaction = ClusterTransaction()
         transaction.conditions = [groupKey: 0, epochKey: 0]
         var object = JSONObject()
         settings.put(into: &object)
         object["version"] = 1
         object["id"] = .string(Base64URL.encode(id))
-        let secret = random.bytes(Self.keySize)
-        host.admission = try wrap(id).admission(of: host, key: secret, epoch: epoch)
+        host.admission = try wrap(id).admission(of: host, key: secret, epoch: epoch.number)
         transaction.changes = [
             .put(groupKey, JSONValue.object(object).bytes()),
-            .put(epochKey, KeyEpoch.first.encoded),
+            .put(epochKey, epoch.encoded), .put(recordKey(epoch.number), epoch.encoded),
             .put(hostKey(name), host.encoded),
-            .put(dataKey(epoch, name), try wrap(id).wrap(secret, for: host, epoch: epoch)),
+            try give(try wrap(id).dataKey(secret, of: epoch), to: host, by: key, id),
         ]
         if let passphrase {
             transaction.changes.append(
-                .put(dataKey(epoch, Self.passphraseName), try wrap(id).wrap(secret, by: passphrase, epoch: epoch)))
+                .put(
+                    dataKey(epoch.number, Self.passphraseName),
+                    try wrap(id).wrap(secret, by: passphrase, epoch: epoch.number)))
         }
         if try cluster.commit(transaction) { return }
         throw CredentialError(
@@ -149,10 +154,10 @@ package struct GroupMembership: Sendable {
             var host = own(name, key)
             if let record = found[0] { host = try GroupHost(record) }
             guard host.publicKey == key.publicKey else { throw isTaken(name) }
-            let epoch = try Self.epoch(epochRecord)
-            if host.isAdmitted, try cluster.read([dataKey(epoch, name)])[0] != nil { return host }
+            let newest = try KeyEpoch(epochRecord), epoch = newest.number
+            if newest.admits(host), try cluster.read([dataKey(epoch, name)])[0] != nil { return host }
             // After the epoch, which the last host writes again as it begins to leave: the key would open nothing.
-            guard try hosts().contains(where: { $0.keepsGroup(KeyEpoch(number: 0)) }) else {
+            guard try hosts().contains(where: { $0.keepsGroup(newest, known: .none) }) else {
                 throw CredentialError(
                     .temporary, "the last host of the group is leaving it",
                     hint: "try again, or share it anew: credmgr groups share --help")
@@ -169,7 +174,7 @@ package struct GroupMembership: Sendable {
             transaction.expect(epochRecord, at: epochKey)
             transaction.changes = [
                 .put(hostKey(name), host.encoded),
-                .put(dataKey(epoch, name), try wrap(id).wrap(secret, for: host, epoch: epoch)),
+                try give(try wrap(id).dataKey(secret, of: newest), to: host, by: key, id),
                 // Who is about to leave as the last one notices.
                 .put(epochKey, epochRecord.value),
             ]
@@ -272,9 +277,14 @@ package struct GroupMembership: Sendable {
             throw CredentialError(
                 .storeLocked, "this host, \(own.name), is not admitted to the group")
         }
-        return try wrap(id).unwrap(
-            record.value, privateKey: own.key.privateKey, publicKey: own.key.publicKey, host: own.name, epoch: epoch
-        )
+        return try wrap(id).unwrap(record.value, own.key, host: own.name, epoch: epoch).key.bytes
+    }
+
+    /// Gives a host a data key.
+    func give(
+        _ key: DataKey, to host: GroupHost, by maker: HostKey, _ id: [UInt8]
+    ) throws(CredentialError) -> ClusterTransaction.Change {
+        .put(dataKey(key.epoch, host.name), try wrap(id).wrap(key, for: host, by: maker))
     }
 
     func wrap(_ id: [UInt8]) -> KeyWrap { KeyWrap(groupID: id, cryptography: cryptography, random: random) }

@@ -97,7 +97,8 @@ protocol GroupKeys: Sendable {
     /// - Throws: ``ErrorCode/storeLocked`` when this host is not admitted to the group, or no more.
     func key(ofEpoch epoch: Int64) throws(CredentialError) -> [UInt8]
 
-    /// Looks whether the cluster names everybody of whom this host knows that they were expelled.
+    /// Looks whether the cluster names everybody of whom this host knows that they were expelled; what is sealed under this epoch's
+    /// key from now on is where the maker of that key has made it.
     ///
     /// - Throws: ``ErrorCode/storeUnavailable`` where it does not, since it was put back: nothing is written there.
     func check(_ epoch: KeyEpoch) throws(CredentialError)

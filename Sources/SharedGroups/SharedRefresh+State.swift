@@ -26,7 +26,7 @@ extension SharedRefresh {
         }
         let epoch = try KeyEpoch(record)
         guard let own = try records.host.map({ (record) throws(CredentialError) in try GroupHost(record) }),
-            own.publicKey == publicKey, own.isAdmitted
+            own.publicKey == publicKey, epoch.admits(own)
         else {
             throw CredentialError(.storeLocked, "this host, \(host), does not belong to the group any more")
         }

@@ -108,7 +108,8 @@ import Testing
             ).run(input: call.input, seconds: 300)
             #expect(outcome.exitStatus == 0, "\(call.words): \(outcome.standardError)")
             for name in try FileManager.default.contentsOfDirectory(atPath: traces.path) {
-                lines += try String(contentsOfFile: traces.path + "/" + name, encoding: .utf8).split(separator: "\n")
+                lines += try String(contentsOfFile: traces.path + "/" + name, encoding: .utf8)
+                    .split(separator: "\n")
             }
         }
         return (lines, commands.count)

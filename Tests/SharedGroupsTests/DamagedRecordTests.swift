@@ -48,7 +48,7 @@ struct DamagedRecordTests {
             var host = try GroupHost(try #require(scene.world.cluster.content.records[place]))
             host.user = said
             // As whoever admits it proves it.
-            let epoch = KeyEpoch.first.number
+            let epoch = KeyEpoch.firstNumber
             host.admission = try wrap.admission(of: host, key: try scene.link.key(ofEpoch: epoch), epoch: epoch)
             self.put(String(decoding: host.encoded, as: UTF8.self), at: "hosts/two", scene)
         }

@@ -26,26 +26,30 @@ private struct Host {
 
     var own: (name: String, key: GroupMembership.HostKey) { (name, key) }
 
-    /// The data keys as the cluster has them for this host.
-    func opened(_ epoch: Int64) throws(CredentialError) -> [UInt8] {
-        try group.open(epoch, try group.groupID(), own)
-    }
+    /// What it knows of the group.
+    var memory: ClusterMemory { ClusterMemory(host: self) }
 
     func join() throws -> String { try group.join(name, key).fingerprint(LibCryptography()) }
 
     func seal() throws -> GroupSeal {
         GroupSeal(
-            groupID: try group.groupID(), keys: ClusterKeys(host: self), cryptography: LibCryptography(),
+            groupID: try group.groupID(), keys: memory, cryptography: LibCryptography(),
             random: SystemRandom())
     }
 }
 
-/// The keys of a host that remembers nobody.
-private struct ClusterKeys: GroupKeys {
+/// A host that remembers nobody: its keys are those that the cluster has for it.
+private struct ClusterMemory: GroupMemory {
     let host: Host
 
-    func key(ofEpoch epoch: Int64) throws(CredentialError) -> [UInt8] { try host.opened(epoch) }
+    func key(ofEpoch epoch: Int64) throws(CredentialError) -> [UInt8] {
+        try host.group.open(epoch, try host.group.groupID(), host.own)
+    }
+
     func check(_ epoch: KeyEpoch) {}
+    func known(_ epoch: KeyEpoch) -> KeyEpoch { .none }
+    func newestTrusted() -> (epoch: KeyEpoch, key: [UInt8])? { nil }
+    func givenKeys() -> [Int64: [UInt8]] { [:] }
 }
 
 @Suite(.serialized)
@@ -77,10 +81,10 @@ struct GroupMembershipTests {
         #expect(waiting?.code == .storeLocked)
         let wrong = String(fingerprint.reversed())
         let refused = #expect(throws: CredentialError.self) {
-            try first.group.admit("two", fingerprint: wrong, by: first.own, opened: first.opened)
+            try first.group.admit("two", fingerprint: wrong, by: first.own, first.memory)
         }
         #expect(refused?.code == .denied && refused?.message.contains(fingerprint) == true)
-        try first.group.admit("two", fingerprint: fingerprint, by: first.own, opened: first.opened)
+        try first.group.admit("two", fingerprint: fingerprint, by: first.own, first.memory)
         let key = path + "a/1/set"
         var transaction = ClusterTransaction()
         transaction.changes = [.put(key, try first.seal().seal(Array("hello".utf8), at: key, epoch: 1))]
@@ -99,9 +103,9 @@ struct GroupMembershipTests {
         try hosts[0].group.share("one", hosts[0].key)
         for host in hosts.dropFirst() {
             try hosts[0].group.admit(
-                host.name, fingerprint: try host.join(), by: hosts[0].own, opened: hosts[0].opened)
+                host.name, fingerprint: try host.join(), by: hosts[0].own, hosts[0].memory)
         }
-        try hosts[1].group.expel("three", by: hosts[1].own, opened: hosts[1].opened)
+        try hosts[1].group.expel("three", by: hosts[1].own, hosts[1].memory)
         let newest = try KeyEpoch(try #require(try cluster.read([path + "epoch"])[0])).number
         let sealed = ClusterRecord(
             key: path + "a/1/set", value: try hosts[0].seal().seal([7], at: path + "a/1/set", epoch: newest),
@@ -115,7 +119,7 @@ struct GroupMembershipTests {
             #expect(error?.code == .storeLocked)
         }
         let again = #expect(throws: CredentialError.self) {
-            try hosts[2].group.expel("one", by: hosts[2].own, opened: hosts[2].opened)
+            try hosts[2].group.expel("one", by: hosts[2].own, hosts[2].memory)
         }
         #expect(again?.code == .storeLocked)
         #expect(try hosts[0].group.hosts().map(\.name) == ["one", "two"])

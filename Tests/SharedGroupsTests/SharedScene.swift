@@ -48,6 +48,21 @@ struct SharedScene {
     /// The refresh token that stands in the cluster.
     var standing: String? { world.cluster.tokenSet(link.keys(account).set)?.grants[""]?.refreshToken?.reveal() }
 
+    /// The newest key of the group, as the cluster says.
+    var newest: KeyEpoch {
+        get throws { try KeyEpoch(try #require(world.cluster.content.records[World.path + "epoch"])) }
+    }
+
+    /// Who has the newest key.
+    var holders: [String] {
+        get throws {
+            let place = "\(World.path)keys/\(try newest.number)/"
+            // A host is called by no name that begins so.
+            return world.cluster.content.records.keys.filter { $0.hasPrefix(place) && !$0.hasPrefix(place + "-") }
+                .map { String($0.dropFirst(place.count)) }.sorted()
+        }
+    }
+
     func endLeases() { for lease in world.cluster.content.leases.keys { world.cluster.end(lease) } }
 }
 

@@ -238,14 +238,19 @@ final class World: @unchecked Sendable {
         guard let record = cluster.content.records["\(Self.path)hosts/\(host.name)"],
             let known = try? GroupHost(record)
         else { return false }
-        return known.isAdmitted && known.publicKey == host.publicKey
+        return newest?.admits(known) == true && known.publicKey == host.publicKey
+    }
+
+    /// The newest key of the group.
+    private var newest: KeyEpoch? {
+        cluster.content.records[Self.path + "epoch"].flatMap { KeyEpoch(content: $0.value) }
     }
 
     /// The keys of those to whom the cluster has given the group's newest key.
     var admittedKeys: Set<[UInt8]> {
         Set(
             cluster.content.records.values.filter { $0.key.hasPrefix("\(Self.path)hosts/") }
-                .compactMap { try? GroupHost($0) }.filter(\.isAdmitted).map(\.publicKey))
+                .compactMap { try? GroupHost($0) }.filter { newest?.admits($0) == true }.map(\.publicKey))
     }
 
     /// A host was expelled just now. What it has under way may be lost with it, as the manual says, and nothing else.

@@ -1,0 +1,152 @@
+import CredentialCore
+import Testing
+
+@testable import SharedGroups
+@testable import Simulation
+
+/// An expelled host whose role in the cluster was not taken away writes what it likes there, and gets nothing for it.
+@Suite("What an expelled host writes gets it nothing")
+struct ForeignKeyTests {
+    /// A host that was expelled, with what it had as one of the group.
+    private struct Outcast {
+        let scene = Result { try SharedScene() }
+        let key: GroupMembership.HostKey
+        /// The group's first key, and what stood in the cluster while that was the newest.
+        let formerKey: [UInt8]
+        let former: [String: [UInt8]]
+
+        init() throws {
+            let scene = try scene.get()
+            let sharing = try #require(
+                scene.run.hosts[3].process().ports.sharing as? ClusterSharing)
+            let link = try sharing.sharedLink(World.group)
+            key = try link.hostKey()
+            formerKey = try link.key(ofEpoch: KeyEpoch.firstNumber)
+            former = scene.world.cluster.content.records.mapValues(\.value)
+            _ = try scene.run.hosts[0].process().ports.sharing.membership.expel("spare", from: World.group)
+        }
+
+        func put(_ changes: [ClusterTransaction.Change]) throws {
+            var transaction = ClusterTransaction()
+            transaction.changes = changes
+            #expect(try scene.get().link.cluster.commit(transaction))
+        }
+
+        var wrap: KeyWrap {
+            get throws { try scene.get().link.membership.wrap(try scene.get().link.membership.groupID()) }
+        }
+
+        func host(_ name: String) throws -> GroupHost {
+            try GroupHost(
+                ClusterRecord(
+                    key: World.path + "hosts/" + name, value: try #require(former[World.path + "hosts/" + name]),
+                    revision: 1))
+        }
+
+        /// Another machine of whoever has it.
+        func accomplice(provenBy key: [UInt8], _ epoch: Int64) throws -> GroupHost {
+            var host = GroupHost(
+                name: "evil", publicKey: try scene.get().link.parts.cryptography.makeAgreementKey().publicKey,
+                joinedAt: Instant(epochSeconds: 0))
+            host.admission = try wrap.admission(of: host, key: key, epoch: epoch)
+            return host
+        }
+    }
+
+    private func token(_ scene: SharedScene, _ place: Int) throws -> Bool {
+        try scene.run.token(scene.run.hosts[place].process(), force: true).refreshed
+    }
+
+    private func refusal(_ scene: SharedScene, _ place: Int) -> CredentialError? {
+        #expect(throws: CredentialError.self) { try token(scene, place) }
+    }
+
+    private func expel(_ name: String, _ scene: SharedScene) throws {
+        _ = try scene.run.hosts[0].process().ports.sharing.membership.expel(name, from: World.group)
+    }
+
+    /// Everybody but those who were expelled goes on, and nobody else has the key.
+    private func checkMended(_ scene: SharedScene, _ holders: [String] = ["one", "three", "two"]) throws {
+        #expect(try scene.holders == holders)
+        for place in 0..<3 { #expect(try token(scene, place)) }
+        #expect(
+            try scene.run.hosts[1].process().ports.sharing.membership.hosts(of: World.group)
+                .filter(\.isAdmitted).map(\.name) == holders)
+    }
+
+    @Test func `a number that is put back gives the key to nobody who was not given the newer one`() throws {
+        let outcast = try Outcast(), scene = try outcast.scene.get()
+        for place in 0..<3 { #expect(try token(scene, place)) }
+        // As it was while it belonged to the group, and somebody whom it proves by the key of that time.
+        var changes = outcast.former.filter { !$0.key.contains("/a/") }
+            .map { ClusterTransaction.Change.put($0.key, $0.value) }
+        let evil = try outcast.accomplice(provenBy: outcast.formerKey, KeyEpoch.firstNumber)
+        changes.append(.put(World.path + "hosts/evil", evil.encoded))
+        try outcast.put(changes)
+        for place in 0..<3 {
+            let error = refusal(scene, place)
+            #expect(error?.code == .storeUnavailable)
+            #expect(error?.hint == "credmgr groups expel default spare")
+        }
+        try expel("spare", scene)
+        try checkMended(scene)
+    }
+
+    @Test func `an older number that names whom it should counts for nothing`() throws {
+        let outcast = try Outcast(), scene = try outcast.scene.get(), newest = try scene.newest
+        for place in 0..<3 { #expect(try token(scene, place)) }
+        let evil = try outcast.accomplice(provenBy: outcast.formerKey, KeyEpoch.firstNumber)
+        let forged = KeyEpoch(
+            number: KeyEpoch.firstNumber, expelled: newest.expelled,
+            hosts: try ["one", "two", "three"].map { try outcast.host($0).whenGivenKey } + [evil.whenGivenKey])
+        try outcast.put([.put(World.path + "epoch", forged.encoded), .put(World.path + "hosts/evil", evil.encoded)])
+        for place in 0..<3 {
+            let error = refusal(scene, place)
+            #expect(error?.code == .storeUnavailable)
+            #expect(error?.hint?.contains("credmgr groups expel default spare") == true)
+        }
+        try expel("spare", scene)
+        try checkMended(scene)
+    }
+
+    @Test func `nothing is sealed by a key of its own`() throws {
+        for isLinked in [false, true] {
+            let outcast = try Outcast(), scene = try outcast.scene.get(), newest = try scene.newest
+            for place in 0..<3 { #expect(try token(scene, place)) }
+            let members = try ["one", "two", "three"].map { try outcast.host($0) }
+            let planted = [UInt8](repeating: 9, count: 32)
+            let forged = KeyEpoch(
+                number: newest.number + 1, expelled: newest.expelled, hosts: members.map(\.whenGivenKey))
+            let former = isLinked ? [KeyEpoch.firstNumber: outcast.formerKey] : [:]
+            let key = try outcast.wrap.dataKey(planted, of: forged, former: former)
+            try outcast.put(
+                [.put(World.path + "epoch", forged.encoded)]
+                    + members.map { member in
+                        .put(
+                            "\(World.path)keys/\(forged.number)/\(member.name)",
+                            try outcast.wrap.wrap(key, for: member, by: outcast.key))
+                    })
+            for place in 0..<3 {
+                let error = refusal(scene, place)
+                #expect(error?.code == .storeUnavailable)
+                #expect(error?.message.contains("made by nobody whom this host knows") == true)
+            }
+            try expel("spare", scene)
+            try checkMended(scene)
+        }
+    }
+
+    @Test func `who has missed some keys takes the newest, also from a host that came meanwhile`() throws {
+        let scene = try SharedScene(), newcomer = SimulatedHost("new", scene.world)
+        scene.world.hosts.append(newcomer)
+        #expect(try token(scene, 1))
+        try expel("spare", scene)
+        let asked = try newcomer.join(newcomer.process(), takesOver: false)
+        try scene.run.hosts[0].process().ports.sharing.membership.admit(
+            "new", fingerprint: asked.fingerprint, to: World.group)
+        // The second host has not looked since, and knows neither the newcomer nor the key that it was let in by.
+        _ = try newcomer.process().ports.sharing.membership.expel("three", from: World.group)
+        #expect(try scene.holders == ["new", "one", "two"])
+        for place in 0..<2 { #expect(try token(scene, place)) }
+    }
+}
