@@ -72,6 +72,7 @@ extension ClusterSharing: GroupHosting {
             }
         backend.groupID = id
         backend.settings = settings
+        try GroupLink(group, backend, membership.cluster, parts).forgetUnopened()
         try settings.write(to: parts.files, of: group)
         try parts.files.write(backend.fileContent, to: GroupBackend.fileName, of: group)
         return try self.host(host)
@@ -93,7 +94,7 @@ extension ClusterSharing: GroupHosting {
         let link = try sharedLink(group)
         // Who was expelled, or waits, learns nothing of the others.
         _ = try link.standing([], mayBeOlder: true)
-        let (hosts, _, damaged) = try link.membership.roster(by: link.key)
+        let (hosts, _, damaged) = try link.membership.roster(by: link)
         let shown = try hosts.map { (host) throws(CredentialError) in try self.host(host) }
         return (shown + damaged.map(SharedHost.init(damaged:))).sorted { $0.name < $1.name }
     }
@@ -211,7 +212,7 @@ extension ClusterSharing: GroupHosting {
                 let epoch = try GroupMembership.epoch(try link.standing([]).epoch)
                 try link.checkGivenKey(epoch)
                 findings.append(GroupFinding(check: "host \(link.backend.host)", text: "it belongs to the group"))
-                let roster = try link.membership.roster(by: link.key)
+                let roster = try link.membership.roster(by: link)
                 findings += roster.unproven.map { unproven($0, link.group) }
                 findings += roster.damaged.map { name in
                     GroupFinding(

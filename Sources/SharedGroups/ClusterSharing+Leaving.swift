@@ -41,7 +41,7 @@ extension ClusterSharing {
             // A request to join that nobody has answered is withdrawn, too.
             belongs = try isListed(link)
             // Its key is lost, and nobody else has one. The passphrase of the group may still open them, so they stay.
-            if belongs, try link.membership.isLast(link.backend.host, known: try link.remembered()) {
+            if belongs, try link.membership.isLast(link.backend.host, known: try link.vouchedExpelled()) {
                 let accounts = try link.cluster.listKeys(link.path + "a/").count {
                     link.account(ofSet: $0.key) != nil
                 }
@@ -109,10 +109,14 @@ extension ClusterSharing {
         guard let record = found[2] else { return .gone }
         guard let host = try? GroupHost(record) else { return .unknown }
         let newest = try KeyEpoch(epoch)
-        guard host.publicKey == link.backend.publicKey, newest.admits(host),
+        guard host.publicKey == link.backend.publicKey,
             // Without its own half it opens nothing, and never will.
             try GroupLink.storedKey(link.group, link.backend.keyStore, parts) != nil
         else { return .gone }
+        guard newest.admits(host) else {
+            // Who had a key and is not named among those who have the newest one cannot tell who has made that.
+            return try link.givenKeys().isEmpty ? .gone : .unknown
+        }
         // Whom the cluster names as expelled is remembered; that it may be older is no reason to stay.
         _ = try link.forgotten(by: newest)
         return .admitted
@@ -158,11 +162,14 @@ extension ClusterSharing {
     ) throws(CredentialError) -> (sets: [TokenSet], isLast: Bool) {
         let membership = link.membership, own = link.backend.host
         do throws(CredentialError) {
-            let expected = try membership.isLast(own, known: try link.remembered())
+            let expected = try membership.isLast(own, known: try link.vouchedExpelled())
             try checkSettled(link, isLast: expected)
             let sets = try newest(link, putsBack: !expected)
             try agree(sets, expected)
-            let isLast = try membership.tellLeaving(own, known: link.known)
+            let isLast = try membership.tellLeaving(own) { (epoch) throws(CredentialError) in
+                _ = try link.known(epoch)
+                return try link.vouchedExpelled()
+            }
             // What has begun since is not overlooked, nor that others have left in the meantime.
             try checkSettled(link, isLast: isLast)
             guard isLast else { return (sets, false) }
@@ -310,14 +317,16 @@ extension GroupMembership {
     /// Removes every record of the group, what says that it is one, and who is at it, last.
     private func clear(by name: String) throws(CredentialError) {
         let last = [groupKey, epochKey, hostKey(name)]
-        let first = try cluster.listKeys(path).map(\.key).filter { !last.contains($0) }
-        for start in stride(from: 0, to: first.count, by: 100) {
+        try remove(cluster.listKeys(path).map(\.key).filter { !last.contains($0) })
+        try remove(last)
+    }
+
+    /// Removes some records, as many at a time as every cluster takes.
+    func remove(_ keys: [String]) throws(CredentialError) {
+        for start in stride(from: 0, to: keys.count, by: 100) {
             var transaction = ClusterTransaction()
-            transaction.changes = first[start..<min(start + 100, first.count)].map { .remove($0) }
+            transaction.changes = keys[start..<min(start + 100, keys.count)].map { .remove($0) }
             _ = try cluster.commit(transaction)
         }
-        var transaction = ClusterTransaction()
-        transaction.changes = last.map { .remove($0) }
-        _ = try cluster.commit(transaction)
     }
 }

@@ -15,6 +15,8 @@ final class GroupLink: Sendable {
     private struct State {
         var hostKey: GroupMembership.HostKey?
         var dataKeys: [Int64: DataKey] = [:]
+        /// The epochs that were looked up since this host was away.
+        var missed: Set<Int64> = []
         /// The epochs' records as the cluster has them.
         var standing: [Int64: [UInt8]] = [:]
         /// Those of them that the makers of the keys have vouched for.
@@ -42,7 +44,7 @@ final class GroupLink: Sendable {
     /// For how long it counts that an account was seen, in milliseconds.
     private static let seenTime: Int64 = 1_000
     /// Before the number of a data key: each has a file of its own, since several processes may be given several at once.
-    private static let keyPrefix = "key-"
+    static let keyPrefix = "key-"
 
     init(
         _ group: KeychainGroup, _ backend: GroupBackend, _ cluster: any Cluster, _ parts: ClusterSharing.Parts,
@@ -357,6 +359,19 @@ extension GroupLink: GroupKeys {
         return key.bytes
     }
 
+    func key(of epoch: KeyEpoch) throws(CredentialError) -> [UInt8] {
+        noteStanding(epoch)
+        return try key(ofEpoch: epoch.number)
+    }
+
+    func key(toOpen epoch: Int64) throws(CredentialError) -> [UInt8] {
+        do throws(CredentialError) { return try key(ofEpoch: epoch) } catch {
+            guard error.code == .storeUnavailable else { throw error }
+            if let kept = try kept(epoch), let key = openedKept(kept, epoch) { return key.bytes }
+            return try unwrap(try givenKey(epoch), epoch).key.bytes
+        }
+    }
+
     /// A data key, and how it was wrapped: as it was given earlier, else as the cluster has it. A number never has two keys: another
     /// one that somebody has put there since counts for nothing.
     private func opened(_ epoch: Int64) throws(CredentialError) -> (key: DataKey, wrapped: [UInt8]) {
@@ -368,15 +383,25 @@ extension GroupLink: GroupKeys {
         return (key, wrapped)
     }
 
-    /// One that was wrapped for a key this host had before it joined anew opens no more.
+    /// What it holds; one that was wrapped for a key this host had before it joined anew opens no more.
     private func openedKept(_ wrapped: [UInt8], _ epoch: Int64) -> DataKey? { try? unwrap(wrapped, epoch).key }
 
-    func givenKeys() throws(CredentialError) -> [Int64: [UInt8]] {
-        var keys: [Int64: [UInt8]] = [:]
-        for number in try keptNumbers() {
-            keys[number] = try kept(number).flatMap { openedKept($0, number) }?.bytes
-        }
+    func givenKeys() throws(CredentialError) -> [Int64: DataKey] {
+        var keys: [Int64: DataKey] = [:]
+        for number in try keptNumbers() { keys[number] = try kept(number).flatMap { openedKept($0, number) } }
         return keys
+    }
+
+    /// The key of an epoch that was the newest while this host was away, with what stood in the cluster then; `nil` where there is none.
+    /// Each is asked for once: who has written them may have linked each to all.
+    func missed(_ epoch: Int64) throws(CredentialError) -> (key: DataKey, epoch: KeyEpoch)? {
+        guard state.withLock({ $0.missed.insert(epoch).inserted }) else { return nil }
+        let membership = membership
+        let found = try cluster.read([membership.recordKey(epoch), membership.dataKey(epoch, backend.host)])
+        guard let record = found[0].flatMap({ KeyEpoch(content: $0.value) }), record.number == epoch,
+            let wrapped = found[1]?.value, let key = openedKept(wrapped, epoch)
+        else { return nil }
+        return (key, record)
     }
 
     // MARK: What stands in the cluster
@@ -387,7 +412,12 @@ extension GroupLink: GroupKeys {
         state.withLock { $0.standing[epoch.number] = epoch.encoded }
     }
 
-    /// What the cluster has of an epoch, unless that was looked at already.
+    /// What the cluster has of an epoch, as far as this process has read it.
+    func standing(_ epoch: Int64) -> KeyEpoch? {
+        state.withLock { $0.standing[epoch] }.flatMap(KeyEpoch.init(content:))
+    }
+
+    /// The same, unless that was looked at already.
     func unconfirmed(_ epoch: Int64) -> [UInt8]? {
         state.withLock { $0.standing[epoch] == $0.confirmed[epoch] ? nil : $0.standing[epoch] }
     }

@@ -4,16 +4,15 @@ import CredentialCore
 extension GroupMembership {
     /// The hosts of the group as whoever has its data key sees them: who only says that it was let in waits.
     ///
-    /// - Parameter key: gives the data key of an epoch.
     func roster(
-        by key: (Int64) throws(CredentialError) -> [UInt8]
+        by keys: any GroupKeys
     ) throws(CredentialError) -> (hosts: [GroupHost], unproven: [String], damaged: [String]) {
         for _ in 0..<Self.attempts {
             guard let before = try cluster.read([epochKey])[0] else { break }
             let (hosts, damaged) = try roster()
             // Whoever admits or expels changes the epoch, too: so all of it is of one moment.
             guard try cluster.read([epochKey])[0] == before else { continue }
-            let epoch = try KeyEpoch(before), id = try groupID(), key = try key(epoch.number)
+            let epoch = try KeyEpoch(before), id = try groupID(), key = try keys.key(of: epoch)
             var proven: [GroupHost] = [], unproven: [String] = []
             for var host in hosts {
                 if try !isProven(host, in: epoch, key: key, id) {
@@ -31,11 +30,12 @@ extension GroupMembership {
 
     /// Whether a host was given the key of an epoch by one who had it, and not only says so.
     ///
-    /// - Parameter key: that of the epoch, which vouches for what stands in its record, too.
+    /// - Parameter key: that of the epoch, which vouches for what stands in its record, too; `nil` where this host has only that.
     func isProven(
-        _ host: GroupHost, in epoch: KeyEpoch, key: [UInt8], _ id: [UInt8]
+        _ host: GroupHost, in epoch: KeyEpoch, key: [UInt8]?, _ id: [UInt8]
     ) throws(CredentialError) -> Bool {
         if epoch.gaveKey(to: host) { return true }
+        guard let key else { return false }
         return try wrap(id).isAdmitted(host, key: key, epoch: epoch.number)
     }
 
@@ -76,7 +76,7 @@ extension GroupMembership {
                 throw CredentialError(.storeLocked, "this host, \(own.name), is leaving the group")
             }
             let id = try groupID()
-            let key = try memory.key(ofEpoch: newest.number)
+            let key = try memory.key(of: newest)
             // Not by what its record says, which anybody may have written, nor without the key.
             if try isProven(host, in: newest, key: key, id),
                 try cluster.read([dataKey(newest.number, name)])[0] != nil
@@ -90,7 +90,8 @@ extension GroupMembership {
             transaction.changes = [
                 .put(hostKey(name), host.encoded),
                 try give(
-                    try wrap(id).dataKey(key, of: newest, former: try former(memory)), to: host, by: own.key, id),
+                    try wrap(id).dataKey(key, of: newest, former: try memory.givenKeys()), to: host, by: own.key,
+                    id),
                 // Who is about to leave as the last one notices.
                 .put(epochKey, epochRecord.value),
             ]
@@ -102,9 +103,8 @@ extension GroupMembership {
     /// Makes a new data key that `name` does not get, and takes its old ones away. What is sealed under the old key stays so
     /// until it is sealed anew.
     ///
-    /// Who is given the new key: whoever was given the one before, or the newest that nobody has of whom this host knows that they
-    /// were expelled. That is another one where the cluster was put back, or somebody has put a key there that no host has made: they
-    /// are expelled again with `name`, which may be one of them.
+    /// Who is given the new key: whoever was given the newest that this host knows. That is not the cluster's where that was put back,
+    /// or somebody has put a key there that no host has made: who was expelled is expelled again with `name`, which may be one of them.
     ///
     /// - Parameter memory: what this host has learned of the group, asked at each try, as the cluster may be put back between two.
     /// - Throws: as ``admit(_:fingerprint:by:_:sealing:)``.
@@ -139,16 +139,18 @@ extension GroupMembership {
                         joinedAt: clock.now))
             }
             // Who is not admitted cannot expel.
-            let judge = try judge(epoch, known, memory)
-            let isDoubtful = judge.epoch != epoch || !known.missing(in: epoch).isEmpty
+            let judges = try judges(epoch, known, memory)
+            let isDoubtful = judges.map(\.epoch) != [epoch] || !known.missing(in: epoch).isEmpty
             guard
                 hosts.contains(where: { $0.name == name })
                     || isDoubtful && known.expelled.contains(where: { $0.name == name })
             else {
                 throw noHost(name, among: hosts)
             }
+            // Nobody expels itself, whatever stands there.
+            func isOwn(_ host: GroupHost) -> Bool { host.name == own.name && host.publicKey == own.key.publicKey }
             let gone = hosts.filter {
-                $0.name == name || known.has($0.whenExpelled) || epoch.has($0.whenExpelled)
+                $0.name == name || !isOwn($0) && (known.has($0.whenExpelled) || epoch.has($0.whenExpelled))
             }
             var given: [GroupHost] = [], transaction = ClusterTransaction()
             transaction.expect(epochRecord, at: epochKey)
@@ -159,9 +161,10 @@ extension GroupMembership {
                     continue
                 }
                 // That this one has the key was just seen.
-                let isOwn = host.name == own.name && host.publicKey == own.key.publicKey
-                var isGiven = isOwn
-                if !isGiven { isGiven = try isProven(host, in: judge.epoch, key: judge.key, id) }
+                var isGiven = true
+                for (epoch, key) in judges where isGiven && !isOwn(host) {
+                    isGiven = try isProven(host, in: epoch, key: key, id)
+                }
                 if isGiven {
                     given.append(host)
                 } else if host.isAdmitted {
@@ -172,45 +175,39 @@ extension GroupMembership {
                 }
             }
             let next = epoch.next(
-                expelling: gone.map(\.whenExpelled), known: known, hosts: given.map(\.whenGivenKey), random)
+                expelling: name, gone.map(\.whenExpelled), known: known, hosts: given.map(\.whenGivenKey), random)
             let key = try wrap(id).dataKey(
-                random.bytes(Self.keySize), of: next, former: try former(memory))
+                random.bytes(Self.keySize), of: next, former: try memory.givenKeys())
             transaction.changes += [.put(epochKey, next.encoded), .put(recordKey(next.number), next.encoded)]
             for host in given { transaction.changes.append(try give(key, to: host, by: own.key, id)) }
-            // The passphrase is known to whoever is expelled, and the new key is not wrapped by it.
+            guard try cluster.commit(transaction) else { continue }
+            // What they can open opens nothing new; nor was the new key wrapped by the passphrase, which they know.
             let names = Set(gone.map(\.name) + [name, Self.passphraseName])
-            for old in try cluster.listKeys(path + "keys/")
-            where names.contains(String(old.key.split(separator: "/").last ?? "")) {
-                transaction.changes.append(.remove(old.key))
-            }
-            if try cluster.commit(transaction) { return }
+            return try remove(
+                cluster.listKeys(path + "keys/").map(\.key).filter {
+                    names.contains(String($0.split(separator: "/").last ?? ""))
+                })
         }
         throw busy
     }
 
-    /// By which epoch it is told who belongs to the group: the newest, unless it names not all of whom this host knows that they
-    /// were expelled, or was made by nobody of the group.
-    private func judge(
-        _ newest: KeyEpoch, _ known: KeyEpoch, _ memory: any GroupMemory
-    ) throws(CredentialError) -> (epoch: KeyEpoch, key: [UInt8]) {
+    /// By which epoch it is told who belongs to the group: by that of the cluster, unless it does not name all of whom this host
+    /// knows that they were expelled, or was made by nobody of the group. Where there are several, a host belongs to it by each.
+    private func judges(
+        _ standing: KeyEpoch, _ known: KeyEpoch, _ memory: any GroupMemory
+    ) throws(CredentialError) -> [(epoch: KeyEpoch, key: [UInt8]?)] {
         let key: [UInt8]
-        do throws(CredentialError) { key = try memory.key(ofEpoch: newest.number) } catch {
-            guard error.code == .storeUnavailable, let trusted = try memory.newestTrusted() else { throw error }
-            return trusted
+        do throws(CredentialError) { key = try memory.key(of: standing) } catch {
+            // Without one it may be that this host is not admitted; one that is none can be nobody's of the group.
+            guard [.storeUnavailable, .storeDamaged, .validationFailed].contains(error.code),
+                case let newest = try memory.newest(), !newest.isEmpty
+            else { throw error }
+            return newest
         }
-        if known.missing(in: newest).isEmpty { return (newest, key) }
         // Who has only seen who was expelled, and was not given the key that was made then, knows no better.
-        return try memory.newestTrusted() ?? (newest, key)
+        let newest = known.missing(in: standing).isEmpty ? [] : try memory.newest()
+        return newest.isEmpty ? [(standing, key)] : newest
     }
-
-    /// The newest keys that this host was given, to show that it had them.
-    private func former(_ memory: any GroupMemory) throws(CredentialError) -> [Int64: [UInt8]] {
-        let keys = try memory.givenKeys().sorted { $0.key < $1.key }.suffix(Self.linked)
-        return Dictionary(uniqueKeysWithValues: keys.map { ($0.key, $0.value) })
-    }
-
-    /// How many earlier keys a new one is linked to: who has missed more of them joins anew.
-    private static let linked = 16
 
     private func noHost(_ name: String, among hosts: [GroupHost]) -> CredentialError {
         let names = hosts.map { ForeignText.shown($0.name, limit: 80) }.joined(separator: ", ")

@@ -2,16 +2,16 @@ import CredentialCore
 
 /// What a host has learned of its group, whatever stands in the cluster now.
 protocol GroupMemory: GroupKeys {
-    /// Notes whom the cluster names as expelled, and gives all of whom this host knows that they were. Another process of it may have
+    /// Notes whom the cluster names as expelled, and gives all of whom this host has seen that they were. Another process of it may have
     /// learned more meanwhile, so it is looked up each time.
     func known(_ epoch: KeyEpoch) throws(CredentialError) -> KeyEpoch
 
-    /// Of the epochs whose key this host was given the newest that names everybody of whom it knows that they were expelled: none of
-    /// them has that key. `nil` where there is none.
-    func newestTrusted() throws(CredentialError) -> (epoch: KeyEpoch, key: [UInt8])?
+    /// Of the epochs whose key this host was given those after which it knows of nobody's being expelled: one, or several where the
+    /// cluster was put back and hosts have counted on from there. Without the key where a process was stopped as it was given it.
+    func newest() throws(CredentialError) -> [(epoch: KeyEpoch, key: [UInt8]?)]
 
     /// The keys that this host was given, by their numbers, as far as they open.
-    func givenKeys() throws(CredentialError) -> [Int64: [UInt8]]
+    func givenKeys() throws(CredentialError) -> [Int64: DataKey]
 }
 
 // What this host remembers, whatever becomes of the cluster.
@@ -62,11 +62,27 @@ extension GroupLink: GroupMemory {
             hint: "credmgr groups expel \(group) \(first.name)")
     }
 
-    func newestTrusted() throws(CredentialError) -> (epoch: KeyEpoch, key: [UInt8])? {
+    func newest() throws(CredentialError) -> [(epoch: KeyEpoch, key: [UInt8]?)] {
         let keys = try givenKeys()
-        let epochs = Self.trusted(try keptEpochs()).filter { keys[$0.number] != nil }
-        guard let newest = epochs.max(by: { $0.number < $1.number }) else { return nil }
-        return keys[newest.number].map { (newest, $0) }
+        return Self.newest(try keptEpochs()).map { ($0, keys[$0.number]?.bytes) }
+    }
+
+    /// Who was expelled by hosts of the group, and not only stands in the cluster as such.
+    func vouchedExpelled() throws(CredentialError) -> KeyEpoch {
+        var all = KeyEpoch.none
+        for epoch in try keptEpochs() {
+            all = KeyEpoch(number: 0, expelled: all.expelled + epoch.missing(in: all))
+        }
+        return all
+    }
+
+    /// Forgets the keys of a time before this host joined anew: it begins as somebody who knows nothing.
+    func forgetUnopened() throws(CredentialError) {
+        guard try givenKeys().isEmpty else { return }
+        for name in try parts.files.names(of: group)
+        where name.hasPrefix(Self.epochPrefix) || name.hasPrefix(Self.keyPrefix) {
+            try parts.files.remove(name, of: group)
+        }
     }
 
     /// Before the number of an epoch: what its record in the cluster was when this host was given its key.
@@ -85,47 +101,53 @@ extension GroupLink: GroupMemory {
         return epochs
     }
 
-    /// Those that name everybody who is expelled by any of them: nobody who was has their keys.
-    private static func trusted(_ epochs: [KeyEpoch]) -> [KeyEpoch] {
-        epochs.filter { one in epochs.allSatisfy { $0.missing(in: one).isEmpty } }
+    /// Those of which no other names everybody whom they name as expelled, and somebody more.
+    private static func newest(_ epochs: [KeyEpoch]) -> [KeyEpoch] {
+        epochs.filter { one in
+            !epochs.contains { one.missing(in: $0).isEmpty && !$0.missing(in: one).isEmpty }
+        }
     }
 
-    /// Looks whether a key was made by a host of the group: one that an earlier key was given to and that was not expelled, or one
-    /// that had an earlier key which nobody has who was. To whom no key was given yet anybody may give one: people have compared
-    /// fingerprints.
+    /// Looks whether a key was made by a host of the group: by one that has the newest key of which this host knows, which nobody has
+    /// who was expelled; or by one that was given it, where nobody is given this one who was not given that. So it is where two hosts
+    /// have counted on from one that was put back, and if there are several it must be so of each. To whom no key was given yet anybody
+    /// may give one.
     ///
     /// - Throws: ``ErrorCode/storeUnavailable``.
     func checkMaker(_ maker: [UInt8], of key: DataKey) throws(CredentialError) {
         if maker == (try hostKey().publicKey) { return }
-        var given = try givenKeys()
-        if given.isEmpty { return }
-        let epochs = try keptEpochs(), known = try remembered()
-        let isExpelled = known.expelled.contains { $0.publicKey == maker }
-        if !isExpelled, epochs.contains(where: { $0.hosts.contains { $0.publicKey == maker } }) { return }
-        // What this host has missed first: who has made the newest may have come since.
-        for number in key.links.keys.sorted() where given[number] == nil && number < key.epoch {
-            given[number] = try missed(number)
+        let given = try givenKeys(), kept = try keptEpochs()
+        if given.isEmpty, kept.isEmpty { return }
+        if try isLinked(key, given, kept) { return }
+        let newest = Self.newest(kept)
+        if !newest.isEmpty, let record = standing(key.epoch) {
+            let hosts = record.hosts.map(\.publicKey) + [maker]
+            let were = newest.map { Set($0.hosts.map(\.publicKey)) }
+            if were.allSatisfy({ $0.isSuperset(of: hosts) }) { return }
         }
-        for epoch in Self.trusted(try keptEpochs()) {
-            guard let proof = key.links[epoch.number], let earlier = given[epoch.number] else { continue }
-            let own = try membership.wrap(backend.groupID).link(to: key, from: earlier)
-            if ConstantTime.equal(proof, own) { return }
+        // Who has made this one may have had one that this host has missed, and have come since.
+        for number in key.links.keys.sorted(by: >) where given[number] == nil && number < key.epoch {
+            guard let missed = try missed(number),
+                try membership.wrap(backend.groupID).isLinked(key, from: missed.key)
+            else { continue }
+            do throws(CredentialError) { _ = try self.key(of: missed.epoch) } catch {
+                guard error.code == .storeUnavailable || error.code == .storeLocked else { throw error }
+                continue
+            }
+            if try isLinked(key, try givenKeys(), try keptEpochs()) { return }
         }
         throw try foreignKey()
     }
 
-    /// The key of an epoch that was the newest while this host was away; `nil` where there is none that it may believe.
-    private func missed(_ epoch: Int64) throws(CredentialError) -> [UInt8]? {
-        let membership = membership
-        let found = try cluster.read([membership.recordKey(epoch), membership.dataKey(epoch, backend.host)])
-        guard let record = found[0].flatMap({ KeyEpoch(content: $0.value) }), record.number == epoch,
-            found[1] != nil
-        else { return nil }
-        noteStanding(record)
-        do throws(CredentialError) { return try key(ofEpoch: epoch) } catch {
-            guard error.code == .storeUnavailable || error.code == .storeLocked else { throw error }
-            return nil
+    /// Whether who has made a key has the newest of which this host knows. Of several each names somebody who may have another's.
+    private func isLinked(
+        _ key: DataKey, _ given: [Int64: DataKey], _ kept: [KeyEpoch]
+    ) throws(CredentialError) -> Bool {
+        let newest = Self.newest(kept), wrap = membership.wrap(backend.groupID)
+        for epoch in newest where newest.allSatisfy({ $0.missing(in: epoch).isEmpty }) {
+            if let earlier = given[epoch.number], try wrap.isLinked(key, from: earlier) { return true }
         }
+        return false
     }
 
     /// Looks whether what stands in the cluster of an epoch is what the maker of its key has vouched for, and remembers that.
@@ -135,7 +157,7 @@ extension GroupLink: GroupMemory {
         guard let content = unconfirmed(key.epoch) else { return }
         guard try parts.cryptography.sha256(content) == key.recordDigest else { throw try foreignKey() }
         let name = Self.epochPrefix + String(key.epoch)
-        if try !parts.files.names(of: group).contains(name) {
+        if try parts.files.read(name, of: group) != content {
             try parts.files.write(content, to: name, of: group)
         }
         noteConfirmed(key.epoch, content)

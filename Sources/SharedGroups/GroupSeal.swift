@@ -50,13 +50,13 @@ package struct GroupSeal: Sendable {
     /// Opens a record.
     ///
     /// - Throws: ``ErrorCode/storeDamaged`` when it is none of this group, of another key, or was changed; what
-    ///   ``GroupKeys/key(ofEpoch:)`` throws.
+    ///   ``GroupKeys/key(toOpen:)`` throws.
     func open(_ record: ClusterRecord) throws(CredentialError) -> [UInt8] {
         let value = record.value
         guard value.count > Self.headSize + Self.nonceSize else { throw Self.damaged(record.key) }
         let head = Array(value[..<Self.headSize])
         let plaintext = try cryptography.open(
-            Array(value[(Self.headSize + Self.nonceSize)...]), key: try keys.key(ofEpoch: Self.epoch(of: record)),
+            Array(value[(Self.headSize + Self.nonceSize)...]), key: try keys.key(toOpen: Self.epoch(of: record)),
             nonce: Array(value[Self.headSize..<Self.headSize + Self.nonceSize]),
             authenticating: context(head, record.key))
         guard let plaintext else { throw Self.damaged(record.key) }
@@ -92,10 +92,21 @@ package struct GroupSeal: Sendable {
 
 /// The data keys of a group that this host was given, one per epoch.
 protocol GroupKeys: Sendable {
-    /// The key of an epoch, 32 bytes.
+    /// The key of an epoch to seal by, 32 bytes.
     ///
-    /// - Throws: ``ErrorCode/storeLocked`` when this host is not admitted to the group, or no more.
+    /// - Throws: ``ErrorCode/storeLocked`` when this host is not admitted to the group, or no more;
+    ///   ``ErrorCode/storeUnavailable`` when nobody of the group has made it.
     func key(ofEpoch epoch: Int64) throws(CredentialError) -> [UInt8]
+
+    /// The key of an epoch whose record in the cluster is this.
+    ///
+    /// - Throws: as ``key(ofEpoch:)``.
+    func key(of epoch: KeyEpoch) throws(CredentialError) -> [UInt8]
+
+    /// The key of an epoch, whoever has made it: what a host has sealed that did not know better is not lost for that.
+    ///
+    /// - Throws: ``ErrorCode/storeLocked``.
+    func key(toOpen epoch: Int64) throws(CredentialError) -> [UInt8]
 
     /// Looks whether the cluster names everybody of whom this host knows that they were expelled; what is sealed under this epoch's
     /// key from now on is where the maker of that key has made it.

@@ -4,8 +4,8 @@ import StrictJSON
 /// Which data key of a group is the newest, and whom the group has expelled up to then: what stands in the cluster under `epoch`,
 /// and what a host remembers of it.
 ///
-/// Every new key is made because somebody was expelled. So a cluster that was put back is known by whom it does not name: a
-/// number alone would not tell, since two hosts may count on from the same one.
+/// Every new key is made because somebody was expelled, and names somebody more. So a cluster that was put back is known by whom it
+/// does not name: a number alone would not tell, since two hosts may count on from the same one.
 struct KeyEpoch: Sendable, Hashable {
     /// The number of the data key: how many there have been, and 32 random bits, so that no two keys of a group have one number
     /// even where the cluster was put back in between.
@@ -28,6 +28,8 @@ struct KeyEpoch: Sendable, Hashable {
     }
 
     private static let randomBits: Int64 = 32
+    /// What is greater has nobody counted up to.
+    private static let limit: Int64 = 1 << 62
 
     init(number: Int64, expelled: [ExpelledHost] = [], hosts: [Host] = []) {
         self.number = number
@@ -50,15 +52,22 @@ struct KeyEpoch: Sendable, Hashable {
 
     /// The one after this and after all that `known` has, for a group without some more hosts.
     ///
-    /// - Parameter hosts: who is given the key; not those whom it names as expelled.
+    /// - Parameters:
+    ///   - name: who is expelled now. What its record has for a key it has written itself: where that is nobody's who is not expelled
+    ///     already, or that of somebody who stays, a key that nobody has stands in its place.
+    ///   - hosts: who is given the key.
     func next(
-        expelling gone: [ExpelledHost], known: KeyEpoch, hosts: [Host], _ random: any RandomSource
+        expelling name: String, _ gone: [ExpelledHost], known: KeyEpoch, hosts: [Host], _ random: any RandomSource
     ) -> KeyEpoch {
         let count = (max(number, known.number) >> Self.randomBits) + 1
         let drawn = random.bytes(4).reduce(Int64(0)) { $0 << 8 | Int64($1) }
+        var added = gone.filter { host in
+            !has(host) && !known.has(host) && !hosts.contains { $0.publicKey == host.publicKey }
+        }
+        if added.isEmpty { added = [ExpelledHost(name: name, publicKey: random.bytes(32))] }
         return KeyEpoch(
-            number: count << Self.randomBits | drawn,
-            expelled: expelled + known.missing(in: self) + gone.filter { !has($0) && !known.has($0) }, hosts: hosts)
+            number: count << Self.randomBits | drawn, expelled: expelled + known.missing(in: self) + added,
+            hosts: hosts)
     }
 
     /// Whether the group has expelled a host.
@@ -70,7 +79,7 @@ struct KeyEpoch: Sendable, Hashable {
     /// Whether a host was given the key when it was made.
     func gaveKey(to host: GroupHost) -> Bool { hosts.contains(host.whenGivenKey) }
 
-    /// Whether a host has the key, by what this and its own record say.
+    /// Whether a host has the key, by what this and its own record claim.
     func admits(_ host: GroupHost) -> Bool { gaveKey(to: host) || host.admission?.epoch == number }
 
     /// Reads a record of the cluster.
@@ -86,7 +95,8 @@ struct KeyEpoch: Sendable, Hashable {
     /// Reads what ``encoded`` gives; `nil` where it is none.
     init?(content: [UInt8]) {
         guard let object = try? JSONValue.parse(content, limits: .ownFile).object,
-            let number = object["number"]?.integer, number > 0, let expelled = object["expelled"]?.array,
+            let number = object["number"]?.integer, (1..<Self.limit).contains(number),
+            let expelled = object["expelled"]?.array,
             let hosts = object["hosts"]?.array
         else { return nil }
         var gone: [ExpelledHost] = [], given: [Host] = []

@@ -11,6 +11,9 @@ struct DataKey: Sendable {
     let recordDigest: [UInt8]
     /// That who has made it had earlier keys, by their epochs' numbers; what ``KeyWrap/link(to:from:)`` gives.
     var links: [Int64: [UInt8]] = [:]
+
+    /// How many earlier keys one is linked to.
+    static let linked = 16
 }
 
 /// The data key of an epoch, wrapped for one host by another: two agreements with the host's X25519 key, of a new key and of the
@@ -40,27 +43,34 @@ struct KeyWrap: Sendable {
 
     /// The key of an epoch, to be given to hosts.
     ///
-    /// - Parameter former: earlier keys that the maker has.
+    /// - Parameter former: earlier keys that the maker has; the newest of them are linked to.
     /// - Throws: ``ErrorCode/internalFault``.
     func dataKey(
-        _ bytes: [UInt8], of epoch: KeyEpoch, former: [Int64: [UInt8]] = [:]
+        _ bytes: [UInt8], of epoch: KeyEpoch, former: [Int64: DataKey] = [:]
     ) throws(CredentialError) -> DataKey {
         var key = DataKey(
             epoch: epoch.number, bytes: bytes, recordDigest: try cryptography.sha256(epoch.encoded))
-        for (number, earlier) in former where number != epoch.number {
-            key.links[number] = try link(to: key, from: earlier)
-        }
+        let earlier = former.values.filter { $0.epoch != epoch.number }.sorted { $0.epoch < $1.epoch }
+        for one in earlier.suffix(DataKey.linked) { key.links[one.epoch] = try link(to: key, from: one) }
         return key
     }
 
-    /// That who has made a key had an earlier one.
+    /// That who has made a key had an earlier one, with the record that its maker had vouched for.
     ///
     /// - Throws: ``ErrorCode/internalFault``.
-    func link(to key: DataKey, from earlier: [UInt8]) throws(CredentialError) -> [UInt8] {
-        let digest = try cryptography.sha256(key.bytes + key.recordDigest)
+    func link(to key: DataKey, from earlier: DataKey) throws(CredentialError) -> [UInt8] {
+        let digest = try cryptography.sha256(key.bytes + key.recordDigest + earlier.recordDigest)
         return try cryptography.deriveKey(
-            from: earlier, salt: groupID, info: "credmgr link 1/\(key.epoch)/\(Base64URL.encode(digest))",
+            from: earlier.bytes, salt: groupID, info: "credmgr link 1/\(key.epoch)/\(Base64URL.encode(digest))",
             length: 32)
+    }
+
+    /// Whether a key is linked to an earlier one.
+    ///
+    /// - Throws: ``ErrorCode/internalFault``.
+    func isLinked(_ key: DataKey, from earlier: DataKey) throws(CredentialError) -> Bool {
+        guard let proof = key.links[earlier.epoch] else { return false }
+        return ConstantTime.equal(proof, try link(to: key, from: earlier))
     }
 
     /// Wraps a data key for a host.
@@ -192,7 +202,8 @@ extension DataKey {
     fileprivate init?(decoding content: [UInt8], epoch: Int64) {
         guard let object = try? JSONValue.parse(content, limits: .ownFile).object,
             let bytes = object["key"]?.string.flatMap(Base64URL.decode), bytes.count == 32,
-            let digest = object["record"]?.string.flatMap(Base64URL.decode), let links = object["links"]?.array
+            let digest = object["record"]?.string.flatMap(Base64URL.decode), let links = object["links"]?.array,
+            links.count <= Self.linked
         else { return nil }
         self.init(epoch: epoch, bytes: bytes, recordDigest: digest)
         for link in links {

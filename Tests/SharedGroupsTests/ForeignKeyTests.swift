@@ -117,7 +117,12 @@ struct ForeignKeyTests {
             let planted = [UInt8](repeating: 9, count: 32)
             let forged = KeyEpoch(
                 number: newest.number + 1, expelled: newest.expelled, hosts: members.map(\.whenGivenKey))
-            let former = isLinked ? [KeyEpoch.firstNumber: outcast.formerKey] : [:]
+            let first = try KeyEpoch(
+                ClusterRecord(
+                    key: World.path + "epoch", value: try #require(outcast.former[World.path + "epoch"]),
+                    revision: 1))
+            let earlier = try outcast.wrap.dataKey(outcast.formerKey, of: first)
+            let former = isLinked ? [first.number: earlier] : [:]
             let key = try outcast.wrap.dataKey(planted, of: forged, former: former)
             try outcast.put(
                 [.put(World.path + "epoch", forged.encoded)]

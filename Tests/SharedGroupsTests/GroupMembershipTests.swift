@@ -46,10 +46,12 @@ private struct ClusterMemory: GroupMemory {
         try host.group.open(epoch, try host.group.groupID(), host.own)
     }
 
+    func key(of epoch: KeyEpoch) throws(CredentialError) -> [UInt8] { try key(ofEpoch: epoch.number) }
+    func key(toOpen epoch: Int64) throws(CredentialError) -> [UInt8] { try key(ofEpoch: epoch) }
     func check(_ epoch: KeyEpoch) {}
     func known(_ epoch: KeyEpoch) -> KeyEpoch { .none }
-    func newestTrusted() -> (epoch: KeyEpoch, key: [UInt8])? { nil }
-    func givenKeys() -> [Int64: [UInt8]] { [:] }
+    func newest() -> [(epoch: KeyEpoch, key: [UInt8]?)] { [] }
+    func givenKeys() -> [Int64: DataKey] { [:] }
 }
 
 @Suite(.serialized)

@@ -6,8 +6,8 @@ import Testing
 /// call. `scripts/simulate` runs a million, and a seed that fails here as often as one likes.
 struct SimulationTests {
     @Test(arguments: [
-        (Scenario.shared, 350), (.takeOver, 200), (.cloned, 100), (.restored, 100), (.unanswered, 100),
-        (.alone, 250), (.eachCall, 960),
+        (Scenario.shared, 350), (.takeOver, 200), (.cloned, 100), (.restored, 100), (.meddled, 100),
+        (.unanswered, 100), (.alone, 250), (.eachCall, 960),
     ])
     func `no schedule sends a refresh token twice or loses a sign-in`(_ scenario: Scenario, _ count: Int) {
         var refreshes = 0, excused = 0

@@ -46,7 +46,7 @@ struct Rules {
         let standing = cluster.intent(keys.intent)
         let isOwn = standing.map(isOwn) ?? false
         // Revisions come again when a cluster is put back in the middle of a transaction.
-        if world.wasRestored { return membership(isOwn) + sealing + expelled + reading }
+        if world.wasRestored { return membership(isOwn) + sealing + expelled + forged + reading }
         return membership(isOwn) + sealing + reading + twins + intent(standing, isOwn) + tokens(standing, isOwn)
     }
 
@@ -94,12 +94,36 @@ struct Rules {
         return ["\(host.name) writes \(keys.set) for a host that it knows to be expelled"]
     }
 
+    /// Nor is anything sealed by a key that somebody has put there of whom the host knew that they were expelled.
+    private var forged: [String] {
+        guard let value = puts[keys.set] else { return [] }
+        let number = value.dropFirst().prefix(8).reduce(Int64(0)) { $0 << 8 | Int64($1) }
+        // What it has taken without knowing that is its own.
+        let known = world.forgeries[number]?.contains { forgery in
+            host.knows(forgery) && process.knownExpelled.contains(forgery.outcast)
+                && (!forgery.isNew || host.files["epoch-\(number)"] != forgery.content)
+        }
+        guard known == true else { return [] }
+        return ["\(host.name) seals \(keys.set) by the key \(number), which an expelled host has"]
+    }
+
     /// Nor are they given a new key.
     static func keys(in transaction: ClusterTransaction, by process: SimulatedProcess) -> [String] {
         let world = process.world, prefix = World.path + "keys/"
         var broken: [String] = []
         for case .put(let key, _, _) in transaction.changes where key.hasPrefix(prefix) {
             let parts = key.dropFirst(prefix.count).split(separator: "/")
+            let accomplice = world.cluster.content.records[World.path + "hosts/" + World.accomplice]
+                .flatMap { try? GroupHost($0) }?.publicKey
+            if parts[1] == World.accomplice,
+                world.forgeries.values.joined().contains(where: {
+                    $0.accomplice == accomplice && process.host.knows($0)
+                }),
+                // Another host, which did not know, may have let it in.
+                !process.host.keptEpochs.contains(where: { $0.hosts.contains { $0.publicKey == accomplice } })
+            {
+                broken.append("\(process.host.name) gives a key to somebody whom no host has let in")
+            }
             guard transaction.changes.contains(where: { $0.puts(World.path + "epoch") }),
                 let record = world.cluster.content.records[World.path + "hosts/\(parts[1])"],
                 let host = try? GroupHost(record), process.knownExpelled.contains(host.publicKey)

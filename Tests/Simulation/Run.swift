@@ -14,6 +14,8 @@ package enum Scenario: String, Sendable, CaseIterable {
     case cloned
     /// The same, and the cluster is put back to an earlier state.
     case restored
+    /// The same, and a host that was expelled writes into the cluster what it likes.
+    case meddled
     /// The same, and what the cluster is asked to change is often not answered, and done later; half of the time an intent without a
     /// lease is taken over.
     case unanswered
@@ -89,6 +91,7 @@ package final class Run: @unchecked Sendable {
     package init(_ scenario: Scenario, seed: UInt64, faults known: Faults? = nil) {
         var faults = scenario == .eachCall ? .none : known ?? Faults()
         if scenario == .restored { faults.restore = 150 }
+        if scenario == .meddled { (faults.restore, faults.meddle) = (600, 60) }
         clonesNotes = scenario == .cloned && seed % 2 == 1
         self.scenario = scenario
         self.seed = seed
@@ -134,6 +137,10 @@ package final class Run: @unchecked Sendable {
 
     /// Runs it.
     package func report(processes: Int = 3, calls: Int = 2) -> Report {
+        // Who was never given a key cannot tell one from another.
+        if scenario == .meddled {
+            for host in hosts { _ = try? host.process().ports.sharing.catchUp(World.group, unlessWithin: 0) }
+        }
         if scenario == .eachCall {
             world.schedule.run([{ self.each(self.seed) }], between: { self.world.between() })
         } else {
@@ -174,7 +181,7 @@ package final class Run: @unchecked Sendable {
             case 2: .label
             case 3: isShared ? .expelSpare : .move
             case 4: .catchUp
-            case 5 where scenario == .shared || scenario == .restored: .expelThird
+            case 5 where scenario == .shared || scenario == .restored || scenario == .meddled: .expelThird
             case 6...8: .get
             default: .refresh
             }
@@ -215,7 +222,9 @@ package final class Run: @unchecked Sendable {
 
     func expel(_ name: String, on host: SimulatedHost) {
         // Who knows of nothing that was forgotten has nobody to expel.
-        _ = try? host.process().ports.sharing.membership.expel(name, from: World.group)
+        do throws(CredentialError) {
+            _ = try host.process().ports.sharing.membership.expel(name, from: World.group)
+        } catch { world.tell("\(host.name) does not expel \(name): \(error.message)") }
     }
 
     private func actAsClone(_ calls: Int) {

@@ -154,6 +154,13 @@ extension SimulatedProcess: GroupFiles {
 
     func write(_ content: [UInt8], to name: String, of group: KeychainGroup) throws(CredentialError) {
         try trace.call("files.write") { () throws(CredentialError) in
+            // What another process of the host has learned meanwhile comes too late.
+            for (number, forgeries) in world.forgeries where name == "epoch-\(number)" {
+                for forgery in forgeries
+                where forgery.isNew && forgery.content == content && knewOutcasts.contains(forgery.outcast) {
+                    world.problems.append("\(host.name) takes a key that an expelled host has made")
+                }
+            }
             host.files[name] = content
             if name.hasPrefix(NotesInFiles.intentPrefix),
                 let note = host.note(of: String(name.dropFirst(NotesInFiles.intentPrefix.count)))

@@ -45,12 +45,16 @@ final class SimulatedProcess: @unchecked Sendable {
 
     var world: World { host.world }
 
+    /// Of whom its host knew at its begin, by a key that was made then, that they were expelled.
+    let knewOutcasts: Set<[UInt8]>
+
     init(_ host: SimulatedHost) {
         self.host = host
         let world = host.world
         let happens = Mutex<(@Sendable (PortTrace.Moment) -> Void)?>(nil)
         world.processes += 1
         name = "\(host.name)/\(world.processes)"
+        knewOutcasts = Set(host.keptEpochs.flatMap(\.expelled).map(\.publicKey))
         trace = PortTrace(patience: world.patience) { moment in happens.withLock { $0 }?(moment) }
         happens.withLock { $0 = { [weak self] in self?.happens($0) } }
     }

@@ -32,6 +32,8 @@ package struct Faults: Sendable {
     package var revoke = 1_500
     /// The cluster is put back to what it was some time ago.
     package var restore = 0
+    /// An expelled host writes into the cluster what it likes.
+    package var meddle = 0
     /// A process stands still while others go on, and keeps no lease alive.
     package var stop = 400
     /// What goes wrong more often than all else in this run; `nil` for nothing.
@@ -137,6 +139,8 @@ final class World: @unchecked Sendable {
     /// Whether the cluster was put back: what a host cannot know it may send again.
     var wasRestored = false
     private var snapshot: SimulatedCluster.Content?
+    /// The keys that expelled hosts have put there, by their numbers.
+    var forgeries: [Int64: [Forgery]] = [:]
     /// How many processes there have been.
     var processes = 0
     /// Is told what happens, line by line, where somebody wants to follow a run; `nil` else.
@@ -208,6 +212,7 @@ final class World: @unchecked Sendable {
                 snapshot = cluster.content
             }
         }
+        if draw(faults.meddle) { meddle() }
     }
 
     /// A request arrives though its sender has given up; its answer finds nobody.
@@ -242,7 +247,7 @@ final class World: @unchecked Sendable {
     }
 
     /// The newest key of the group.
-    private var newest: KeyEpoch? {
+    var newest: KeyEpoch? {
         cluster.content.records[Self.path + "epoch"].flatMap { KeyEpoch(content: $0.value) }
     }
 

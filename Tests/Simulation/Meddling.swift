@@ -1,0 +1,122 @@
+import CredentialCore
+import StrictJSON
+
+@testable import SharedGroups
+
+/// What an expelled host whose role in the cluster was not taken away puts there: it has the keys of its time, and another machine.
+extension World {
+    /// The name of its other machine.
+    static let accomplice = "evil"
+
+    /// What it has put there of a key.
+    struct Forgery {
+        let content: [UInt8]
+        let outcast: [UInt8]
+        /// The key of its other machine.
+        let accomplice: [UInt8]
+        /// Whether it is one of its own, and not one that the group had.
+        let isNew: Bool
+    }
+
+    /// A key of the group that the host has had, as some host keeps it.
+    private struct FormerKey {
+        let epoch: KeyEpoch
+        let key: DataKey
+    }
+
+    /// Puts back the record of a key that it has, changes that, or makes a key of its own; each time with a host that it proves by the
+    /// key it has.
+    func meddle() {
+        guard let host = hosts.last(where: \.isExpelled), let outcast = host.publicKey, let newest,
+            let former = formerKeys(of: outcast).max(by: { $0.epoch.number < $1.epoch.number }),
+            let backend = hosts[0].files[GroupBackend.fileName],
+            let groupID = try? GroupBackend(fileContent: backend, of: Self.group).groupID
+        else { return }
+        let random = SimulatedRandom(world: self), cryptography = ToyCryptography(random: random)
+        let wrap = KeyWrap(groupID: groupID, cryptography: cryptography, random: random)
+        var evil = GroupHost(
+            name: Self.accomplice, publicKey: cryptography.makeAgreementKey().publicKey,
+            joinedAt: Instant(epochSeconds: Self.start))
+        var changes: [ClusterTransaction.Change] = []
+        do throws(CredentialError) {
+            evil.admission = try wrap.admission(of: evil, key: former.key.bytes, epoch: former.epoch.number)
+            let members = cluster.content.records.values.filter { $0.key.hasPrefix(Self.path + "hosts/") }
+                .compactMap { try? GroupHost($0) }.filter { $0.name != Self.accomplice }
+                .sorted { $0.name < $1.name }
+            let named =
+                newest.expelled
+                + [ExpelledHost(name: host.name, publicKey: outcast)].filter { !newest.has($0) }
+            let forged: KeyEpoch
+            switch schedule.random.below(3) {
+            case 0: forged = former.epoch
+            case 1:
+                forged = KeyEpoch(
+                    number: former.epoch.number, expelled: named,
+                    hosts: members.map(\.whenGivenKey) + [evil.whenGivenKey])
+            default:
+                forged = newest.next(
+                    expelling: host.name, named, known: newest,
+                    hosts: members.map(\.whenGivenKey) + [evil.whenGivenKey], random)
+                let key = try wrap.dataKey(
+                    random.bytes(32), of: forged, former: [former.epoch.number: former.key])
+                let made = cryptography.makeAgreementKey()
+                for member in members {
+                    changes.append(
+                        .put(
+                            "\(Self.path)keys/\(forged.number)/\(member.name)",
+                            try wrap.wrap(
+                                key, for: member,
+                                by: .init(privateKey: made.privateKey, publicKey: made.publicKey))))
+                }
+            }
+            changes += [
+                .put(Self.path + "epoch", forged.encoded), .put(Self.path + "hosts/evil", evil.encoded),
+                .put("\(Self.path)keys/\(forged.number)/-epoch", forged.encoded),
+            ]
+            forgeries[forged.number, default: []].append(
+                Forgery(
+                    content: forged.encoded, outcast: outcast, accomplice: evil.publicKey,
+                    isNew: forged.number != former.epoch.number))
+            tell("somebody who was expelled puts the key \(forged.number) there")
+        } catch { problems.append("nobody can meddle: \(error.message)") }
+        var transaction = ClusterTransaction()
+        transaction.changes = changes
+        cluster.apply(transaction)
+        wasRestored = true
+    }
+
+    private func formerKeys(of outcast: [UInt8]) -> [FormerKey] {
+        hosts.flatMap { host in
+            host.keptEpochs.compactMap { epoch in
+                guard !epoch.has(ExpelledHost(name: "", publicKey: outcast)),
+                    forgeries[epoch.number]?.contains(where: \.isNew) != true,
+                    let wrapped = host.files["key-\(epoch.number)"], let bytes = Self.dataKey(wrapped)
+                else { return nil }
+                let digest = ToyCryptography.digest(epoch.encoded)
+                return FormerKey(
+                    epoch: epoch, key: DataKey(epoch: epoch.number, bytes: bytes, recordDigest: digest))
+            }
+        }
+    }
+
+    /// A data key as the simulation's seal has it, behind what is in clear in a wrap.
+    private static func dataKey(_ wrapped: [UInt8]) -> [UInt8]? {
+        let content = Array(wrapped.dropFirst(1 + 32 + 32 + 12).dropLast(16))
+        return (try? JSONValue.parse(content))?.object?["key"]?.string.flatMap(Base64URL.decode)
+    }
+}
+
+extension SimulatedHost {
+    /// The epochs whose key it has.
+    var keptEpochs: [KeyEpoch] {
+        files.filter { $0.key.hasPrefix("epoch-") }.sorted { $0.key < $1.key }
+            .compactMap { KeyEpoch(content: $0.value) }
+    }
+
+    /// Whether it has a key that was made when somebody was expelled, or later, and is not the one that somebody has put there.
+    func knows(_ forged: World.Forgery) -> Bool {
+        keptEpochs.contains {
+            $0.encoded != forged.content && $0.has(ExpelledHost(name: "", publicKey: forged.outcast))
+        }
+    }
+}
