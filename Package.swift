@@ -90,7 +90,9 @@ let sources: [Target] =
     + boundary("LoopbackHTTP", header: "CMicroHTTPD", ["Platform", "CredentialCore"], in: "Libraries")
     + boundary("QRCodes", header: "CQRencode", ["Platform", "CredentialCore"], in: "Libraries")
     + [
-        source("DemoProvider", ["LoopbackHTTP", "CryptoSupport", "CredentialCore", "StrictJSON"], in: "Demo"),
+        source(
+            "DemoProvider", ["LoopbackHTTP", "CryptoSupport", "Platform", "CredentialCore", "StrictJSON"],
+            in: "Demo"),
 
         // Adapters that others bring
         source("PluginHost", ["CredentialCore", "OAuth", "StrictJSON", "Platform"]),

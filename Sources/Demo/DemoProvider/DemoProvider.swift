@@ -1,6 +1,6 @@
 package import CredentialCore
-import Dispatch
 import LoopbackHTTP
+import Platform
 import Synchronization
 
 /// An identity provider of Azure AD B2C's shape and a to-do API, on the loopback, for `credmgr demo` and for tests.
@@ -88,7 +88,7 @@ package final class DemoProvider: Sendable {
     /// - Returns: whether they are.
     package func waitForHeldTokenReplies(_ count: Int = 1, seconds: Int = 600) -> Bool {
         guard let gate = context.state.withLock({ $0.waitForReplies(count) }) else { return true }
-        return gate.wait(timeout: .now() + .seconds(seconds)) == .success
+        return gate.take(until: Deadline(milliseconds: Int32(clamping: seconds * 1_000))) != nil
     }
 
     /// Sends the replies that are kept back, and keeps no more of them.

@@ -1,5 +1,5 @@
 import CredentialCore
-import Dispatch
+import Platform
 
 /// What a user agreed to: the base of codes and tokens.
 struct DemoGrant: Sendable {
@@ -104,25 +104,25 @@ struct DemoState: Sendable {
     var expiredTokens: Set<String> = []
     /// How many token replies to come are kept back, and what those that are wait at.
     var repliesToHold = 0
-    var heldReplies: [DispatchSemaphore] = []
+    var heldReplies: [Handover<Void, Never>] = []
     /// Who waits until so many replies are kept back.
-    var waitingForReplies: [(count: Int, gate: DispatchSemaphore)] = []
+    var waitingForReplies: [(count: Int, gate: Handover<Void, Never>)] = []
 
     /// Where the next token reply waits; `nil` for nowhere.
-    mutating func holdReply() -> DispatchSemaphore? {
+    mutating func holdReply() -> Handover<Void, Never>? {
         guard repliesToHold > 0 else { return nil }
         repliesToHold -= 1
-        let gate = DispatchSemaphore(value: 0)
+        let gate = Handover<Void, Never>()
         heldReplies.append(gate)
-        for waiting in waitingForReplies where waiting.count <= heldReplies.count { waiting.gate.signal() }
+        for waiting in waitingForReplies where waiting.count <= heldReplies.count { waiting.gate.put(.success(())) }
         waitingForReplies.removeAll { $0.count <= heldReplies.count }
         return gate
     }
 
     /// Where somebody waits until so many replies are kept back; `nil` where they are.
-    mutating func waitForReplies(_ count: Int) -> DispatchSemaphore? {
+    mutating func waitForReplies(_ count: Int) -> Handover<Void, Never>? {
         guard heldReplies.count < count else { return nil }
-        let gate = DispatchSemaphore(value: 0)
+        let gate = Handover<Void, Never>()
         waitingForReplies.append((count, gate))
         return gate
     }
@@ -130,7 +130,7 @@ struct DemoState: Sendable {
     /// Lets every token reply go, those to come as well.
     mutating func releaseReplies() {
         repliesToHold = 0
-        for gate in heldReplies { gate.signal() }
+        for gate in heldReplies { gate.put(.success(())) }
         heldReplies = []
     }
 

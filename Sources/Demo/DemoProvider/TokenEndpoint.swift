@@ -1,6 +1,6 @@
 import CredentialCore
-import Dispatch
 import LoopbackHTTP
+import Platform
 import StrictJSON
 import Synchronization
 
@@ -38,7 +38,7 @@ struct TokenEndpoint: Sendable {
         response.headers.append(("client-request-id", correlationID))
         response.trickleMilliseconds = Int(clamping: switches.replyMilliseconds)
         // Each connection has a thread of its own, so nobody else waits.
-        context.state.withLock { $0.holdReply() }?.wait()
+        _ = context.state.withLock { $0.holdReply() }?.take(until: Deadline(milliseconds: .max))
         return response
     }
 
