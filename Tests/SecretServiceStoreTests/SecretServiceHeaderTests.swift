@@ -36,6 +36,8 @@ struct SecretServiceHeaderTests {
             #define CREDMGR_TYPE_STRING GVariantType
             #define CREDMGR_LOG_LEVEL GLogLevelFlags
             #define CREDMGR_BUS_TYPE GBusType
+            #define CREDMGR_TYPE_FLAGS GTypeFlags
+            #define CREDMGR_TYPE_QUERY GTypeQuery
             #include "shim.h"
             #define F(result, name, parameters) result (*real_##name) parameters = name;
             CREDMGR_LIBSECRET_FUNCTIONS(F)
@@ -43,6 +45,17 @@ struct SecretServiceHeaderTests {
             _Static_assert(offsetof(struct credmgr_error, domain) == offsetof(GError, domain), "domain");
             _Static_assert(offsetof(struct credmgr_error, code) == offsetof(GError, code), "code");
             _Static_assert(offsetof(struct credmgr_error, message) == offsetof(GError, message), "message");
+            _Static_assert(sizeof(struct credmgr_type_query) == sizeof(GTypeQuery), "size of GTypeQuery");
+            _Static_assert(
+                offsetof(struct credmgr_type_query, class_size) == offsetof(GTypeQuery, class_size), "class size");
+            _Static_assert(
+                offsetof(struct credmgr_type_query, instance_size) == offsetof(GTypeQuery, instance_size), "instance size");
+            _Static_assert(
+                offsetof(struct credmgr_object_class, constructor) == offsetof(GObjectClass, constructor), "constructor");
+            _Static_assert(
+                (int) CREDMGR_PROXY_ALONE == (int) (G_DBUS_PROXY_FLAGS_DO_NOT_LOAD_PROPERTIES
+                    | G_DBUS_PROXY_FLAGS_DO_NOT_CONNECT_SIGNALS | G_DBUS_PROXY_FLAGS_DO_NOT_AUTO_START_AT_CONSTRUCTION),
+                "flags of a proxy");
             _Static_assert((int) CREDMGR_IO_ERROR_CLOSED == (int) G_IO_ERROR_CLOSED, "closed");
             _Static_assert((int) CREDMGR_IO_ERROR_TIMED_OUT == (int) G_IO_ERROR_TIMED_OUT, "timed out");
             _Static_assert((int) CREDMGR_BUS_SESSION == (int) G_BUS_TYPE_SESSION, "session bus");

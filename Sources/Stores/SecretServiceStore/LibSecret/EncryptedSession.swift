@@ -23,7 +23,7 @@ import CredentialCore
         var error: UnsafeMutablePointer<credmgr_error>?
         guard
             let proxy = unsafe glib.secret_service_open_sync(
-                glib.secret_service_get_type(), SecretServiceConnection.name, 0, nil, &error)
+                library.serviceType, SecretServiceConnection.name, 0, nil, &error)
         else { throw unsafe library.fault(error) }
         let service = unsafe LibSecretHandle(object: proxy, of: library)
         self.path = try unsafe Self.open(proxy, library)

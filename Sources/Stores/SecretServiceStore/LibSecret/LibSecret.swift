@@ -1,6 +1,7 @@
 import CLibSecret
 import CredentialCore
 import Platform
+import Synchronization
 
 /// libsecret, opened at first use, with the parts of GLib and GIO that come with it.
 ///
@@ -48,6 +49,20 @@ import Platform
         default: return ServiceFault(.other, Message(verbatim: message))
         }
     }
+
+    /// The type of the proxies of the service: libsecret's own would ask the bus and the service three things that nobody
+    /// looks at here, one after the other, before a key is agreed on.
+    var serviceType: UInt {
+        Self.registeredType.withLock { type in
+            if type == 0 {
+                type = unsafe withUnsafePointer(to: glib) { unsafe credmgr_libsecret_lone_service($0) }
+            }
+            return type
+        }
+    }
+
+    /// GLib keeps a type as long as the process lives; 0 before there is one.
+    private static let registeredType = Mutex<UInt>(0)
 
     /// A main context of our own.
     func mainContext() throws(ServiceFault) -> LibSecretHandle {
