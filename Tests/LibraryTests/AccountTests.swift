@@ -3,6 +3,7 @@ import Credentials
 import DemoProvider
 import Foundation
 import StrictJSON
+import Synchronization
 import Testing
 
 /// Accounts, what is kept with them, and their end.
@@ -47,6 +48,10 @@ import Testing
         let stranger = try world.store(configuring: false)
         try stranger.setLabel("work", of: alice)
         #expect(try world.store().accounts(ofType: LibraryWorld.typeName).map(\.label) == ["work"])
+        let told = Mutex<[String]>([])
+        let listing = try world.store { options in options.warn = { said in told.withLock { $0.append(said) } } }
+        #expect(try listing.accounts().map(\.id) == [alice.id])
+        #expect(told.withLock { $0.contains { $0.hasPrefix("the accounts of group a-group are left out: ") } })
         // Whom no other group has, that one may have.
         try await world.store().signOut(alice)
         let unknown = #expect(throws: CredentialError.self) { try stranger.setLabel("play", of: alice) }

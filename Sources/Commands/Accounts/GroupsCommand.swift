@@ -8,7 +8,9 @@ struct GroupsCommand: Command {
         ["groups"], "list the keychain groups",
         details: """
             Lists the keychain groups with their account types and the number of accounts in each. Of a group that several \
-            hosts share it says what this one is called there, where the cluster is, and whether that answers.
+            hosts share it says what this one is called there, where the cluster is, and whether that answers. What is \
+            wrong with one group is a warning, and its accounts are not counted; only where no group can be shown beside \
+            it, the command fails.
             """,
         options: [SharedOption.json])
 
@@ -18,7 +20,8 @@ struct GroupsCommand: Command {
 
     private struct Row {
         var types: Set<String> = []
-        var accountCount = 0
+        /// `nil` where they cannot be read.
+        var accountCount: Int? = 0
         var backend: GroupBackend?
         var state = StoreState.usable
     }
@@ -30,12 +33,14 @@ struct GroupsCommand: Command {
             guard let type = try? entry.type.get() else { continue }
             rows[type.keychainGroup.name, default: Row()].types.insert(entry.name)
         }
-        for (group, registry, _) in try session.registries(leftOut: { session.notices.warning($0.text) }) {
+        let registries = try session.lookIntoGroups { session.notices.warning($0.text) }
+        for (group, registry, _) in registries.read {
             // A group that was only asked for is none.
             if session.options.group != nil, registry.accounts.isEmpty, rows[group.name] == nil { continue }
             rows[group.name, default: Row()].types.formUnion(registry.accounts.map(\.type))
             rows[group.name, default: Row()].accountCount = registry.accounts.count
         }
+        for (group, _) in registries.failures { rows[group.name, default: Row()].accountCount = nil }
         let sharing = session.context.machine.sharing
         for group in try session.groups() {
             // What cannot be read was told with the accounts.
@@ -44,6 +49,9 @@ struct GroupsCommand: Command {
             rows[group.name]?.state = Self.state(of: group, sharing)
         }
         if let group = session.options.group { rows = rows.filter { $0.key == group.name } }
+        // A list of nothing but groups that cannot be read is none.
+        if let failure = registries.failure, rows.values.allSatisfy({ $0.accountCount == nil }) { throw failure }
+        for error in registries.leftOut { session.notices.warning(error.text) }
         let sorted = rows.sorted { $0.key < $1.key }
         if arguments.wantsJSON {
             return try session.print(
@@ -52,7 +60,7 @@ struct GroupsCommand: Command {
                         var object = JSONObject()
                         object["group"] = .string(name)
                         object["types"] = JSONValue(row.types.sorted())
-                        object["accounts"] = .integer(Int64(row.accountCount))
+                        object["accounts"] = JSONValue(row.accountCount.map(Int64.init))
                         object["shared"] = row.backend.map { .object(Self.json($0, row.state)) } ?? .null
                         return .object(object)
                     }))
@@ -61,7 +69,8 @@ struct GroupsCommand: Command {
         var table = Table(["GROUP", "ACCOUNTS", "TYPES", "SHARED"])
         for (name, row) in sorted {
             table.add([
-                name, String(row.accountCount), ForeignText.shown(row.types.sorted().joined(separator: ", ")),
+                name, row.accountCount.map(String.init) ?? "?",
+                ForeignText.shown(row.types.sorted().joined(separator: ", ")),
                 row.backend.map {
                     session.shown("as \($0.host) at \($0.endpoints.joined(separator: ", ")), \(row.state.text)")
                 } ?? "-",

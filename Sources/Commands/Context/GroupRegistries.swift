@@ -1,38 +1,59 @@
 import CredentialCore
 
+/// What the groups that were looked into have.
+struct GroupRegistries {
+    /// The groups that can be read, and of each whether all of its records can.
+    fileprivate(set) var read: [(group: KeychainGroup, registry: AccountRegistry, isWhole: Bool)] = []
+    /// Those that cannot, and why.
+    fileprivate(set) var failures: [(group: KeychainGroup, error: CredentialError)] = []
+
+    /// What is wrong where none can be read; `nil` where one can, or none is there.
+    var failure: CredentialError? {
+        guard read.isEmpty, let last = failures.last else { return nil }
+        return last.error.together(with: failures.dropLast().map(\.error))
+    }
+
+    /// The groups that cannot be read, as what is left out of a list.
+    var leftOut: [CredentialError] {
+        failures.map { group, error in
+            CredentialError(
+                error.code, "the accounts of group \(group) are left out: \(error)", hint: error.advice,
+                details: error.details)
+        }
+    }
+}
+
 extension Session {
     /// The groups that a command without an account is about, with what each has: the type's group, else the one asked
     /// for, else all. A group that cannot be read stops no other one.
     ///
-    /// - Parameter leftOut: takes a group that cannot be read, where it is one of all, and a record that cannot.
+    /// - Parameter leftOut: takes a group that cannot be read, where it is one of several, and a record that cannot.
     /// - Returns: the groups, and of each whether all of its records could be read.
-    /// - Throws: what keeps the one group that was asked for from being read, or the last of all where none can be: that
-    ///   is not to have no accounts.
+    /// - Throws: what keeps the groups from being read where none can be: that is not to have no accounts.
     func registries(
         of type: AccountType? = nil, leftOut: (CredentialError) -> Void
     ) throws(CredentialError) -> [(group: KeychainGroup, registry: AccountRegistry, isWhole: Bool)] {
-        if let group = type.map({ TargetResolver(self).group(of: $0) }) ?? options.group {
-            let (registry, isWhole) = try registry(of: group, leftOut: leftOut)
-            return [(group, registry, isWhole)]
-        }
-        var registries: [(group: KeychainGroup, registry: AccountRegistry, isWhole: Bool)] = []
-        var failures: [(group: KeychainGroup, error: CredentialError)] = []
-        for group in try context.records.groups() {
+        let registries = try lookIntoGroups(of: type, leftOut: leftOut)
+        if let failure = registries.failure { throw failure }
+        registries.leftOut.forEach(leftOut)
+        return registries.read
+    }
+
+    /// As ``registries(of:leftOut:)``, for who has something to say of groups of which no account can be read.
+    ///
+    /// - Parameter leftOut: takes a record that cannot be read.
+    func lookIntoGroups(
+        of type: AccountType? = nil, leftOut: (CredentialError) -> Void
+    ) throws(CredentialError) -> GroupRegistries {
+        var registries = GroupRegistries()
+        let groups = if let type { [TargetResolver(self).group(of: type)] } else { try groups() }
+        for group in groups {
             do throws(CredentialError) {
                 let (registry, isWhole) = try registry(of: group, leftOut: leftOut)
-                registries.append((group, registry, isWhole))
+                registries.read.append((group, registry, isWhole))
             } catch {
-                failures.append((group, error))
+                registries.failures.append((group, error))
             }
-        }
-        if registries.isEmpty, let last = failures.last {
-            throw last.error.together(with: failures.dropLast().map(\.error))
-        }
-        for (group, error) in failures {
-            leftOut(
-                CredentialError(
-                    error.code, "the accounts of group \(group) are left out: \(error)", hint: error.advice,
-                    details: error.details))
         }
         return registries
     }

@@ -28,7 +28,8 @@ struct CompleteCommand: Command {
         case .group: return (try? records.groups().map(\.name)) ?? []
         case .account:
             let groups = (try? records.groups()) ?? []
-            return groups.flatMap { (try? records.index(of: $0, .none).entries) ?? [] }.flatMap { account in
+            // Whoever presses Tab waits for no cluster.
+            return groups.flatMap { (try? records.seenIndex(of: $0, .none).entries) ?? [] }.flatMap { account in
                 [account.label, account.username].compactMap(\.self).filter { !$0.contains(" ") } + [account.id]
             }
         case .policy:

@@ -58,11 +58,16 @@ struct StoreMigrateCommand: Command {
     private static func accounts(
         of group: KeychainGroup, _ session: Session, damaged: (String, CredentialError) -> Void
     ) throws(CredentialError) -> [Account] {
-        if try session.context.machine.sharing.isShared(group) {
-            session.notices.note("the group \(group) is shared: its accounts stay in the cluster")
+        do throws(CredentialError) {
+            if try session.context.machine.sharing.isShared(group) {
+                session.notices.note("the group \(group) is shared: its accounts stay in the cluster")
+                return []
+            }
+            return try session.context.records.registry(of: group, damaged: damaged).accounts
+        } catch {
+            damaged(group.name, error)
             return []
         }
-        return try session.context.records.registry(of: group, damaged: damaged).accounts
     }
 
     /// Says what would be moved; reads everything that would have to be read.

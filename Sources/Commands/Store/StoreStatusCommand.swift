@@ -44,9 +44,17 @@ struct StoreStatusCommand: Command {
         let stores = session.stores(mayPrompt: false)
         var rows: [Row] = []
         var registries: [(group: KeychainGroup, registry: AccountRegistry)] = []
-        for group in try session.groups() where try session.context.machine.sharing.backend(of: group) == nil {
-            let registry = try session.context.records.registry(of: group) {
-                session.notices.warning("account \($0) of group \(group) is left out: \($1)")
+        let sharing = session.context.machine.sharing
+        for group in try session.groups() {
+            // A group of which nobody can tell is told of with the clusters.
+            guard (try? sharing.isShared(group)) == false else { continue }
+            var registry = AccountRegistry()
+            do throws(CredentialError) {
+                registry = try session.context.records.registry(of: group) {
+                    session.notices.warning("account \($0) of group \(group) is left out: \($1)")
+                }
+            } catch {
+                session.notices.warning("the accounts of group \(group) are left out: \(error)")
             }
             registries.append((group, registry))
         }
@@ -79,12 +87,11 @@ struct StoreStatusCommand: Command {
     /// What is known of the clusters of shared groups; `nil` where no group is shared.
     private func sharedRow(_ session: Session) throws(CredentialError) -> Row? {
         var row = Row(kind: .etcd, accounts: 0)
-        var isAnyShared = false
         for group in try session.groups() {
-            guard let backend = try session.context.machine.sharing.backend(of: group) else { continue }
-            isAnyShared = true
-            var one = GroupRow(group: group, protection: Self.protection(of: backend))
+            var one = GroupRow(group: group)
             do throws(CredentialError) {
+                guard let backend = try session.context.machine.sharing.backend(of: group) else { continue }
+                one.protection = Self.protection(of: backend)
                 row.accounts += try session.context.records.registry(of: group).accounts.count
                 try session.context.machine.sharing.check(group)
             } catch {
@@ -93,7 +100,7 @@ struct StoreStatusCommand: Command {
             }
             row.groups.append(one)
         }
-        return isAnyShared ? row : nil
+        return row.groups.isEmpty ? nil : row
     }
 
     private static func protection(of backend: GroupBackend) -> StoreProtection {

@@ -32,14 +32,23 @@ extension AccountStore {
         if let failure = parts.machine.sharing.recentFailure(of: group) { throw failure }
     }
 
-    /// All accounts of the group, or of all groups.
+    /// All accounts of the group, or of all groups. A group that cannot be read stops no other one; ``Options/warn`` is told.
     ///
-    /// - Throws: ``CredentialCore/ErrorCode/inputOutput``.
+    /// - Throws: ``CredentialCore/ErrorCode/inputOutput``; what keeps the groups from being read where none can be.
     public func accounts() throws(CredentialError) -> [Account] {
         let groups = if let group = options.group { [group] } else { try parts.machine.records.groups() }
-        var accounts: [Account] = []
-        for group in groups { accounts += try registry(of: group).accounts }
-        return accounts
+        var registries: [AccountRegistry] = []
+        var failures: [(group: KeychainGroup, error: CredentialError)] = []
+        for group in groups {
+            do throws(CredentialError) { registries.append(try registry(of: group)) } catch {
+                failures.append((group, error))
+            }
+        }
+        if registries.isEmpty, let failure = failures.last { throw failure.error }
+        for (group, error) in failures {
+            options.warn("the accounts of group \(group) are left out: \(error.message)")
+        }
+        return registries.flatMap(\.accounts)
     }
 
     /// The account with an id that a type sees.
