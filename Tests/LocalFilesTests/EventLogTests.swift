@@ -64,6 +64,23 @@ import Testing
         #expect(event.kind == .accountAdded && event.account == "x" && event.policy == nil)
     }
 
+    @Test func `a cut line takes no other event with it`() throws {
+        let reader = try EventReader(folders, group: .standard)
+        log.append(event(1))
+        #expect(try reader.next(timeout: 5000) == event(1))
+        let file = try #require(FileHandle(forWritingAtPath: path))
+        try file.seekToEnd()
+        try file.write(contentsOf: Data(#"{"event":"token.refr"#.utf8))
+        #expect(try reader.next(timeout: 0) == nil)
+        // One that begins behind the cut is told the same.
+        let late = try EventReader(folders, group: .standard)
+        for number in 2...3 {
+            log.append(event(number))
+            for reader in [reader, late] { #expect(try reader.next(timeout: 5000) == event(number)) }
+        }
+        #expect(try String(contentsOfFile: path, encoding: .utf8).split(separator: "\n").count == 4)
+    }
+
     @Test func `a reader of all groups sees groups that appear later`() throws {
         let reader = try EventReader(folders)
         let work = try KeychainGroup("work")

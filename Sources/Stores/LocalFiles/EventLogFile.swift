@@ -34,11 +34,13 @@ package struct EventLogFile: EventLog {
             // locks do not work, a line at such a moment may go unseen.
             let isLocked = FileLock.wait(file, milliseconds: Self.patience) == 0
             if isLocked, !folder.isCurrent(file, Self.name) { continue }
-            if isLocked, file.size > Self.rotationSize, (try? folder.rename(Self.name, to: Self.rotatedName)) != nil
-            {
+            let size = file.size
+            if isLocked, size > Self.rotationSize, (try? folder.rename(Self.name, to: Self.rotatedName)) != nil {
                 continue
             }
-            _ = file.write(line)
+            // A line that a crash or a full disk has cut would take this one with it.
+            let isCut = size > 0 && file.read(1, at: size - 1) != [0x0A]
+            _ = file.write(isCut ? [0x0A] + line : line)
             return
         }
     }
