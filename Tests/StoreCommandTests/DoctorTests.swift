@@ -47,6 +47,24 @@ import Testing
         #expect(try scene.problems().isEmpty)
     }
 
+    @Test func `what an older version had in a store that is not there waits for it`() throws {
+        for (accounts, isTaken) in [
+            (#"[{"username": "secret-service", "store": "file"}]"#, true),
+            (#"[{"username": "file", "store": "secret-service"}]"#, false), (#"[{"username": "x"}]"#, false),
+            ("[", false),
+        ] {
+            let scene = try Scene(), older = scene.groupFolder + "/accounts.json"
+            try scene.define(clientID: "c")
+            try scene.file.write(
+                try Scene.tokenSet(ids[0], in: .file).encoded(), for: scene.item(ids[0]), label: "credmgr: Tasks")
+            try Data(#"{"version": 1, "accounts": \#(accounts)}"#.utf8).write(to: URL(fileURLWithPath: older))
+            #expect(chmod(older, 0o600) == 0)
+            let problems = try scene.problems(["--fix", "--yes"])
+            #expect(problems.isEmpty == isTaken, "\(accounts): \(problems)")
+            #expect(FileManager.default.fileExists(atPath: older) == !isTaken, "\(accounts)")
+        }
+    }
+
     @Test func `an account without secrets is marked as one that has to sign in`() throws {
         let scene = try Scene()
         try scene.signIn(ids, in: scene.file)

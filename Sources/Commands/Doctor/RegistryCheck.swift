@@ -1,4 +1,5 @@
 import CredentialCore
+import StrictJSON
 
 /// Whether each group's records and the secrets in the stores tell the same story.
 struct RegistryCheck: DoctorCheck {
@@ -74,14 +75,22 @@ struct RegistryCheck: DoctorCheck {
         return Finding.Repair("take the accounts of group \(group) up from the stores") {
             () throws(CredentialError) in
             // What a store has that cannot be asked would not be found again.
-            let older = String(decoding: try services.machine.records.older(group) ?? [], as: UTF8.self)
-            for unread in services.rebuild.inventory(of: group).unread where older.contains(unread.store.rawValue) {
-                throw unread.error
+            let used = Self.stores(ofOlder: try services.machine.records.older(group) ?? [])
+            for kind in StoreKind.allCases where used.contains(kind) {
+                try services.stores.store(kind).eachSecret(of: group, kind: .tokenSet) { _, _ in }
             }
             try services.machine.records.setAsideOlder(group)
             let outcome = try services.rebuild.run(group)
             if let unread = outcome.unread.first(where: { $0.error.code == .storeLocked }) { throw unread.error }
         }
+    }
+
+    /// The stores in which an older version has kept accounts, as its list says; all where that cannot be read.
+    private static func stores(ofOlder list: [UInt8]) -> Set<StoreKind> {
+        let accounts = (try? JSONValue.parse(list, limits: .ownFile))?.object?["accounts"]?.array
+        let stores = accounts?.map { $0.object?["store"]?.string.flatMap(StoreKind.init(rawValue:)) }
+        guard let stores, !stores.contains(nil) else { return Set(StoreKind.allCases) }
+        return Set(stores.compactMap(\.self))
     }
 
     private func unreadable(
