@@ -89,6 +89,20 @@ extension Session {
         if let last = worst.last { throw last.together(with: worst.dropLast()) }
     }
 
+    /// Does something with each of several things, whatever becomes of another.
+    ///
+    /// - Throws: the first failure; the others are warnings.
+    func each<Item>(
+        of items: [Item], _ body: (Item) throws(CredentialError) -> Void
+    ) throws(CredentialError) {
+        var failures: [CredentialError] = []
+        for item in items {
+            do throws(CredentialError) { try body(item) } catch { failures.append(error) }
+        }
+        for failure in failures.dropFirst() { notices.warning(failure) }
+        if let first = failures.first { throw first }
+    }
+
     /// A passphrase that the user makes up, asked for twice.
     ///
     /// - Throws: ``ErrorCode/usage`` where nobody can be asked or the two differ; ``ErrorCode/cancelled``.

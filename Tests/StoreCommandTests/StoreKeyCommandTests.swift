@@ -119,6 +119,29 @@ import Testing
     }
 
     @Test(.needs(.kernelKeys))
+    func `one file that stays locked leaves no other one so`() throws {
+        let scene = try Scene()
+        try scene.signIn([id], in: scene.file)
+        try scene.define(clientID: "c", group: "work")
+        for (group, passphrase) in [("default", "wrong horse"), ("work", "correct horse")] {
+            let words = ["store", "rekey", "--group", group, "--passphrase-file", "-"]
+            #expect(try scene.run(words, input: passphrase + "\n").exitStatus == 0)
+        }
+        let variables = ["CREDMGR_PASSPHRASE_COMMAND": "echo correct horse"]
+        let unlocked = try scene.run(["store", "unlock"], variables)
+        #expect(unlocked.exitStatus == 5)
+        #expect(unlocked.standardError.contains("the encrypted file of group work is unlocked for 8 h"))
+        #expect(unlocked.standardError.contains("/groups/default/store.v1"))
+        // What cannot be read at all keeps no other from it, either.
+        #expect(chmod(scene.groupFolder + "/store.v1", 0o644) == 0)
+        for (words, done) in [(["lock"], "locked"), (["unlock"], "unlocked for 8 h")] {
+            let outcome = try scene.run(["store"] + words, variables)
+            #expect(outcome.exitStatus != 0, "\(words)")
+            #expect(outcome.standardError.contains("the encrypted file of group work is \(done)"), "\(words)")
+        }
+    }
+
+    @Test(.needs(.kernelKeys))
     func `locking drops the cached tokens`() throws {
         let scene = try Scene()
         let cache = SealedCache(runtime: scene.folder.path + "/run", clock: SystemClock())

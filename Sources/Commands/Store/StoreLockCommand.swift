@@ -17,8 +17,10 @@ struct StoreLockCommand: Command {
         // Whatever the settings say now: an earlier call may have kept some.
         session.context.tokenCache.removeTokens()
         session.notices.note("dropped the access tokens that were cached")
-        for group in try StoreGroups.withFile(session, stores) {
-            if try stores.store(.file).lock(group) {
+        try session.each(of: try StoreGroups.withTypes(session)) { (group) throws(CredentialError) in
+            let store = try stores.store(.file)
+            guard try store.protection(of: group) != nil else { return }
+            if try store.lock(group) {
                 session.notices.note("the encrypted file of group \(group) is locked")
             } else {
                 session.notices.note(

@@ -8,7 +8,7 @@ struct StoreUnlockCommand: Command {
         details: """
             Asks for the passphrase of the encrypted file and keeps its key sealed in memory, so that no \
             command asks again until the time is over, 'store lock' is run or the machine restarts. A locked keyring \
-            is asked to unlock itself.
+            is asked to unlock itself. Each group is tried, whatever becomes of another.
             """,
         options: [duration],
         exitStatuses: [5, 7])
@@ -19,32 +19,37 @@ struct StoreUnlockCommand: Command {
     let arguments: Arguments
 
     func run(_ session: Session) throws(CredentialError) {
-        let seconds = arguments[Self.duration]
         let stores = session.stores()
-        var isSecretServiceOpen = false
+        var isKeyringAsked = false
         var hasAny = false
-        for group in try StoreGroups.withTypes(session) {
-            for kind in try kinds(of: group, session, stores) where !(kind == .secretService && isSecretServiceOpen)
-            {
+        try session.each(of: try StoreGroups.withTypes(session)) { (group) throws(CredentialError) in
+            try session.each(of: try kinds(of: group, session, stores)) { (kind) throws(CredentialError) in
+                // One keyring has the secrets of all groups.
+                if kind == .secretService, isKeyringAsked { return }
                 hasAny = true
-                let wasLockable = try unlock(group, in: stores.store(kind), seconds: seconds ?? Self.usualSeconds)
-                switch (kind, wasLockable) {
-                case (.etcd, _): break
-                case (.secretService, _):
-                    isSecretServiceOpen = true
-                    session.notices.note("the keyring is unlocked")
-                case (.file, true):
-                    session.notices.note(
-                        "the encrypted file of group \(group) is unlocked for "
-                            + "\(TimeSpan.shown(seconds ?? Self.usualSeconds))")
-                case (.file, false):
-                    session.notices.note(
-                        "the encrypted file of group \(group) is opened by its key file; there is nothing to unlock"
-                    )
-                }
+                if kind == .secretService { isKeyringAsked = true }
+                try unlock(group, in: stores.store(kind), session)
             }
         }
         if !hasAny { session.notices.note("no secrets are kept yet; there is nothing to unlock") }
+    }
+
+    /// Unlocks a store, and says so.
+    private func unlock(
+        _ group: KeychainGroup, in store: any SecretStore, _ session: Session
+    ) throws(CredentialError) {
+        let seconds = arguments[Self.duration] ?? Self.usualSeconds
+        let wasLockable = try unlock(group, in: store, seconds: seconds)
+        switch (store.kind, wasLockable) {
+        case (.etcd, _): break
+        case (.secretService, _): session.notices.note("the keyring is unlocked")
+        case (.file, true):
+            session.notices.note(
+                "the encrypted file of group \(group) is unlocked for \(TimeSpan.shown(seconds))")
+        case (.file, false):
+            session.notices.note(
+                "the encrypted file of group \(group) is opened by its key file; there is nothing to unlock")
+        }
     }
 
     /// Unlocks a store. One that stays locked names this very command to others.
