@@ -57,6 +57,32 @@ import Testing
         #expect(try there.run(["token", "--account", "work"]).line == refreshed)
     }
 
+    @Test func `a file that lacks a damaged account is written, and said to lack it`() throws {
+        let home = try Home(), tenant = try DemoTenant()
+        try tenant.signIn(at: home)
+        let bob = try tenant.signIn(DemoTenant.bob, at: home)
+        let record = "data/credmgr/groups/\(DemoTenant.group)/accounts/\(bob)", file = home.path + "/moving"
+        let passphrase = try home.write("correct horse\n", to: "passphrase")
+        let words = ["accounts", "export", file, "--passphrase-file", passphrase]
+        let path = URL(fileURLWithPath: home.path + "/" + record), whole = try Data(contentsOf: path)
+        // One is no record at all, of the other the facts can be read and the tokens behind them cannot.
+        for damaged in [Data("{".utf8), whole.dropLast() + [~(whole.last ?? 0)]] {
+            try damaged.write(to: path)
+            let told = try home.run(words, exits: 5).standardError
+            #expect(told.contains("warning: account \(bob) of group \(DemoTenant.group) is left out: "), "\(told)")
+            #expect(told.contains("error: \(file) is written without what cannot be read\n"))
+            let taken = try `import`(file, at: try Home())
+            #expect(taken.standardOutput.contains(DemoTenant.alice.email))
+            #expect(!taken.standardOutput.contains(DemoTenant.bob.email))
+            try FileManager.default.removeItem(atPath: file)
+        }
+        // Of him alone there is nothing to write.
+        try home.run(words + ["--account", bob], exits: 5)
+        #expect(!FileManager.default.fileExists(atPath: file))
+        try whole.write(to: path)
+        try home.run(words)
+    }
+
     @Test func `the account that was the default is the default there`() throws {
         let here = try Home(), there = try Home(), tenant = try DemoTenant()
         try tenant.signIn(at: here)

@@ -24,7 +24,7 @@ struct AccountsCommand: Command {
         }
         var rows: [AccountPresentation] = []
         for (group, registry, isWhole) in try session.registries(
-            of: type, leftOut: { session.notices.warning($0.text) })
+            of: type, leftOut: { session.notices.warning($1.text) })
         {
             let defaults = DefaultAccounts(registry, isWhole: isWhole)
             for account in registry.accounts where registration == nil || account.registration == registration {

@@ -10,7 +10,8 @@ struct AccountsExportCommand: Command {
             types and the types' stored client secrets to a file that a passphrase protects, for 'accounts import' on \
             another machine. Providers that replace refresh tokens end a sign-in that two machines use: sign out here \
             with 'credmgr logout', without --revoke, once it has been imported there. Accounts of a group that several hosts \
-            share are left out: the other machine joins that group with 'credmgr groups join'.
+            share are left out: the other machine joins that group with 'credmgr groups join'. Where a record is damaged, the \
+            file is written of the rest, and the command fails: it is not all that was asked for.
             """,
         parameters: [file],
         options: [SharedOption.account, SharedOption.type, passphraseFile],
@@ -29,7 +30,12 @@ struct AccountsExportCommand: Command {
                 .usage, "\(ForeignText.shown(path)) is there already", hint: "name a file that does not exist")
         }
         let transfer = AccountTransfer(session, session.stores())
-        let archive = try transfer.archive(of: try chosen(session))
+        var missing: [CredentialError] = []
+        func leaveOut(_ error: CredentialError) {
+            session.notices.warning(error.text)
+            missing.append(error)
+        }
+        let archive = try transfer.archive(of: try chosen(session, leaveOut), missing: leaveOut)
         let passphrase =
             if let file = arguments[Self.passphraseFile] {
                 try session.secret(from: file, what: "passphrase", option: "passphrase-file")
@@ -45,10 +51,16 @@ struct AccountsExportCommand: Command {
             "\(count == 1 ? "1 sign-in is" : "\(count) sign-ins are") in \(ForeignText.shown(path)), encrypted")
         session.notices.note(
             "use each on one machine only: after the import there, sign out here with 'credmgr logout'")
+        // A backup that lacks an account is not to be taken for whole.
+        if let first = missing.first {
+            throw CredentialError(
+                first.code, "\(ForeignText.shown(path)) is written without what cannot be read", hint: first.advice,
+                details: first.details)
+        }
     }
 
     private func chosen(
-        _ session: Session
+        _ session: Session, _ leaveOut: (CredentialError) -> Void
     ) throws(CredentialError) -> [(group: KeychainGroup, account: Account)] {
         if let name = arguments[SharedOption.account] {
             return [try AccountFinder(session).account(name, type: arguments[SharedOption.type])]
@@ -56,7 +68,13 @@ struct AccountsExportCommand: Command {
         let type = try arguments[SharedOption.type].map { (name) throws(CredentialError) in
             try TargetResolver(session).type(named: name)
         }
-        return try session.accounts(of: type) { session.notices.warning($0.text) }
+        return try session.accounts(of: type) { group, error in
+            // What a shared group has is left out anyway.
+            guard (try? session.context.machine.sharing.isShared(group)) == false else {
+                return session.notices.warning(error.text)
+            }
+            leaveOut(error)
+        }
     }
 }
 

@@ -33,7 +33,7 @@ struct GroupsCommand: Command {
             guard let type = try? entry.type.get() else { continue }
             rows[type.keychainGroup.name, default: Row()].types.insert(entry.name)
         }
-        let registries = try session.lookIntoGroups { session.notices.warning($0.text) }
+        let registries = try session.lookIntoGroups { session.notices.warning($1.text) }
         for (group, registry, _) in registries.read {
             // A group that was only asked for is none.
             if session.options.group != nil, registry.accounts.isEmpty, rows[group.name] == nil { continue }
@@ -51,7 +51,7 @@ struct GroupsCommand: Command {
         if let group = session.options.group { rows = rows.filter { $0.key == group.name } }
         // A list of nothing but groups that cannot be read is none.
         if let failure = registries.failure, rows.values.allSatisfy({ $0.accountCount == nil }) { throw failure }
-        for error in registries.leftOut { session.notices.warning(error.text) }
+        for (_, error) in registries.leftOut { session.notices.warning(error.text) }
         let sorted = rows.sorted { $0.key < $1.key }
         if arguments.wantsJSON {
             return try session.print(

@@ -14,11 +14,14 @@ struct GroupRegistries {
     }
 
     /// The groups that cannot be read, as what is left out of a list.
-    var leftOut: [CredentialError] {
+    var leftOut: [(group: KeychainGroup, error: CredentialError)] {
         failures.map { group, error in
-            CredentialError(
-                error.code, "the accounts of group \(group) are left out: \(error)", hint: error.advice,
-                details: error.details)
+            (
+                group,
+                CredentialError(
+                    error.code, "the accounts of group \(group) are left out: \(error)", hint: error.advice,
+                    details: error.details)
+            )
         }
     }
 }
@@ -27,23 +30,24 @@ extension Session {
     /// The groups that a command without an account is about, with what each has: the type's group, else the one asked
     /// for, else all. A group that cannot be read stops no other one.
     ///
-    /// - Parameter leftOut: takes a group that cannot be read, where it is one of several, and a record that cannot.
+    /// - Parameter leftOut: takes what is wrong with a group that cannot be read, where it is one of several, or with
+    ///   a record of it.
     /// - Returns: the groups, and of each whether all of its records could be read.
     /// - Throws: what keeps the groups from being read where none can be: that is not to have no accounts.
     func registries(
-        of type: AccountType? = nil, leftOut: (CredentialError) -> Void
+        of type: AccountType? = nil, leftOut: (KeychainGroup, CredentialError) -> Void
     ) throws(CredentialError) -> [(group: KeychainGroup, registry: AccountRegistry, isWhole: Bool)] {
         let registries = try lookIntoGroups(of: type, leftOut: leftOut)
         if let failure = registries.failure { throw failure }
-        registries.leftOut.forEach(leftOut)
+        for (group, error) in registries.leftOut { leftOut(group, error) }
         return registries.read
     }
 
     /// As ``registries(of:leftOut:)``, for who has something to say of groups of which no account can be read.
     ///
-    /// - Parameter leftOut: takes a record that cannot be read.
+    /// - Parameter leftOut: takes what is wrong with a record of a group.
     func lookIntoGroups(
-        of type: AccountType? = nil, leftOut: (CredentialError) -> Void
+        of type: AccountType? = nil, leftOut: (KeychainGroup, CredentialError) -> Void
     ) throws(CredentialError) -> GroupRegistries {
         var registries = GroupRegistries()
         let groups = if let type { [TargetResolver(self).group(of: type)] } else { try groups() }
@@ -60,7 +64,7 @@ extension Session {
 
     /// The accounts of a group that can be read; where there are none but damaged ones, that is an error.
     private func registry(
-        of group: KeychainGroup, leftOut: (CredentialError) -> Void
+        of group: KeychainGroup, leftOut: (KeychainGroup, CredentialError) -> Void
     ) throws(CredentialError) -> (registry: AccountRegistry, isWhole: Bool) {
         // What a sign-in could not store at once is listed as soon as it can be. Nobody is asked for a passphrase for it.
         let services = services(stores(mayPrompt: false))
@@ -79,6 +83,7 @@ extension Session {
         for (id, error) in damage {
             let isCopied = registry.accounts.contains { $0.id == id }
             leftOut(
+                group,
                 CredentialError(
                     error.code,
                     isCopied
@@ -93,7 +98,7 @@ extension Session {
     ///
     /// - Parameter leftOut: as with ``registries(of:leftOut:)``.
     func accounts(
-        of type: AccountType? = nil, leftOut: (CredentialError) -> Void
+        of type: AccountType? = nil, leftOut: (KeychainGroup, CredentialError) -> Void
     ) throws(CredentialError) -> [(group: KeychainGroup, account: Account)] {
         let registration = try type.map { (type) throws(CredentialError) in
             try TargetResolver(self).registration(of: type)

@@ -5,7 +5,7 @@ struct AccountCheck: DoctorCheck {
     func findings(_ session: Session, isOnline: Bool) -> [Finding] {
         // A definition with a fault, and a group that cannot be read, are findings of their own.
         let orphans = OrphanedAccounts(session).all
-        let accounts = (try? session.accounts(leftOut: { _ in })) ?? []
+        let accounts = (try? session.accounts(leftOut: { _, _ in })) ?? []
         let orphanIDs = Set(orphans.map(\.account.id))
         let now = session.context.clock.now
         return orphans.map { orphaned($0.account, in: $0.group, $0.definition) }

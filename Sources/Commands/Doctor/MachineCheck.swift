@@ -45,7 +45,7 @@ struct MachineCheck: DoctorCheck {
             let now = session.context.clock.now.epochSeconds
             var findings: [Finding] = []
             // What cannot be read is a finding of its own.
-            for (group, account) in (try? session.accounts(leftOut: { _ in })) ?? [] {
+            for (group, account) in (try? session.accounts(leftOut: { _, _ in })) ?? [] {
                 guard let holder = session.context.locks.holder(of: account.id, in: group) else { continue }
                 let held = max(0, now - holder.since)
                 let isHanging = holder.isStopped || held > Self.usualHold

@@ -113,7 +113,7 @@ struct OIDCTokenCommand: Command {
             .filter { $0.issuer.map(plain) == plain(issuer) }
         if types.isEmpty {
             // A definition of B2C names no issuer; its accounts do.
-            let accounts = try session.accounts { session.notices.warning($0.text) }
+            let accounts = try session.accounts { session.notices.warning($1.text) }
                 .filter { $0.account.issuer.map(plain) == plain(issuer) }
             types = try Set(accounts.map(\.account.type)).sorted().map { (name) throws(CredentialError) in
                 try resolver.type(named: name)

@@ -43,7 +43,7 @@ struct NotifyCommand: Command {
             return session.notices.warning("notify-send is not installed, so nobody is notified")
         }
         var words: [String] = []
-        let accounts = try session.accounts(of: nil) { session.notices.warning($0.text) }
+        let accounts = try session.accounts(of: nil) { session.notices.warning($1.text) }
         for (group, account) in accounts {
             guard let text = text(about: account, session), try isDue(account, session) else { continue }
             var login = LoginCommandLine(for: account, in: group).description

@@ -91,6 +91,6 @@ struct RefreshCommand: Command {
             throw CredentialError(.usage, "--all and --account exclude each other")
         }
         let type = try options.type.map { (name) throws(CredentialError) in try resolver.type(named: name) }
-        return try session.accounts(of: type) { failures.append($0) }
+        return try session.accounts(of: type) { failures.append($1) }
     }
 }

@@ -94,7 +94,7 @@ struct LogoutCommand: Command {
             let type = try arguments[SharedOption.type].map { (name) throws(CredentialError) in
                 try resolver.type(named: name)
             }
-            return try session.accounts(of: type) { failures.append($0) }
+            return try session.accounts(of: type) { failures.append($1) }
         }
         if let type = arguments[SharedOption.type] {
             let target = try resolver.target(

@@ -17,7 +17,7 @@ struct OrphanedAccounts {
                 name: entry.name, type: type, group: type.map(resolver.group),
                 registration: type.flatMap { try? resolver.registration(of: $0) })
         }
-        return ((try? session.accounts(leftOut: { _ in })) ?? []).compactMap { group, account in
+        return ((try? session.accounts(leftOut: { _, _ in })) ?? []).compactMap { group, account in
             if types.contains(where: { $0.maySee(account, in: group) }) { return nil }
             return (group, account, types.first { $0.name == account.type }?.type)
         }

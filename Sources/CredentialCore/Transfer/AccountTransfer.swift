@@ -39,10 +39,14 @@ package struct AccountTransfer: Sendable {
     /// Sign-ins with their types and the types' secrets. Those that have ended are left out, and named; so are those of shared
     /// groups, whose refresh tokens the hosts of the group go on using: one more user of them would end the sign-in.
     ///
+    /// - Parameters:
+    ///   - chosen: the accounts.
+    ///   - missing: takes why an account is left out whose token set is damaged; what it throws ends this.
     /// - Throws: ``ErrorCode/noSuchAccount`` where none is left; ``ErrorCode/usage`` where that is as all are of shared groups; the
-    ///   errors of the stores.
+    ///   errors of the stores; that of a damaged token set where nothing else is left; what `missing` throws.
     package func archive(
-        of chosen: [(group: KeychainGroup, account: Account)]
+        of chosen: [(group: KeychainGroup, account: Account)],
+        missing: (CredentialError) throws(CredentialError) -> Void
     ) throws(CredentialError) -> AccountArchive {
         var archive = AccountArchive()
         let local = chosen.filter { $0.account.store != .etcd }
@@ -57,10 +61,21 @@ package struct AccountTransfer: Sendable {
                 "\(ForeignText.shown(account.shownName)) (\(account.id)) is of the shared group \(group), which goes on "
                     + "using its refresh token, and is left out: let the other machine into the group instead")
         }
+        var damage: CredentialError?
         for (group, account) in local {
-            guard let set = try accounts.repository.read(account, in: group, isLocked: false),
-                set.grants.values.contains(where: { $0.lostReason == nil })
-            else {
+            let set: TokenSet?
+            do throws(CredentialError) {
+                set = try accounts.repository.read(account, in: group, isLocked: false)
+            } catch {
+                guard error.code == .storeDamaged else { throw error }
+                damage = error
+                try missing(
+                    CredentialError(
+                        error.code, "account \(account.id) of group \(group) is left out: \(error)",
+                        hint: error.advice, details: error.details))
+                continue
+            }
+            guard let set, set.grants.values.contains(where: { $0.lostReason == nil }) else {
                 warn(
                     "\(ForeignText.shown(account.shownName)) (\(account.id)) has to sign in again and is left out")
                 continue
@@ -69,7 +84,8 @@ package struct AccountTransfer: Sendable {
             try add(account.type, to: &archive)
         }
         guard !archive.accounts.isEmpty else {
-            throw CredentialError(.noSuchAccount, "there is no sign-in to export", hint: "credmgr accounts")
+            throw damage
+                ?? CredentialError(.noSuchAccount, "there is no sign-in to export", hint: "credmgr accounts")
         }
         return archive
     }

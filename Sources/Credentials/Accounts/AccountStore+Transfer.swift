@@ -76,7 +76,8 @@ extension AccountStore {
             for account in all {
                 chosen.append((try group(of: account, under: try? type(named: account.type)), account))
             }
-            return try transfer.sealed(try transfer.archive(of: chosen), passphrase: passphrase)
+            let archive = try transfer.archive(of: chosen) { (damage) throws(CredentialError) in throw damage }
+            return try transfer.sealed(archive, passphrase: passphrase)
         }
     }
 
