@@ -1,4 +1,5 @@
 import Foundation
+import StrictJSON
 import TestSupport
 import Testing
 
@@ -53,6 +54,31 @@ import Testing
             try home.write(before, to: index)
             #expect(try found() == bob)
         }
+    }
+
+    @Test func `facts that somebody has exchanged give nobody another's token`() throws {
+        func parts(_ id: String) throws -> (file: URL, facts: JSONObject, rest: Data) {
+            let file = URL(fileURLWithPath: home.path + "/" + Self.folder + "accounts/" + id)
+            let bytes = try Data(contentsOf: file), end = try #require(bytes.firstIndex(of: 0x0A))
+            return (file, try #require(try JSONValue.parse(Array(bytes[..<end])).object), bytes[end...])
+        }
+        let his = try parts(bob), hers = try parts(alice)
+        for (own, other, id) in [(his, hers, bob), (hers, his, alice)] {
+            var facts = own.facts, account = try #require(other.facts["account"]?.object)
+            account["id"] = .string(id)
+            facts["account"] = .object(account)
+            try (Data(JSONValue.object(facts).bytes()) + own.rest).write(to: own.file)
+        }
+        try FileManager.default.removeItem(atPath: home.path + "/" + Self.folder + "index")
+        for name in [DemoTenant.alice.email, DemoTenant.bob.email] {
+            let refused = try home.run(["token", "--account", name], exits: 5).standardError
+            #expect(refused.hasSuffix("hint: credmgr doctor --fix\n"), "\(refused)")
+        }
+        #expect(try doctor().exitStatus == 1)
+        let fixed = try doctor(["--fix", "--yes"])
+        #expect(fixed.exitStatus == 0, "\(fixed.standardOutput)")
+        #expect(try found(["--account", DemoTenant.alice.email]) == alice)
+        #expect(try found(["--account", DemoTenant.bob.email]) == bob)
     }
 
     @Test func `who lists the accounts mends an index that is behind`() throws {

@@ -51,6 +51,27 @@ struct MigrationTests {
         }
     }
 
+    @Test func `a record with another account's facts is not one of its item in the keyring`() async {
+        await #expect(processExitsWith: .success) {
+            let keyring = try PrivateKeyring()
+            defer { keyring.stop() }
+            let scene = try Scene(keyring), ids = ["00000000000000a1", "00000000000000b2"]
+            let service = SecretServiceStore(busAddress: keyring.busAddress, canPrompt: false) { _ in }
+            try scene.signIn(ids, in: service)
+            for (id, other) in zip(ids, ids.reversed()) {
+                try scene.change(id) {
+                    $0.account.subject = "subject-" + other
+                    $0.account.username = "user-\(other)@example.com"
+                }
+            }
+            let refused = try scene.run(["token", "--account", ids[0]])
+            #expect(refused.exitStatus == 5 && refused.standardError.contains("hint: credmgr doctor --fix"))
+            #expect(try scene.problems().count == 2)
+            #expect(try scene.problems(["--fix", "--yes"]).isEmpty)
+            #expect(try scene.accounts()[id: ids[0]]?.username == "user-\(ids[0])@example.com")
+        }
+    }
+
     @Test func `what a newer version keeps in the keyring stays there, and hurts nobody else`() async {
         await #expect(processExitsWith: .success) {
             let keyring = try PrivateKeyring()

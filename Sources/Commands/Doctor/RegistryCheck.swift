@@ -138,6 +138,33 @@ struct RegistryCheck: DoctorCheck {
         ]
     }
 
+    /// An account whose own store has nothing of it.
+    private func withoutCopy(
+        _ check: String, _ account: Account, _ inventory: RegistryRebuild.Inventory, _ group: KeychainGroup,
+        _ session: Session
+    ) -> Finding? {
+        let records = session.context.records
+        let copies = inventory.copies[account.id] ?? [:]
+        // A store that could not be asked has told nothing, and what it has that cannot be used is a finding of its own.
+        guard !inventory.unread.contains(where: { $0.store == account.store }),
+            !inventory.unusable.contains(where: { $0.store == account.store && $0.id == account.id })
+        else { return nil }
+        if let found = copies[.secretService] {
+            return Finding(
+                check, .problem,
+                "the secrets of \(account.id) are in the Secret Service, not in the \(account.store.shownName)",
+                repair: Finding.Repair("use those in the Secret Service") { () throws(CredentialError) in
+                    try records.update(account.id, in: group) {
+                        $0.store = .secretService
+                        $0.leftover = nil
+                        // Of one whose record was damaged the token set alone says how it stands.
+                        $0.status = found.account.status
+                    }
+                })
+        }
+        return withoutSecrets(check, account, group, session)
+    }
+
     private func finding(
         _ check: String, _ account: Account, _ inventory: RegistryRebuild.Inventory, _ group: KeychainGroup,
         _ session: Session, _ services: AccountServices
@@ -146,26 +173,10 @@ struct RegistryCheck: DoctorCheck {
         if account.store == .etcd { return nil }
         let records = session.context.records
         let copies = inventory.copies[account.id] ?? [:]
-        if copies[account.store] == nil {
-            // A store that could not be asked has told nothing, and what it has that cannot be used is a finding of its own.
-            guard !inventory.unread.contains(where: { $0.store == account.store }),
-                !inventory.unusable.contains(where: { $0.store == account.store && $0.id == account.id })
-            else { return nil }
-            if let found = copies[.secretService] {
-                return Finding(
-                    check, .problem,
-                    "the secrets of \(account.id) are in the Secret Service, not in the \(account.store.shownName)",
-                    repair: Finding.Repair("use those in the Secret Service") { () throws(CredentialError) in
-                        try records.update(account.id, in: group) {
-                            $0.store = .secretService
-                            $0.leftover = nil
-                            // Of one whose record was damaged the token set alone says how it stands.
-                            $0.status = found.account.status
-                        }
-                    })
-            }
-            return withoutSecrets(check, account, group, session)
+        guard let copy = copies[account.store] else {
+            return withoutCopy(check, account, inventory, group, session)
         }
+        if !copy.account.isSamePerson(as: account) { return foreign(check, account, copy.account, group, records) }
         guard copies.count > 1 || account.leftover != nil else { return nil }
         let migration = services.migration
         return Finding(
@@ -174,6 +185,21 @@ struct RegistryCheck: DoctorCheck {
             remedy: "credmgr store migrate --to \(account.store.rawValue)",
             repair: Finding.Repair("remove that copy") { () throws(CredentialError) in
                 try migration.tidy(account, in: group)
+            })
+    }
+
+    /// A record with the facts of another account than its secrets, which nobody can edit.
+    private func foreign(
+        _ check: String, _ account: Account, _ own: Account, _ group: KeychainGroup, _ records: any AccountRecords
+    ) -> Finding {
+        Finding(
+            check, .problem, "the record of account \(account.id) has another account's facts",
+            repair: Finding.Repair("put back those that its secrets have") { () throws(CredentialError) in
+                try records.update(account.id, in: group) { record in
+                    var own = own
+                    own.adoptRecord(record)
+                    record = own
+                }
             })
     }
 

@@ -65,6 +65,21 @@ public struct Account: Sendable, Hashable {
         updatedAt = now
     }
 
+    /// Whether it is about the same person at the same provider, which stays so for as long as there is the account.
+    package func isSamePerson(as other: Account) -> Bool {
+        registration == other.registration && subject == other.subject
+    }
+
+    /// Takes over what only the record knows, into the facts that stand in a token set: where that is, what the
+    /// user chose, and what has been told.
+    package mutating func adoptRecord(_ record: Account) {
+        store = record.store
+        leftover = record.leftover
+        label = record.label
+        chosenAt = record.chosenAt
+        toldEnding = record.toldEnding
+    }
+
     /// Whether an account can give tokens.
     public enum Status: Sendable, Hashable {
         /// It holds a grant that nothing speaks against.

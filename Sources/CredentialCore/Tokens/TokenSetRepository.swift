@@ -156,6 +156,12 @@ package struct TokenSetRepository: Sendable {
         guard set.account.id == id, record.sealed == nil || record.sealed?.generation == set.generation else {
             throw CredentialError(.storeDamaged, "the token set of \(id) is that of \(set.account.id)")
         }
+        // The facts stand in clear, where an editor may exchange those of two accounts.
+        guard set.account.isSamePerson(as: record.account) else {
+            throw CredentialError(
+                .storeDamaged, "the record of account \(id) has another account's facts",
+                hint: "credmgr doctor --fix")
+        }
         set.account.adoptRecord(record.account)
         return set
     }
@@ -432,16 +438,6 @@ package struct TokenSetRepository: Sendable {
 }
 
 extension Account {
-    /// Takes over what only the record knows, into the facts that stand in a token set: where that is, what the
-    /// user chose, and what has been told.
-    mutating func adoptRecord(_ record: Account) {
-        store = record.store
-        leftover = record.leftover
-        label = record.label
-        chosenAt = record.chosenAt
-        toldEnding = record.toldEnding
-    }
-
     /// Takes over what others may change while the account's lock is held: the user's own choices.
     fileprivate mutating func adoptNames(_ record: Account) {
         leftover = record.leftover
