@@ -8,11 +8,21 @@ extension CredentialError {
     ///   - action: what could not be done: "cannot write".
     ///   - path: the file or program.
     ///   - number: the value of `errno`.
+    ///   - hint: what helps; without one, that a file system is full can be seen by it.
     package static func system(
         _ action: Message, _ path: String, number: Int32, hint: Message? = nil
     ) -> CredentialError {
         let reason = unsafe strerror(number).map { unsafe String(cString: $0) } ?? "error \(number)"
-        return CredentialError(.inputOutput, "\(action) \(shownPath(path)): \(reason)", hint: hint)
+        return CredentialError(
+            .inputOutput, "\(action) \(shownPath(path)): \(reason)", hint: hint ?? room(for: path, number))
+    }
+
+    /// The command that shows how much room there is for a file, where there is too little of it or of inodes.
+    private static func room(for path: String, _ number: Int32) -> Message? {
+        // What has no folder, as standard output, may be anywhere.
+        guard number == ENOSPC, let end = path.lastIndex(of: "/") else { return nil }
+        let folder = ShellQuote.word(shownPath(end == path.startIndex ? "/" : String(path[..<end])))
+        return "df -h \(folder); df -i \(folder)"
     }
 
     /// An error for something of our own that cannot be made: where nobody may write there, as in a home that is mounted

@@ -68,6 +68,7 @@ import Testing
                     #expect(result.status == 5 && result.output.isEmpty, shown)
                     #expect(result.error.contains("credmgr: error: there is no room for "), shown)
                     #expect(result.error.contains("No space left on device"), shown)
+                    #expect(result.error.contains("hint: df -h \(home.dataFolder)"), shown)
                 }
             default:
                 let isFull = result.output.contains("nothing can be written to \(home.dataFolder): the file system")

@@ -61,4 +61,22 @@ import Testing
         #expect(try FileNames.inFolder(temporary.path) == ["B", "a", "b", "config.json"])
         #expect(try FileNames.inFolder(temporary.path + "/none") == [])
     }
+
+    @Test(arguments: [
+        ("/home/ada/my data/x", "df -h '/home/ada/my data'; df -i '/home/ada/my data'"), ("/x", "df -h /; df -i /"),
+        ("standard output", nil),
+    ])
+    func `of a full file system it is said how to see that`(path: String, hint: String?) {
+        #expect(CredentialError.system("cannot write", path, number: ENOSPC).hint == hint)
+        #expect(CredentialError.system("cannot write", path, number: EACCES).hint == nil)
+        #expect(CredentialError.system("cannot write", path, number: ENOSPC, hint: "other").hint == "other")
+    }
+
+    @Test func `a write to a full device says how much room there is`() {
+        let refused = #expect(throws: CredentialError.self) {
+            let file = try UserFile("/dev/full")
+            try file.write([1])
+        }
+        #expect(refused?.code == .inputOutput && refused?.hint == "df -h /dev; df -i /dev")
+    }
 }

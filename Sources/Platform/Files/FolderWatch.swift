@@ -33,7 +33,9 @@ package struct FolderWatch: ~Copyable {
     package borrowing func add(_ path: String) throws(CredentialError) {
         let mask = IN_CREATE | IN_MODIFY | IN_MOVED_FROM | IN_MOVED_TO | IN_DELETE | Int32(IN_ONLYDIR)
         if unsafe inotify_add_watch(events.number, path, UInt32(mask)) < 0 {
-            throw .system("cannot watch", path, number: errno)
+            // Here that is not about the disk.
+            let hint: Message? = errno == ENOSPC ? "allow more of them: sysctl fs.inotify.max_user_watches" : nil
+            throw .system("cannot watch", path, number: errno, hint: hint)
         }
     }
 
