@@ -189,6 +189,25 @@ import Testing
         #expect(provider.forms.last { $0["grant_type"] == "password" }?["username"] == "ada b")
     }
 
+    @Test func `Who was signed in by another flow than the type's is signed in so again`() throws {
+        let provider = try ScriptedProvider {
+            $0.token = .json(
+                200, ["access_token": "at", "token_type": "Bearer", "expires_in": 60, "refresh_token": "rt"])
+        }
+        try home.run(["types", "add", "Work", "--issuer", provider.base, "--client-id", "c", "--scope", "api"])
+        try home.run(["types", "set", "Work", "flow=password"])
+        try provider.signIn(at: home, more: ["--flow", "code"])
+        provider.change { $0.token = .json(400, ["error": "invalid_grant"]) }
+        // The provider is asked once; of the second call the store says it.
+        for _ in 1...2 {
+            let refused = try home.run(["token", "--type", "Work", "--force-refresh"], exits: 4).standardError
+            #expect(try command(in: refused).hasSuffix(" --flow code"), "\(refused)")
+        }
+        try home.run(["types", "set", "Work", "flow=code"])
+        let refused = try home.run(["token", "--type", "Work", "--force-refresh"], exits: 4).standardError
+        #expect(try !command(in: refused).contains("--flow"))
+    }
+
     @Test func `A redirect that nothing waits for`() throws {
         let tenant = try tenant(.object(JSONObject()))
         defer { tenant.provider.stop() }

@@ -126,6 +126,10 @@ struct TokenAccess: Sendable {
         if let expiresAt = request.account.expiresAt, expiresAt > session.context.clock.now { return }
         let repository = session.services(session.stores(mayPrompt: false)).repository
         if try repository.hasWaitingLogin(of: request.account.id, in: request.group) { return }
+        var request = request
+        // What cannot be read says nothing.
+        let set = try? repository.read(request.account, in: request.group, isLocked: false)
+        request.flow = set?.grants[request.key.policy]?.flow
         throw request.signInRequired(reason)
     }
 }

@@ -28,6 +28,7 @@ package struct LocalRefresher: TokenRefresher {
         guard let grant = set.grants[request.key.policy] else {
             throw request.signInRequired("no sign-in for policy \(request.key.policy)")
         }
+        request.flow = grant.flow
         guard grant.isRefreshable || subjectToken(in: set, request) != nil else {
             let failure = request.signInRequired(
                 grant.lostReason.map(Message.init(kept:)) ?? "the provider gave no refresh token")

@@ -16,6 +16,8 @@ extension TokenService {
         /// What a sign-in has to ask for, so that it covers this token: the type's scopes and those wanted beside them;
         /// empty where the type's own will do.
         package var loginScope: [String] = []
+        /// By which flow the policy was signed in, where its grant has been read.
+        package var flow: SignInFlow?
         /// What the token to exchange for it is (RFC 8693); `nil` to have it by a refresh.
         package var subject: (key: TokenRequestKey, scope: [String])?
         /// How long it must still be valid.
@@ -130,8 +132,11 @@ extension TokenService.Request {
         signInRequired("its secrets are gone from the \(account.store.shownName)")
     }
 
-    /// How to sign in again.
+    /// How to sign in again, by the same flow.
     package var login: LoginCommandLine {
-        LoginCommandLine(for: account, in: group, as: type, policy: key.policy, scope: loginScope)
+        var login = LoginCommandLine(for: account, in: group, as: type, policy: key.policy, scope: loginScope)
+        // A type that does not say so itself allows no passwords.
+        if let flow, flow != type.signInFlow, flow != .password { login.more = "--flow \(flow.rawValue)" }
+        return login
     }
 }
