@@ -127,9 +127,9 @@ struct DamagedRecordTests {
         #expect(try membership(scene, of: 1).hosts(of: World.group).contains { $0.name == "one" })
     }
 
-    @Test(arguments: PortTrace.Moment.allCases)
+    @Test(arguments: PortTrace.Moment.allCases, [StoreKind.file, .secretService])
     func `who is stopped anywhere while it leaves another cluster loses nothing that it has copied`(
-        moment: PortTrace.Moment
+        moment: PortTrace.Moment, store: StoreKind
     ) throws {
         var number = 1, isReached = true
         while isReached {
@@ -141,12 +141,16 @@ struct DamagedRecordTests {
             }
             let process = one.process()
             process.trace.end(at: number, moment)
-            isReached = (try? process.services.groupMove.leave(World.group, keepingIn: .file)) == nil
+            isReached = (try? process.services.groupMove.leave(World.group, keepingIn: store)) == nil
             if one.files[GroupBackend.fileName] != nil || one.files["leaving"] != nil {
-                _ = try one.process().services.groupMove.leave(World.group, keepingIn: .file)
+                _ = try one.process().services.groupMove.leave(World.group, keepingIn: store)
             }
-            let accounts = try one.process().ports.records.registry(of: World.group).accounts
-            #expect(accounts.map(\.store) == [.file], "\(moment) call \(number)")
+            let left = one.process(), accounts = try left.ports.records.registry(of: World.group).accounts
+            #expect(accounts.map(\.store) == [store], "\(moment) call \(number)")
+            let set = try accounts.first.flatMap {
+                try left.services.repository.read($0, in: World.group, isLocked: true)
+            }
+            #expect(set?.accessTokens.isEmpty == false, "\(moment) call \(number)")
             number += 1
         }
         #expect(number > 10)

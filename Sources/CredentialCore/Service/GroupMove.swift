@@ -113,8 +113,8 @@ package struct GroupMove: Sendable {
         return (kept, wasLast, departure)
     }
 
-    /// Keeps an account of the group that is left, in the place of this machine's copy of it. The copy goes only then, and comes back
-    /// where it cannot be kept: where another cluster answers it is all that there is.
+    /// Keeps an account of the group that is left, in the place of this machine's copy of it: one record takes the place of the other,
+    /// and at no moment is there none. Where another cluster answers the copy is all that there is.
     ///
     /// - Returns: whether it was not kept yet: an earlier run may have ended when it was, and not yet noted.
     private func keep(
@@ -123,18 +123,9 @@ package struct GroupMove: Sendable {
         let copy = try accounts.records.read(set.account.id, in: group)
         guard copy == nil || copy?.account.store == .etcd else { return false }
         var set = set
-        if store.isInRecord, let copy {
-            // One record takes the place of the other: at no moment is there none.
-            set.generation = max(set.generation, copy.sealed?.generation ?? 0)
-            accounts.cache.drop(set.account.id, in: group)
-        } else {
-            set.generation = 0
-            try dropCopy(of: set.account.id, in: group)
-        }
-        do throws(CredentialError) { try take(set, into: store, group) } catch {
-            if let copy { _ = try? accounts.records.write(copy, expecting: nil) }
-            throw error
-        }
+        set.generation = copy.map { max(set.generation, $0.sealed?.generation ?? 0) } ?? 0
+        accounts.cache.drop(set.account.id, in: group)
+        try take(set, into: store, group)
         return true
     }
 
@@ -143,10 +134,12 @@ package struct GroupMove: Sendable {
         var set = set
         set.account.store = store
         switch try accounts.repository.save(&set, in: group) {
-        case .stored, .unlisted, .kept: break
+        case .stored, .kept: break
+        // Nothing leads to what the keyring has: the record is that of the copy.
+        case .unlisted(let failure): throw failure
         case .journaled(let failure):
             // What nobody could open is not kept. The cluster has it still, and only here it would lead nowhere.
-            _ = try? accounts.repository.remove(set.account, in: group)
+            try accounts.machine.journal.remove(set.account.id, in: group)
             throw CredentialError(
                 failure.code,
                 "the \(store.shownName) did not take \(set.account.id) (\(failure)); the cluster has it still, and this host has not left yet",

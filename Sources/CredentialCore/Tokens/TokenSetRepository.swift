@@ -339,6 +339,9 @@ package struct TokenSetRepository: Sendable {
                 if set.account.store.isInRecord {
                     record.sealed = try vault(set.account.store).seal(
                         set.encoded(), of: id, generation: set.generation, in: group)
+                } else if listed.store == .etcd {
+                    // The copy of what a group has that this host has left.
+                    record.sealed = nil
                 }
                 switch try records.write(record, expecting: record.generation > 0 ? record.generation : nil) {
                 case .done: return .stored
