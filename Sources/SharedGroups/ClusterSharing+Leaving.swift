@@ -40,6 +40,7 @@ extension ClusterSharing {
         if !belongs {
             // A request to join that nobody has answered is withdrawn, too.
             belongs = try isListed(link)
+            if belongs { departure.untold = nil }
             // Its key is lost, and nobody else has one. The passphrase of the group may still open them, so they stay.
             if belongs, try link.membership.isLast(link.backend.host, known: try link.vouchedExpelled()) {
                 let accounts = try link.cluster.listKeys(link.path + "a/").count {

@@ -347,14 +347,11 @@ final class GroupLink: Sendable {
 
 extension GroupLink: GroupKeys {
     func key(ofEpoch epoch: Int64) throws(CredentialError) -> [UInt8] {
-        if let known = state.withLock({ $0.dataKeys[epoch] }) {
-            try confirm(known)
-            return known.bytes
-        }
-        let (key, wrapped) = try opened(epoch)
-        // First what tells whom it was given to: without the key that says nothing.
-        try confirm(key)
-        try keep(wrapped, epoch)
+        var known = state.withLock { $0.dataKeys[epoch] }
+        if known == nil { known = try kept(epoch).flatMap { openedKept($0, epoch) } }
+        // A number never has two keys: another one that somebody has put there since counts for nothing.
+        if let known { try confirm(known) }
+        let key = if let known { known } else { try taken(epoch) }
         state.withLock { $0.dataKeys[epoch] = key }
         return key.bytes
     }
@@ -372,15 +369,32 @@ extension GroupLink: GroupKeys {
         }
     }
 
-    /// A data key, and how it was wrapped: as it was given earlier, else as the cluster has it. A number never has two keys: another
-    /// one that somebody has put there since counts for nothing.
-    private func opened(_ epoch: Int64) throws(CredentialError) -> (key: DataKey, wrapped: [UInt8]) {
-        if let kept = try kept(epoch), let key = openedKept(kept, epoch) { return (key, kept) }
+    /// A data key that the cluster has for this host, with the record of its epoch.
+    private func taken(_ epoch: Int64) throws(CredentialError) -> DataKey {
         if let failure = recentFailure { throw failure }
-        let wrapped = try givenKey(epoch)
+        let wrapped = try givenKey(epoch), record: KeyEpoch?
         let (key, maker) = try unwrap(wrapped, epoch)
-        try checkMaker(maker, of: key)
-        return (key, wrapped)
+        if let standing = standing(epoch) { record = standing } else { record = try past(epoch) }
+        guard let record, try parts.cryptography.sha256(record.encoded) == key.recordDigest else {
+            throw try foreignKey()
+        }
+        try checkMaker(maker, of: key, record)
+        try keep(key, record, wrapped)
+        return key
+    }
+
+    /// Keeps a key with the record of its epoch, and remembers whom that names.
+    func keep(_ key: DataKey, _ record: KeyEpoch, _ wrapped: [UInt8]) throws(CredentialError) {
+        _ = try known(record)
+        // First what tells whom it was given to: without the key that says nothing.
+        try confirm(key)
+        try keep(wrapped, key.epoch)
+    }
+
+    /// What stood in the cluster while an epoch was the newest.
+    private func past(_ epoch: Int64) throws(CredentialError) -> KeyEpoch? {
+        let record = try cluster.read([membership.recordKey(epoch)])[0]
+        return record.flatMap { KeyEpoch(content: $0.value) }.flatMap { $0.number == epoch ? $0 : nil }
     }
 
     /// What it holds; one that was wrapped for a key this host had before it joined anew opens no more.
@@ -393,14 +407,12 @@ extension GroupLink: GroupKeys {
     }
 
     /// The key of an epoch that was the newest while this host was away, with what stood in the cluster then; `nil` where there is none.
-    /// Each is asked for once: who has written them may have linked each to all.
+    /// Each is looked up once: who has written them may have linked each to all.
     func missed(_ epoch: Int64) throws(CredentialError) -> (key: DataKey, epoch: KeyEpoch)? {
-        guard state.withLock({ $0.missed.insert(epoch).inserted }) else { return nil }
-        let membership = membership
-        let found = try cluster.read([membership.recordKey(epoch), membership.dataKey(epoch, backend.host)])
-        guard let record = found[0].flatMap({ KeyEpoch(content: $0.value) }), record.number == epoch,
-            let wrapped = found[1]?.value, let key = openedKept(wrapped, epoch)
-        else { return nil }
+        guard state.withLock({ !$0.missed.contains(epoch) }) else { return nil }
+        let record = try past(epoch), wrapped = try cluster.read([membership.dataKey(epoch, backend.host)])[0]
+        state.withLock { _ = $0.missed.insert(epoch) }
+        guard let record, let wrapped, let key = openedKept(wrapped.value, epoch) else { return nil }
         return (key, record)
     }
 

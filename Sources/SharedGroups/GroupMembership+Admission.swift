@@ -15,7 +15,12 @@ extension GroupMembership {
             let epoch = try KeyEpoch(before), id = try groupID(), key = try keys.key(of: epoch)
             var proven: [GroupHost] = [], unproven: [String] = []
             for var host in hosts {
-                if try !isProven(host, in: epoch, key: key, id) {
+                if try isProven(host, in: epoch, key: key, id) {
+                    // It may have asked only, where it stands in a cluster that was put back since.
+                    if host.admission == nil {
+                        host.admission = try wrap(id).admission(of: host, key: key, epoch: epoch.number)
+                    }
+                } else {
                     if host.isAdmitted { unproven.append(host.name) }
                     host.admission = nil
                     // It may name another's, from whom the role would be taken.
@@ -179,16 +184,30 @@ extension GroupMembership {
             let key = try wrap(id).dataKey(
                 random.bytes(Self.keySize), of: next, former: try memory.givenKeys())
             transaction.changes += [.put(epochKey, next.encoded), .put(recordKey(next.number), next.encoded)]
-            for host in given { transaction.changes.append(try give(key, to: host, by: own.key, id)) }
-            guard try cluster.commit(transaction) else { continue }
-            // What they can open opens nothing new; nor was the new key wrapped by the passphrase, which they know.
+            var ownWrap: [UInt8]?
+            for host in given {
+                let wrapped = try wrap(id).wrap(key, for: host, by: own.key)
+                if isOwn(host) { ownWrap = wrapped }
+                transaction.changes.append(.put(dataKey(key.epoch, host.name), wrapped))
+            }
+            // Another machine may come under the name as soon as the key is there.
             let names = Set(gone.map(\.name) + [name, Self.passphraseName])
-            return try remove(
-                cluster.listKeys(path + "keys/").map(\.key).filter {
-                    names.contains(String($0.split(separator: "/").last ?? ""))
-                })
+            let useless = try cluster.listKeys(path + "keys/").map(\.key).filter {
+                names.contains(String($0.split(separator: "/").last ?? ""))
+            }
+            guard try cluster.commit(transaction) else { continue }
+            // At once: it may be put back before anybody has looked.
+            if let ownWrap { try memory.keep(key, next, ownWrap) }
+            forget(useless)
+            return
         }
         throw busy
+    }
+
+    /// Takes away what was wrapped for hosts that are none any more, and by the passphrase, which they know. It opens nothing new,
+    /// so what stays of it harms nobody, and the group is to be sealed anew, whatever becomes of this.
+    private func forget(_ wraps: [String]) {
+        do throws(CredentialError) { try remove(wraps) } catch {}
     }
 
     /// By which epoch it is told who belongs to the group: by that of the cluster, unless it does not name all of whom this host

@@ -12,6 +12,9 @@ protocol GroupMemory: GroupKeys {
 
     /// The keys that this host was given, by their numbers, as far as they open.
     func givenKeys() throws(CredentialError) -> [Int64: DataKey]
+
+    /// Keeps a key, as it was wrapped for this host, with the record of its epoch.
+    func keep(_ key: DataKey, _ record: KeyEpoch, _ wrapped: [UInt8]) throws(CredentialError)
 }
 
 // What this host remembers, whatever becomes of the cluster.
@@ -23,14 +26,29 @@ extension GroupLink: GroupMemory {
     /// What this host knows of the newest key and of who was expelled. Another process of it may have learned more meanwhile, so
     /// it is read each time.
     func remembered() throws(CredentialError) -> KeyEpoch {
-        var known = KeyEpoch.none
-        for name in try parts.files.names(of: group) where name.hasPrefix(Self.expelledPrefix) {
-            // One that is damaged is written again when the cluster names that host.
-            guard let one = try parts.files.read(name, of: group).flatMap(KeyEpoch.init(content:)) else { continue }
+        var known = try vouchedExpelled()
+        for one in try expelledNotes() {
             known = KeyEpoch(
                 number: max(known.number, one.number), expelled: known.expelled + one.missing(in: known))
         }
         return known
+    }
+
+    private func expelledNotes() throws(CredentialError) -> [KeyEpoch] {
+        var notes: [KeyEpoch] = []
+        for name in try parts.files.names(of: group) where name.hasPrefix(Self.expelledPrefix) {
+            // One that is damaged is written again when the cluster names that host.
+            guard let one = try parts.files.read(name, of: group).flatMap(KeyEpoch.init(content:)) else { continue }
+            notes.append(one)
+        }
+        return notes
+    }
+
+    /// The epochs in which this host has seen somebody to be expelled, and of which it has kept nothing.
+    private func notedEpochs() throws(CredentialError) -> Set<Int64> {
+        let kept = try keptEpochs(), named = try vouchedExpelled()
+        return Set(try expelledNotes().filter { !$0.missing(in: named).isEmpty }.map(\.number))
+            .subtracting(kept.map(\.number))
     }
 
     /// Whom this host knows to be expelled and the cluster does not name; what that names is remembered from now on, and that this
@@ -63,15 +81,22 @@ extension GroupLink: GroupMemory {
     }
 
     func newest() throws(CredentialError) -> [(epoch: KeyEpoch, key: [UInt8]?)] {
+        // Another process may have seen one just now, or was stopped when it had.
+        for number in try notedEpochs() {
+            do throws(CredentialError) { _ = try key(ofEpoch: number) } catch {
+                guard [.storeUnavailable, .storeLocked, .storeDamaged].contains(error.code) else { throw error }
+            }
+        }
         let keys = try givenKeys()
         return Self.newest(try keptEpochs()).map { ($0, keys[$0.number]?.bytes) }
     }
 
-    /// Who was expelled by hosts of the group, and not only stands in the cluster as such.
+    /// Who was expelled by hosts of the group, and does not only stand in the cluster as such, up to the newest key.
     func vouchedExpelled() throws(CredentialError) -> KeyEpoch {
         var all = KeyEpoch.none
         for epoch in try keptEpochs() {
-            all = KeyEpoch(number: 0, expelled: all.expelled + epoch.missing(in: all))
+            all = KeyEpoch(
+                number: max(all.number, epoch.number), expelled: all.expelled + epoch.missing(in: all))
         }
         return all
     }
@@ -114,13 +139,18 @@ extension GroupLink: GroupMemory {
     /// may give one.
     ///
     /// - Throws: ``ErrorCode/storeUnavailable``.
-    func checkMaker(_ maker: [UInt8], of key: DataKey) throws(CredentialError) {
+    func checkMaker(
+        _ maker: [UInt8], of key: DataKey, _ record: KeyEpoch
+    ) throws(CredentialError) {
         if maker == (try hostKey().publicKey) { return }
-        let given = try givenKeys(), kept = try keptEpochs()
-        if given.isEmpty, kept.isEmpty { return }
-        if try isLinked(key, given, kept) { return }
-        let newest = Self.newest(kept)
-        if !newest.isEmpty, let record = standing(key.epoch) {
+        let given = try givenKeys()
+        // A process may have been stopped when it had kept the record of this one, and not the key.
+        func kept() throws(CredentialError) -> [KeyEpoch] { try keptEpochs().filter { $0.number != key.epoch } }
+        let before = try kept()
+        if given.isEmpty, before.isEmpty { return }
+        if try isLinked(key, given, before) { return }
+        let newest = Self.newest(before)
+        if !newest.isEmpty {
             let hosts = record.hosts.map(\.publicKey) + [maker]
             let were = newest.map { Set($0.hosts.map(\.publicKey)) }
             if were.allSatisfy({ $0.isSuperset(of: hosts) }) { return }
@@ -134,7 +164,7 @@ extension GroupLink: GroupMemory {
                 guard error.code == .storeUnavailable || error.code == .storeLocked else { throw error }
                 continue
             }
-            if try isLinked(key, try givenKeys(), try keptEpochs()) { return }
+            if try isLinked(key, try givenKeys(), try kept()) { return }
         }
         throw try foreignKey()
     }
@@ -163,8 +193,10 @@ extension GroupLink: GroupMemory {
         noteConfirmed(key.epoch, content)
     }
 
-    private func foreignKey() throws(CredentialError) -> CredentialError {
-        let join: Message = "to take that one: credmgr groups leave \(group) --keep, and have this host join again"
+    /// The error of a key that nobody of the group has made.
+    func foreignKey() throws(CredentialError) -> CredentialError {
+        let join: Message =
+            "to take that one, before this host joins the group again: credmgr groups leave \(group) --keep"
         var hint = join
         if let last = try remembered().expelled.last {
             let command = ShellQuote.line(["credmgr", "groups", "expel", group.name, last.name])

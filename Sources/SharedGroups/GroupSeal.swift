@@ -105,7 +105,7 @@ protocol GroupKeys: Sendable {
 
     /// The key of an epoch, whoever has made it: what a host has sealed that did not know better is not lost for that.
     ///
-    /// - Throws: ``ErrorCode/storeLocked``.
+    /// - Throws: ``ErrorCode/storeLocked``; ``ErrorCode/storeDamaged`` where no host has it.
     func key(toOpen epoch: Int64) throws(CredentialError) -> [UInt8]
 
     /// Looks whether the cluster names everybody of whom this host knows that they were expelled; what is sealed under this epoch's

@@ -28,8 +28,7 @@ struct KeyEpoch: Sendable, Hashable {
     }
 
     private static let randomBits: Int64 = 32
-    /// What is greater has nobody counted up to.
-    private static let limit: Int64 = 1 << 62
+    private static let countLimit: Int64 = 1 << 29
 
     init(number: Int64, expelled: [ExpelledHost] = [], hosts: [Host] = []) {
         self.number = number
@@ -59,7 +58,8 @@ struct KeyEpoch: Sendable, Hashable {
     func next(
         expelling name: String, _ gone: [ExpelledHost], known: KeyEpoch, hosts: [Host], _ random: any RandomSource
     ) -> KeyEpoch {
-        let count = (max(number, known.number) >> Self.randomBits) + 1
+        // Where the cluster has a number that nobody has counted up to, it begins again.
+        let count = (max(number, known.number) >> Self.randomBits) % Self.countLimit + 1
         let drawn = random.bytes(4).reduce(Int64(0)) { $0 << 8 | Int64($1) }
         var added = gone.filter { host in
             !has(host) && !known.has(host) && !hosts.contains { $0.publicKey == host.publicKey }
@@ -95,7 +95,7 @@ struct KeyEpoch: Sendable, Hashable {
     /// Reads what ``encoded`` gives; `nil` where it is none.
     init?(content: [UInt8]) {
         guard let object = try? JSONValue.parse(content, limits: .ownFile).object,
-            let number = object["number"]?.integer, (1..<Self.limit).contains(number),
+            let number = object["number"]?.integer, number > 0,
             let expelled = object["expelled"]?.array,
             let hosts = object["hosts"]?.array
         else { return nil }

@@ -59,7 +59,7 @@ struct ClusterSharingTests {
             let failed = try? two.process().ports.sharing.membership.expel("spare", from: World.group)
             isExpelled.withLock { $0 = failed?.isEmpty == true }
             // Overtaken, it has read that, and is about to try again.
-            process.trace.act(before: "cluster.commit") { scene.world.cluster.restore(snapshot) }
+            process.trace.act(before: "cluster.list") { scene.world.cluster.restore(snapshot) }
         }
         _ = try process.ports.sharing.membership.expel("three", from: World.group)
         #expect(isExpelled.withLock { $0 })

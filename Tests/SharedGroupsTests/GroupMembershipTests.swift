@@ -52,6 +52,7 @@ private struct ClusterMemory: GroupMemory {
     func known(_ epoch: KeyEpoch) -> KeyEpoch { .none }
     func newest() -> [(epoch: KeyEpoch, key: [UInt8]?)] { [] }
     func givenKeys() -> [Int64: DataKey] { [:] }
+    func keep(_ key: DataKey, _ record: KeyEpoch, _ wrapped: [UInt8]) {}
 }
 
 @Suite(.serialized)

@@ -112,10 +112,13 @@ extension SimulatedHost {
         files.filter { $0.key.hasPrefix("epoch-") }.sorted { $0.key < $1.key }
             .compactMap { KeyEpoch(content: $0.value) }
     }
+}
 
-    /// Whether it has a key that was made when somebody was expelled, or later, and is not the one that somebody has put there.
+extension SimulatedProcess {
+    /// Whether its host had a key at its begin, or it has made one, when somebody was expelled, or later, and that is not the one that
+    /// somebody has put there. What another process of the host learns meanwhile may come too late.
     func knows(_ forged: World.Forgery) -> Bool {
-        keptEpochs.contains {
+        (knewEpochs + madeEpochs).contains {
             $0.encoded != forged.content && $0.has(ExpelledHost(name: "", publicKey: forged.outcast))
         }
     }

@@ -100,7 +100,7 @@ struct Rules {
         let number = value.dropFirst().prefix(8).reduce(Int64(0)) { $0 << 8 | Int64($1) }
         // What it has taken without knowing that is its own.
         let known = world.forgeries[number]?.contains { forgery in
-            host.knows(forgery) && process.knownExpelled.contains(forgery.outcast)
+            process.knows(forgery)
                 && (!forgery.isNew || host.files["epoch-\(number)"] != forgery.content)
         }
         guard known == true else { return [] }
@@ -117,7 +117,7 @@ struct Rules {
                 .flatMap { try? GroupHost($0) }?.publicKey
             if parts[1] == World.accomplice,
                 world.forgeries.values.joined().contains(where: {
-                    $0.accomplice == accomplice && process.host.knows($0)
+                    $0.accomplice == accomplice && process.knows($0)
                 }),
                 // Another host, which did not know, may have let it in.
                 !process.host.keptEpochs.contains(where: { $0.hosts.contains { $0.publicKey == accomplice } })

@@ -24,6 +24,10 @@ extension Run {
         }
         // A cluster that was put back to before somebody was expelled may take nothing before that is done again.
         if world.wasRestored {
+            // Of some that somebody has put back a record tells, which they would read later.
+            if scenario == .meddled {
+                for host in members { _ = try? host.process().ports.sharing.catchUp(World.group, unlessWithin: 0) }
+            }
             for host in members {
                 for name in world.expelledNames where name != host.name { expel(name, on: host) }
             }

@@ -97,6 +97,11 @@ extension SimulatedProcess: Cluster {
             }
         }
         world.problems += Rules.keys(in: transaction, by: self)
+        for case .put(World.path + "epoch", let value, _) in transaction.changes {
+            guard let made = KeyEpoch(content: value) else { continue }
+            readExpelled.formUnion(made.expelled.map(\.publicKey))
+            madeEpochs.append(made)
+        }
         host.knowsExpelled.formUnion(readExpelled)
         world.cluster.apply(transaction)
         for change in transaction.changes {
@@ -154,10 +159,9 @@ extension SimulatedProcess: GroupFiles {
 
     func write(_ content: [UInt8], to name: String, of group: KeychainGroup) throws(CredentialError) {
         try trace.call("files.write") { () throws(CredentialError) in
-            // What another process of the host has learned meanwhile comes too late.
             for (number, forgeries) in world.forgeries where name == "epoch-\(number)" {
                 for forgery in forgeries
-                where forgery.isNew && forgery.content == content && knewOutcasts.contains(forgery.outcast) {
+                where forgery.isNew && forgery.content == content && knows(forgery) {
                     world.problems.append("\(host.name) takes a key that an expelled host has made")
                 }
             }

@@ -45,8 +45,10 @@ final class SimulatedProcess: @unchecked Sendable {
 
     var world: World { host.world }
 
-    /// Of whom its host knew at its begin, by a key that was made then, that they were expelled.
-    let knewOutcasts: Set<[UInt8]>
+    /// The epochs whose key its host had at its begin.
+    let knewEpochs: [KeyEpoch]
+    /// The epochs that it has put into the cluster.
+    var madeEpochs: [KeyEpoch] = []
 
     init(_ host: SimulatedHost) {
         self.host = host
@@ -54,7 +56,7 @@ final class SimulatedProcess: @unchecked Sendable {
         let happens = Mutex<(@Sendable (PortTrace.Moment) -> Void)?>(nil)
         world.processes += 1
         name = "\(host.name)/\(world.processes)"
-        knewOutcasts = Set(host.keptEpochs.flatMap(\.expelled).map(\.publicKey))
+        knewEpochs = host.keptEpochs
         trace = PortTrace(patience: world.patience) { moment in happens.withLock { $0 }?(moment) }
         happens.withLock { $0 = { [weak self] in self?.happens($0) } }
     }
