@@ -77,7 +77,7 @@ extension GroupLink: GroupMemory {
             .storeUnavailable,
             "the cluster of the group \(group) was put back to a time before \(names) was expelled, so nothing is written that "
                 + "could be read there",
-            hint: "credmgr groups expel \(group) \(first.name)")
+            hint: "credmgr groups expel \(group) \(ShellQuote.word(first.name))")
     }
 
     func newest() throws(CredentialError) -> [(epoch: KeyEpoch, key: [UInt8]?)] {
