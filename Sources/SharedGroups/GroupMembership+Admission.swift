@@ -195,7 +195,14 @@ extension GroupMembership {
             let useless = try cluster.listKeys(path + "keys/").map(\.key).filter {
                 names.contains(String($0.split(separator: "/").last ?? ""))
             }
-            guard try cluster.commit(transaction) else { continue }
+            do throws(CredentialError) {
+                guard try cluster.commit(transaction) else { continue }
+            } catch {
+                // It may have been done, and only its answer lost.
+                guard error.code == .temporary, try cluster.read([epochKey])[0]?.value == next.encoded else {
+                    throw error
+                }
+            }
             // At once: it may be put back before anybody has looked.
             if let ownWrap { try memory.keep(key, next, ownWrap) }
             forget(useless)

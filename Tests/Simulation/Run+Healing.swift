@@ -24,12 +24,16 @@ extension Run {
         }
         // A cluster that was put back to before somebody was expelled may take nothing before that is done again.
         if world.wasRestored {
-            // Of some that somebody has put back a record tells, which they would read later.
-            if scenario == .meddled {
-                for host in members { _ = try? host.process().ports.sharing.catchUp(World.group, unlessWithin: 0) }
-            }
-            for host in members {
-                for name in world.expelledNames where name != host.name { expel(name, on: host) }
+            // Of some whom a cluster does not name that somebody has put back a host learns when it looks, and says so.
+            for _ in 0..<(scenario == .meddled ? 2 : 1) {
+                if scenario == .meddled {
+                    for host in members {
+                        _ = try? host.process().ports.sharing.catchUp(World.group, unlessWithin: 0)
+                    }
+                }
+                for host in members {
+                    for name in world.expelledNames where name != host.name { expel(name, on: host) }
+                }
             }
             members.removeAll { isShared && !world.hasAdmitted($0) }
             // As the manual says: everybody looks before anything is refreshed.
