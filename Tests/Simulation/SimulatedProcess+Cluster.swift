@@ -69,7 +69,11 @@ extension SimulatedProcess: Cluster {
 
     func revision(committing transaction: ClusterTransaction) throws(CredentialError) -> Int64? {
         try trace.call("cluster.commit") { () throws(CredentialError) in
-            guard isCutOff() else { return try apply(transaction) }
+            guard isCutOff() else {
+                let revision = try apply(transaction)
+                if revision != nil { noteMade(transaction) }
+                return revision
+            }
             // It does it, or not, or later.
             if world.draw(world.faults.later) {
                 world.lateCommits.append { [self] in _ = try? apply(transaction, isLate: true) }
@@ -77,6 +81,15 @@ extension SimulatedProcess: Cluster {
                 _ = try apply(transaction)
             }
             throw Self.silence
+        }
+    }
+
+    /// Whom it has named as expelled it knows to be, once it has heard that this is done.
+    private func noteMade(_ transaction: ClusterTransaction) {
+        for case .put(World.path + "epoch", let value, _) in transaction.changes {
+            guard let made = KeyEpoch(content: value) else { continue }
+            readExpelled.formUnion(made.expelled.map(\.publicKey))
+            madeEpochs.append(made)
         }
     }
 
@@ -97,11 +110,6 @@ extension SimulatedProcess: Cluster {
             }
         }
         world.problems += Rules.keys(in: transaction, by: self)
-        for case .put(World.path + "epoch", let value, _) in transaction.changes {
-            guard let made = KeyEpoch(content: value) else { continue }
-            readExpelled.formUnion(made.expelled.map(\.publicKey))
-            madeEpochs.append(made)
-        }
         host.knowsExpelled.formUnion(readExpelled)
         world.cluster.apply(transaction)
         for change in transaction.changes {
