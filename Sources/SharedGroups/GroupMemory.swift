@@ -144,6 +144,11 @@ extension GroupLink: GroupMemory {
     ) throws(CredentialError) {
         if maker == (try hostKey().publicKey) { return }
         let given = try givenKeys()
+        // Another process of this host may have taken it just now.
+        if let taken = given[key.epoch] {
+            guard taken.bytes == key.bytes, taken.recordDigest == key.recordDigest else { throw try foreignKey() }
+            return
+        }
         // A process may have been stopped when it had kept the record of this one, and not the key.
         func kept() throws(CredentialError) -> [KeyEpoch] { try keptEpochs().filter { $0.number != key.epoch } }
         let before = try kept()

@@ -181,6 +181,27 @@ struct ClusterSharingTests {
         #expect(number > 1)
     }
 
+    @Test(arguments: [true, false]) func `two processes that are given a key at once both have it`(isFirst: Bool)
+        throws
+    {
+        var number = 1, isReached = true
+        while isReached {
+            let scene = try SharedScene(), two = scene.run.hosts[1]
+            if !isFirst {
+                #expect(try scene.run.token(two.process(), force: true).refreshed)
+                _ = try membership(scene.run.hosts[0]).expel("spare", from: World.group)
+            }
+            let process = two.process(), other = two.process()
+            process.trace.act(at: number, .before) { _ = try? scene.run.token(other, force: true) }
+            #expect(throws: Never.self, "call \(number)") {
+                try process.ports.sharing.catchUp(World.group, unlessWithin: 0)
+            }
+            isReached = process.trace.calls.count >= number
+            number += 1
+        }
+        #expect(number > 5)
+    }
+
     @Test func `who does not come in by the passphrase leaves nothing behind`() throws {
         let scene = try SharedScene(), four = SimulatedHost("four", scene.world)
         func refused(_ passphrase: String) -> ErrorCode? {
