@@ -159,7 +159,7 @@ struct SealedCacheTests {
     }
 
     @Test func `the keyring has half a key, which by its number alone cannot be read, and no token`() throws {
-        cache.write(Array("a token of ada's".utf8), name: token("ada"), seconds: 60)
+        cache.write(Array("a token of ada's".utf8), name: token("zoe"), seconds: 60)
         let search = try ChildProcess("keyctl", ["search", "@u", "user", "credmgr:cache"]).run()
         let number = search.standardOutput.trimmingCharacters(in: .whitespacesAndNewlines)
         #expect(FileManager.default.fileExists(atPath: "\(runtime.path)/credmgr/\(number)/half"))
@@ -168,7 +168,7 @@ struct SealedCacheTests {
         // A session that was not given the user's keyring.
         let stranger = try ChildProcess("keyctl", ["session", "-", "keyctl", "pipe", number]).run()
         #expect(stranger.exitStatus != 0 && stranger.standardOutput.isEmpty)
-        #expect(try ChildProcess("keyctl", ["list", "@u"]).run().standardOutput.contains("ada") == false)
+        #expect(try ChildProcess("keyctl", ["list", "@u"]).run().standardOutput.contains("zoe") == false)
     }
 
     @Test func `halves that many make at once are one`() async throws {
