@@ -10,9 +10,9 @@ final class GroupLink: Sendable {
     let parts: ClusterSharing.Parts
     /// Whether this host goes on with leaving the group, which is all that it may do then.
     let isLeaving: Bool
-    private let state = Mutex(State())
+    let state = Mutex(State())
 
-    private struct State {
+    struct State {
         var hostKey: GroupMembership.HostKey?
         var dataKeys: [Int64: DataKey] = [:]
         /// The epochs that were looked up since this host was away.
@@ -32,7 +32,7 @@ final class GroupLink: Sendable {
     }
 
     /// An account as it was read, and when by the clock of the machine's run, which all its processes share.
-    private struct Seen {
+    struct Seen {
         var reading: AccountReading
         var at: Int64
         /// Whether what it holds was given out already.
@@ -43,8 +43,6 @@ final class GroupLink: Sendable {
     private static let failureTime: Int64 = 10_000
     /// For how long it counts that an account was seen, in milliseconds.
     private static let seenTime: Int64 = 1_000
-    /// Before the number of a data key: each has a file of its own, since several processes may be given several at once.
-    static let keyPrefix = "key-"
 
     init(
         _ group: KeychainGroup, _ backend: GroupBackend, _ cluster: any Cluster, _ parts: ClusterSharing.Parts,
@@ -320,160 +318,5 @@ final class GroupLink: Sendable {
         }
         state.withLock { $0.hostKey = key }
         return key
-    }
-
-    /// The newest data key that this host was given; 0 for none.
-    private func newestKept() throws(CredentialError) -> Int64 {
-        try keptNumbers().max() ?? 0
-    }
-
-    private func keptNumbers() throws(CredentialError) -> [Int64] {
-        try parts.files.names(of: group).filter { $0.hasPrefix(Self.keyPrefix) }
-            .compactMap { Int64($0.dropFirst(Self.keyPrefix.count)) }
-    }
-
-    /// A data key that this host was given, as it was wrapped for it: what it has copied opens with it while the cluster cannot
-    /// be reached, and where that was put back.
-    private func kept(_ epoch: Int64) throws(CredentialError) -> [UInt8]? {
-        try parts.files.read(Self.keyPrefix + String(epoch), of: group)
-    }
-
-    private func keep(_ wrapped: [UInt8], _ epoch: Int64) throws(CredentialError) {
-        guard try kept(epoch) != wrapped else { return }
-        try parts.files.write(wrapped, to: Self.keyPrefix + String(epoch), of: group)
-        state.withLock { $0.knownEpoch = max(epoch, $0.knownEpoch ?? 0) }
-    }
-}
-
-extension GroupLink: GroupKeys {
-    func key(ofEpoch epoch: Int64) throws(CredentialError) -> [UInt8] {
-        var known = state.withLock { $0.dataKeys[epoch] }
-        if known == nil { known = try kept(epoch).flatMap { openedKept($0, epoch) } }
-        // A number never has two keys: another one that somebody has put there since counts for nothing.
-        if let known { try confirm(known) }
-        let key = if let known { known } else { try taken(epoch) }
-        state.withLock { $0.dataKeys[epoch] = key }
-        return key.bytes
-    }
-
-    func key(of epoch: KeyEpoch) throws(CredentialError) -> [UInt8] {
-        noteStanding(epoch)
-        return try key(ofEpoch: epoch.number)
-    }
-
-    func key(toOpen epoch: Int64) throws(CredentialError) -> [UInt8] {
-        do throws(CredentialError) { return try key(ofEpoch: epoch) } catch {
-            guard error.code == .storeUnavailable else { throw error }
-            if let kept = try kept(epoch), let key = openedKept(kept, epoch) { return key.bytes }
-            return try unwrap(try givenKey(epoch), epoch).key.bytes
-        }
-    }
-
-    /// A data key that the cluster has for this host, with the record of its epoch.
-    private func taken(_ epoch: Int64) throws(CredentialError) -> DataKey {
-        if let failure = recentFailure { throw failure }
-        let wrapped = try givenKey(epoch), record: KeyEpoch?
-        let (key, maker) = try unwrap(wrapped, epoch)
-        if let standing = standing(epoch) { record = standing } else { record = try past(epoch) }
-        guard let record, try parts.cryptography.sha256(record.encoded) == key.recordDigest else {
-            throw try foreignKey()
-        }
-        try checkMaker(maker, of: key, record)
-        try keep(key, record, wrapped)
-        return key
-    }
-
-    /// Keeps a key with the record of its epoch, and remembers whom that names.
-    func keep(_ key: DataKey, _ record: KeyEpoch, _ wrapped: [UInt8]) throws(CredentialError) {
-        _ = try known(record)
-        // First what tells whom it was given to: without the key that says nothing.
-        try confirm(key)
-        try keep(wrapped, key.epoch)
-    }
-
-    /// What stood in the cluster while an epoch was the newest.
-    private func past(_ epoch: Int64) throws(CredentialError) -> KeyEpoch? {
-        let record = try cluster.read([membership.recordKey(epoch)])[0]
-        return record.flatMap { KeyEpoch(content: $0.value) }.flatMap { $0.number == epoch ? $0 : nil }
-    }
-
-    /// What it holds; one that was wrapped for a key this host had before it joined anew opens no more.
-    private func openedKept(_ wrapped: [UInt8], _ epoch: Int64) -> DataKey? { try? unwrap(wrapped, epoch).key }
-
-    func givenKeys() throws(CredentialError) -> [Int64: DataKey] {
-        var keys: [Int64: DataKey] = [:]
-        for number in try keptNumbers() { keys[number] = try kept(number).flatMap { openedKept($0, number) } }
-        return keys
-    }
-
-    /// The key of an epoch that was the newest while this host was away, with what stood in the cluster then; `nil` where there is none.
-    /// Each is looked up once: who has written them may have linked each to all.
-    func missed(_ epoch: Int64) throws(CredentialError) -> (key: DataKey, epoch: KeyEpoch)? {
-        guard state.withLock({ !$0.missed.contains(epoch) }) else { return nil }
-        let record = try past(epoch), wrapped = try cluster.read([membership.dataKey(epoch, backend.host)])[0]
-        state.withLock { _ = $0.missed.insert(epoch) }
-        guard let record, let wrapped, let key = openedKept(wrapped.value, epoch) else { return nil }
-        return (key, record)
-    }
-
-    // MARK: What stands in the cluster
-
-    /// Notes what the cluster has of an epoch.
-    func noteStanding(_ epoch: KeyEpoch) {
-        guard epoch.number > 0 else { return }
-        state.withLock { $0.standing[epoch.number] = epoch.encoded }
-    }
-
-    /// What the cluster has of an epoch, as far as this process has read it.
-    func standing(_ epoch: Int64) -> KeyEpoch? {
-        state.withLock { $0.standing[epoch] }.flatMap(KeyEpoch.init(content:))
-    }
-
-    /// The same, unless that was looked at already.
-    func unconfirmed(_ epoch: Int64) -> [UInt8]? {
-        state.withLock { $0.standing[epoch] == $0.confirmed[epoch] ? nil : $0.standing[epoch] }
-    }
-
-    /// Notes that the maker of a key has vouched for what the cluster has of its epoch.
-    func noteConfirmed(_ epoch: Int64, _ content: [UInt8]) { state.withLock { $0.confirmed[epoch] = content } }
-
-    private func unwrap(
-        _ wrapped: [UInt8], _ epoch: Int64
-    ) throws(CredentialError) -> (key: DataKey, maker: [UInt8]) {
-        let own = try hostKey()
-        do throws(CredentialError) {
-            return try membership.wrap(backend.groupID).unwrap(wrapped, own, host: backend.host, epoch: epoch)
-        } catch {
-            throw error.withHint(
-                "so that this host can join anew, on another host of the group: credmgr groups expel \(group) \(ShellQuote.line([backend.host]))"
-            )
-        }
-    }
-
-    /// Whether the cluster has the data key for this host as it was given.
-    ///
-    /// - Throws: as ``key(ofEpoch:)``.
-    func checkGivenKey(_ epoch: Int64) throws(CredentialError) { _ = try unwrap(try givenKey(epoch), epoch) }
-
-    /// The data key of an epoch as the cluster has it for this host.
-    private func givenKey(_ epoch: Int64) throws(CredentialError) -> [UInt8] {
-        if let given = state.withLock({ $0.given[epoch] }) { return given }
-        let key = membership.dataKey(epoch, backend.host), found: ClusterRecord?
-        do throws(CredentialError) { found = try cluster.read([key])[0] } catch {
-            if error.leavesCopies { note(error) }
-            throw error
-        }
-        guard let record = found else {
-            guard try !cluster.listKeys(membership.dataKey(epoch, "")).isEmpty else {
-                throw CredentialError(
-                    .storeDamaged,
-                    "no host of the group \(group) has the key \(epoch): what is sealed by it was changed",
-                    hint: "credmgr doctor")
-            }
-            throw CredentialError(
-                .storeLocked, "this host, \(backend.host), is not admitted to the group \(group)",
-                hint: "credmgr groups hosts \(group)")
-        }
-        return record.value
     }
 }
