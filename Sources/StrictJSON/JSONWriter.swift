@@ -79,7 +79,7 @@ private struct JSONWriter {
 
     private mutating func write(_ string: String) {
         output.append(UInt8(ascii: "\""))
-        if string.utf8.allSatisfy(Self.isPlain) {
+        if Self.isPlain(string.utf8.span) {
             append(string)
         } else {
             for scalar in string.unicodeScalars { write(scalar) }
@@ -101,9 +101,15 @@ private struct JSONWriter {
         }
     }
 
-    /// Whether a byte of a string stands for itself: visible ASCII but the quote and the backslash.
-    private static func isPlain(_ byte: UInt8) -> Bool {
-        byte >= 0x20 && byte < 0x7F && byte != UInt8(ascii: "\"") && byte != UInt8(ascii: "\\")
+    /// Whether each byte of a string stands for itself: visible ASCII but the quote and the backslash.
+    private static func isPlain(_ bytes: borrowing Span<UInt8>) -> Bool {
+        for index in bytes.indices {
+            let byte = bytes[index]
+            guard byte >= 0x20, byte < 0x7F, byte != UInt8(ascii: "\""), byte != UInt8(ascii: "\\") else {
+                return false
+            }
+        }
+        return true
     }
 
     private mutating func append(_ text: String) { output.append(contentsOf: text.utf8) }

@@ -19,4 +19,20 @@ import Testing
         try journal.remove("a1", in: group)
         #expect(try journal.read("a1", in: group) == nil)
     }
+
+    @Test func `all records are given, and nothing else that lies beside them`() throws {
+        let temporary = try TemporaryFolder()
+        let folders = GroupFolders(dataHome: temporary.path)
+        let journal = JournalFiles(folders)
+        let group = try KeychainGroup("work")
+        try journal.eachRecord(in: group) { id, _ in Issue.record("\(id) is not there") }
+        try journal.write([1, 2], for: "a1", in: group)
+        try journal.write([3], for: "login-a2-mark", in: group)
+        try journal.reserve(100, for: "a3", in: group)
+        try folders.create(.journal, of: group).write([4], to: ".a4.5.tmp")
+        var found: [String: [UInt8]] = [:]
+        try journal.eachRecord(in: group) { found[$0] = $1 }
+        #expect(found == ["a1": [1, 2], "login-a2-mark": [3]])
+        #expect(try journal.accounts(in: group).sorted() == ["a1", "login-a2-mark"])
+    }
 }

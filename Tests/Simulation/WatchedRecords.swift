@@ -64,6 +64,9 @@ struct SafeJournal: GenerationJournal {
         process.isSafe()
     }
     func accounts(in group: KeychainGroup) throws(CredentialError) -> [String] { try base.accounts(in: group) }
+    func eachRecord(
+        in group: KeychainGroup, _ body: (String, [UInt8]) throws(CredentialError) -> Void
+    ) throws(CredentialError) { try base.eachRecord(in: group, body) }
     func read(_ account: String, in group: KeychainGroup) throws(CredentialError) -> [UInt8]? {
         try base.read(account, in: group)
     }

@@ -188,6 +188,15 @@ extension MemoryProcess: GenerationJournal {
         try trace.call("journal.accounts") { () throws(CredentialError) in machine.journaled(group) }
     }
 
+    func eachRecord(
+        in group: KeychainGroup, _ body: (String, [UInt8]) throws(CredentialError) -> Void
+    ) throws(CredentialError) {
+        for account in try accounts(in: group) {
+            let sealed: [UInt8]? = try read(account, in: group)
+            if let sealed { try body(account, sealed) }
+        }
+    }
+
     func read(_ account: String, in group: KeychainGroup) throws(CredentialError) -> [UInt8]? {
         try trace.call("journal.read") { () throws(CredentialError) in
             machine.state.withLock { $0.journal[group]?[account] }

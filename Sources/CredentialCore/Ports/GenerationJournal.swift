@@ -6,6 +6,13 @@ public protocol GenerationJournal: Sendable {
     /// - Throws: ``ErrorCode/inputOutput``.
     func accounts(in group: KeychainGroup) throws(CredentialError) -> [String]
 
+    /// Gives all records, sealed: who looks at each opens the journal once. One that goes meanwhile is left out.
+    ///
+    /// - Throws: ``ErrorCode/inputOutput``, and what `body` throws.
+    func eachRecord(
+        in group: KeychainGroup, _ body: (_ account: String, _ sealed: [UInt8]) throws(CredentialError) -> Void
+    ) throws(CredentialError)
+
     /// The sealed record, or `nil` where there is none.
     ///
     /// - Throws: ``ErrorCode/inputOutput``.

@@ -31,11 +31,7 @@ extension TokenSetRepository {
     ///
     /// - Throws: ``ErrorCode/inputOutput``.
     func signInsWaiting(in group: KeychainGroup, of store: StoreKind) throws(CredentialError) -> [String] {
-        var waiting: [String] = []
-        for id in try journal.accounts(in: group) where try signInWaiting(id, in: group)?.account.store == store {
-            waiting.append(id)
-        }
-        return waiting
+        try accountsWaiting(in: group).filter { $0.store == store }.map(\.id)
     }
 
     /// The accounts whose first sign-ins wait for their store to take them.
@@ -43,19 +39,20 @@ extension TokenSetRepository {
     /// - Throws: the errors of the journal.
     package func accountsWaiting(in group: KeychainGroup) throws(CredentialError) -> [Account] {
         var waiting: [Account] = []
-        for id in try journal.accounts(in: group) {
-            if let account = try signInWaiting(id, in: group)?.account { waiting.append(account) }
+        try journal.eachRecord(in: group) { (id, sealed) throws(CredentialError) in
+            if let record = Self.signIn(sealed, of: id, in: group) { waiting.append(record.account) }
         }
         return waiting
     }
 
     /// Whether the journal has a whole sign-in of an account, not a generation that only its token set opens.
     func isSignInWaiting(_ id: String, in group: KeychainGroup) throws(CredentialError) -> Bool {
-        try signInWaiting(id, in: group) != nil
+        try journal.read(id, in: group).flatMap { Self.signIn($0, of: id, in: group) } != nil
     }
 
-    private func signInWaiting(_ id: String, in group: KeychainGroup) throws(CredentialError) -> AccountRecord? {
-        try journal.read(id, in: group).flatMap { try? AccountRecord($0, of: id, in: group) }
+    /// The whole sign-in that a record of the journal is; `nil` for another.
+    private static func signIn(_ sealed: [UInt8], of id: String, in group: KeychainGroup) -> AccountRecord? {
+        try? AccountRecord(sealed, of: id, in: group)
     }
 
     /// The name of the lock that is held while an account is added; no account has it, as their ids are of hexadecimal

@@ -36,15 +36,27 @@ public struct Instant: Sendable, Hashable, Comparable {
         let dayOfMonth = dayOfYear - (153 * shiftedMonth + 2) / 5 + 1
         let month = shiftedMonth < 10 ? shiftedMonth + 3 : shiftedMonth - 9
         let year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0)
-        let date = "\(Self.padded(year, 4))-\(Self.padded(month, 2))-\(Self.padded(dayOfMonth, 2))"
-        let clock =
-            "\(Self.padded(time / 3_600, 2)):\(Self.padded(time / 60 % 60, 2)):\(Self.padded(time % 60, 2))"
-        return "\(date)T\(clock)Z"
+        // Byte by byte: a list of accounts has some for each.
+        var text: [UInt8] = []
+        text.reserveCapacity(20)
+        Self.append(year, 4, "-", to: &text)
+        Self.append(month, 2, "-", to: &text)
+        Self.append(dayOfMonth, 2, "T", to: &text)
+        Self.append(time / 3_600, 2, ":", to: &text)
+        Self.append(time / 60 % 60, 2, ":", to: &text)
+        Self.append(time % 60, 2, "Z", to: &text)
+        return String(decoding: text, as: UTF8.self)
     }
 
-    private static func padded(_ number: Int64, _ width: Int) -> String {
-        let digits = String(number)
-        return String(repeating: "0", count: max(0, width - digits.count)) + digits
+    /// - Parameter number: from 0 on, of `width` digits at most.
+    private static func append(_ number: Int64, _ width: Int, _ end: Unicode.Scalar, to text: inout [UInt8]) {
+        var place: Int64 = 1
+        for _ in 1..<width { place *= 10 }
+        while place > 0 {
+            text.append(UInt8(ascii: "0") + UInt8(number / place % 10))
+            place /= 10
+        }
+        text.append(UInt8(ascii: end))
     }
 }
 

@@ -18,10 +18,13 @@ package enum FileNames {
     /// The names in an open folder, sorted by their bytes.
     static func inFolder(_ folder: consuming FileDescriptor, path: String) throws(CredentialError) -> [String] {
         var names: [String] = []
-        try eachInFolder(folder, path: path) { name in
-            names.append(unsafe name.withUnsafeBufferPointer { unsafe String(decoding: $0, as: UTF8.self) })
-        }
+        try eachInFolder(folder, path: path) { names.append(text($0)) }
         return names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+    }
+
+    /// A name that ``eachInFolder(_:path:_:)`` gives.
+    static func text(_ name: borrowing Span<UInt8>) -> String {
+        unsafe name.withUnsafeBufferPointer { unsafe String(decoding: $0, as: UTF8.self) }
     }
 
     /// Gives each name in an open folder, in no order.

@@ -187,14 +187,14 @@ extension PrivateDirectory {
         _ file: borrowing FileDescriptor, _ name: String
     ) throws(CredentialError) -> stat {
         guard let status = file.status() else { throw .system("cannot open", path(of: name), number: errno) }
-        if status.st_mode & S_IFMT == S_IFREG, status.st_uid == geteuid(), status.st_mode & 0o077 == 0 {
+        if status.st_mode & S_IFMT == S_IFREG, status.st_uid == user, status.st_mode & 0o077 == 0 {
             return status
         }
         let shown = CredentialError.shownPath(path(of: name))
         if status.st_mode & S_IFMT != S_IFREG {
             throw CredentialError(.inputOutput, "\(shown) is not a regular file", hint: "move it away")
         }
-        if status.st_uid != geteuid() {
+        if status.st_uid != user {
             throw CredentialError(.inputOutput, "\(shown) belongs to another user (uid \(status.st_uid))")
         }
         throw CredentialError(.inputOutput, "others can open \(shown)", hint: "chmod 600 '\(shown)'")
@@ -205,9 +205,10 @@ extension PrivateDirectory {
         // The time is that of the folder, whose clock gives the files theirs: this process's may be another. It is asked for by the
         // call that asks for theirs: what gives a process another clock (libfaketime) may know one call and not the other.
         var folder = stat()
-        guard unsafe fstatat(descriptor.number, ".", &folder, AT_SYMLINK_NOFOLLOW) == 0, let names = try? names()
-        else { return }
-        for name in names where name.utf8.first == UInt8(ascii: ".") && name.hasSuffix(Self.temporarySuffix) {
+        guard unsafe fstatat(descriptor.number, ".", &folder, AT_SYMLINK_NOFOLLOW) == 0 else { return }
+        var hidden: [String] = []
+        try? eachName { if $0[0] == UInt8(ascii: ".") { hidden.append(FileNames.text($0)) } }
+        for name in hidden where name.hasSuffix(Self.temporarySuffix) {
             var status = stat()
             if unsafe fstatat(descriptor.number, name, &status, AT_SYMLINK_NOFOLLOW) == 0,
                 folder.st_mtim.tv_sec - status.st_mtim.tv_sec > Self.staleAge

@@ -10,10 +10,13 @@ package struct PrivateDirectory: ~Copyable, Sendable {
     /// The path, for messages and for watching.
     package let path: String
     let descriptor: FileDescriptor
+    /// Whose files these are.
+    let user: uid_t
 
     private init(path: String, descriptor: consuming FileDescriptor) {
         self.path = path
         self.descriptor = descriptor
+        user = geteuid()
     }
 
     /// Opens a folder and makes what is missing on the way, with mode 0700.
@@ -57,7 +60,16 @@ package struct PrivateDirectory: ~Copyable, Sendable {
         return try FileNames.inFolder(FileDescriptor(owning: number), path: path)
     }
 
-    /// Gives the bytes of each name in it, in no order: for folders with many.
+    /// The names in it, in no order: for folders with many.
+    ///
+    /// - Throws: ``ErrorCode/inputOutput``.
+    package borrowing func namesInNoOrder() throws(CredentialError) -> [String] {
+        var names: [String] = []
+        try eachName { names.append(FileNames.text($0)) }
+        return names
+    }
+
+    /// Gives the bytes of each name in it, in no order.
     ///
     /// - Throws: ``ErrorCode/inputOutput``.
     package borrowing func eachName(_ body: (borrowing Span<UInt8>) -> Void) throws(CredentialError) {

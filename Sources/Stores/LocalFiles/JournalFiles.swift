@@ -19,9 +19,23 @@ package struct JournalFiles: GenerationJournal {
     package func accounts(in group: KeychainGroup) throws(CredentialError) -> [String] {
         guard let folder = try folders.open(.journal, of: group) else { return [] }
         folder.removeStaleTemporaries()
-        // Beside them lie room set aside, and temporary files, whose names begin with a dot.
-        return try folder.names().filter { !$0.hasPrefix(".") && !$0.hasSuffix(Self.reserveSuffix) }
+        return try folder.namesInNoOrder().filter(Self.isRecord)
     }
+
+    /// Gives all records, sealed; one that goes meanwhile is left out.
+    ///
+    /// - Throws: ``ErrorCode/inputOutput``, and what `body` throws.
+    package func eachRecord(
+        in group: KeychainGroup, _ body: (_ account: String, _ sealed: [UInt8]) throws(CredentialError) -> Void
+    ) throws(CredentialError) {
+        guard let folder = try folders.open(.journal, of: group) else { return }
+        for account in try folder.namesInNoOrder() where Self.isRecord(account) {
+            if let sealed = try folder.read(account, limit: Self.limit) { try body(account, sealed) }
+        }
+    }
+
+    /// Beside the records lie room set aside, and temporary files, whose names begin with a dot.
+    private static func isRecord(_ name: String) -> Bool { !name.hasPrefix(".") && !name.hasSuffix(reserveSuffix) }
 
     /// The sealed record, or `nil` where there is none.
     ///
