@@ -115,16 +115,23 @@ extension ClusterSharing: GroupHosting {
     }
 
     package func expel(
-        _ host: String, from group: KeychainGroup
-    ) throws(CredentialError) -> [(id: String, error: CredentialError)] {
+        _ host: String, fingerprint: String?, from group: KeychainGroup
+    ) throws(CredentialError) -> Expulsion {
         let link = try sharedLink(group)
         _ = try link.standing([], mayBeOlder: true)
-        guard host != link.backend.host else {
+        let key = try link.hostKey()
+        let own = ExpelledHost(name: link.backend.host, publicKey: key.publicKey)
+        let isOwnKey = try fingerprint.map { (given) throws(CredentialError) in
+            try own.fingerprint(parts.cryptography) == given.lowercased()
+        }
+        // Another machine may have had its name before.
+        guard host != own.name || isOwnKey == false else {
             throw CredentialError(
                 .usage, "this host is \(host) itself", hint: "credmgr groups leave \(group) --keep")
         }
-        try link.membership.expel(host, by: (link.backend.host, try link.hostKey()), link)
-        return try sealAnew(link)
+        var expulsion = try link.membership.expel(host, fingerprint: fingerprint, by: (own.name, key), link)
+        expulsion.unsealed = try sealAnew(link)
+        return expulsion
     }
 
     /// Seals every account that is not under the newest key yet, with the intent of who refreshes it and what stands aside: an

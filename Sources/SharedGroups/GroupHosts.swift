@@ -46,6 +46,13 @@ package struct GroupHost: Sendable, Hashable {
     ///
     /// - Throws: ``ErrorCode/internalFault``.
     package func fingerprint(_ cryptography: any Cryptography) throws(CredentialError) -> String {
+        try Self.fingerprint(of: publicKey, cryptography)
+    }
+
+    /// The same of any key.
+    static func fingerprint(
+        of publicKey: [UInt8], _ cryptography: any Cryptography
+    ) throws(CredentialError) -> String {
         let digest = try cryptography.sha256(publicKey).prefix(16)
         let digits = digest.map { byte in (byte < 16 ? "0" : "") + String(byte, radix: 16) }
         return stride(from: 0, to: digits.count, by: 2).map { digits[$0] + digits[$0 + 1] }.joined(separator: "-")

@@ -111,11 +111,19 @@ extension GroupMembership {
     /// Who is given the new key: whoever was given the newest that this host knows. That is not the cluster's where that was put back,
     /// or somebody has put a key there that no host has made: who was expelled is expelled again with `name`, which may be one of them.
     ///
+    /// - Parameter fingerprint: that of its key, where another machine may have come under its name since.
     /// - Parameter memory: what this host has learned of the group, asked at each try, as the cluster may be put back between two.
     /// - Throws: as ``admit(_:fingerprint:by:_:sealing:)``.
+    @discardableResult
     func expel(
-        _ name: String, by own: (name: String, key: HostKey), _ memory: any GroupMemory
-    ) throws(CredentialError) {
+        _ name: String, fingerprint: String? = nil, by own: (name: String, key: HostKey),
+        _ memory: any GroupMemory
+    ) throws(CredentialError) -> Expulsion {
+        func isMeant(_ host: ExpelledHost) throws(CredentialError) -> Bool {
+            guard host.name == name else { return false }
+            guard let fingerprint else { return true }
+            return try host.fingerprint(cryptography) == fingerprint.lowercased()
+        }
         for _ in 0..<Self.attempts {
             let reading = try cluster.read([epochKey], listing: path + "hosts/")
             // Noted at once: it may be put back before the next read.
@@ -146,16 +154,24 @@ extension GroupMembership {
             // Who is not admitted cannot expel.
             let judges = try judges(epoch, known, memory)
             let isDoubtful = judges.map(\.epoch) != [epoch] || !known.missing(in: epoch).isEmpty
-            guard
-                hosts.contains(where: { $0.name == name })
-                    || isDoubtful && known.expelled.contains(where: { $0.name == name })
-            else {
-                throw noHost(name, among: hosts)
+            var meant: [ExpelledHost] = []
+            for host in hosts.map(\.whenExpelled) + (isDoubtful ? known.expelled : []) where try isMeant(host) {
+                if !meant.contains(where: host.isSame) { meant.append(host) }
+            }
+            guard !meant.isEmpty else {
+                guard let namesake = hosts.first(where: { $0.name == name }) else {
+                    throw noHost(name, among: hosts)
+                }
+                throw CredentialError(
+                    .denied,
+                    "the host that is called \(name) has the fingerprint \(try namesake.fingerprint(cryptography))",
+                    hint: "credmgr groups hosts \(path.split(separator: "/").last.map(String.init) ?? "")")
             }
             // Nobody expels itself, whatever stands there.
             func isOwn(_ host: GroupHost) -> Bool { host.name == own.name && host.publicKey == own.key.publicKey }
-            let gone = hosts.filter {
-                $0.name == name || !isOwn($0) && (known.has($0.whenExpelled) || epoch.has($0.whenExpelled))
+            let gone = hosts.filter { host in
+                meant.contains(where: host.whenExpelled.isSame)
+                    || !isOwn(host) && (known.has(host.whenExpelled) || epoch.has(host.whenExpelled))
             }
             var given: [GroupHost] = [], transaction = ClusterTransaction()
             transaction.expect(epochRecord, at: epochKey)
@@ -179,8 +195,19 @@ extension GroupMembership {
                     transaction.changes.append(.put(record.key, host.encoded))
                 }
             }
-            let next = epoch.next(
-                expelling: name, gone.map(\.whenExpelled), known: known, hosts: given.map(\.whenGivenKey), random)
+            var leaving: [ExpelledHost] = []
+            for var host in meant + gone.map(\.whenExpelled) where !leaving.contains(where: host.isSame) {
+                host.user = try user(of: host, gone, judges, id, memory)
+                // Anybody may have put a record there with the key of a host that stays.
+                if given.contains(where: { $0.publicKey == host.publicKey }) { host.user = nil }
+                leaving.append(host)
+            }
+            let next = try epoch.next(
+                expelling: name, leaving, known: known, hosts: given.map(\.whenGivenKey), random
+            ) { (key) throws(CredentialError) in
+                if let user = leaving.first(where: { $0.publicKey == key })?.user { return user }
+                return try memory.user(of: key)
+            }
             let key = try wrap(id).dataKey(
                 random.bytes(Self.keySize), of: next, former: try memory.givenKeys())
             transaction.changes += [.put(epochKey, next.encoded), .put(recordKey(next.number), next.encoded)]
@@ -191,7 +218,7 @@ extension GroupMembership {
                 transaction.changes.append(.put(dataKey(key.epoch, host.name), wrapped))
             }
             // Another machine may come under the name as soon as the key is there.
-            let names = Set(gone.map(\.name) + [name, Self.passphraseName])
+            let names = Set(gone.map(\.name) + [name, Self.passphraseName]).subtracting(given.map(\.name))
             let useless = try cluster.listKeys(path + "keys/").map(\.key).filter {
                 names.contains(String($0.split(separator: "/").last ?? ""))
             }
@@ -205,16 +232,31 @@ extension GroupMembership {
             }
             // At once: it may be put back before anybody has looked.
             if let ownWrap { try memory.keep(key, next, ownWrap) }
-            forget(useless)
-            return
+            var expulsion = Expulsion(
+                hosts: leaving.map { host in
+                    let other = given.first { $0.shownUser == host.user }?.name
+                    return Expulsion.Host(name: host.name, user: host.user, sharesUserWith: other)
+                })
+            // What was wrapped for hosts that are none any more, and by the passphrase, which they know. It opens nothing new, and the
+            // group is to be sealed anew, whatever becomes of this.
+            do throws(CredentialError) { try remove(useless) } catch { expulsion.leftover = error }
+            return expulsion
         }
         throw busy
     }
 
-    /// Takes away what was wrapped for hosts that are none any more, and by the passphrase, which they know. It opens nothing new,
-    /// so what stays of it harms nobody, and the group is to be sealed anew, whatever becomes of this.
-    private func forget(_ wraps: [String]) {
-        do throws(CredentialError) { try remove(wraps) } catch {}
+    /// As whom the cluster knew a host that is taken out, by what a host of the group has made: it is told whose the role is to be
+    /// taken from.
+    private func user(
+        of host: ExpelledHost, _ gone: [GroupHost], _ judges: [(epoch: KeyEpoch, key: [UInt8]?)], _ id: [UInt8],
+        _ memory: any GroupMemory
+    ) throws(CredentialError) -> String? {
+        if let standing = gone.first(where: { host.isSame($0.whenExpelled) }) {
+            for (epoch, key) in judges where try isProven(standing, in: epoch, key: key, id) {
+                return standing.shownUser
+            }
+        }
+        return try memory.user(of: host.publicKey)
     }
 
     /// By which epoch it is told who belongs to the group: by that of the cluster, unless it does not name all of whom this host

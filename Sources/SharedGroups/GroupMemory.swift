@@ -13,6 +13,9 @@ protocol GroupMemory: GroupKeys {
     /// The keys that this host was given, by their numbers, as far as they open.
     func givenKeys() throws(CredentialError) -> [Int64: DataKey]
 
+    /// As whom the cluster knew a host, by the makers of the keys that are kept here; `nil` where they do not tell.
+    func user(of publicKey: [UInt8]) throws(CredentialError) -> String?
+
     /// Keeps a key, as it was wrapped for this host, with the record of its epoch.
     func keep(_ key: DataKey, _ record: KeyEpoch, _ wrapped: [UInt8]) throws(CredentialError)
 }
@@ -77,7 +80,15 @@ extension GroupLink: GroupMemory {
             .storeUnavailable,
             "the cluster of the group \(group) was put back to a time before \(names) was expelled, so nothing is written that "
                 + "could be read there",
-            hint: "credmgr groups expel \(group) \(ShellQuote.word(first.name))")
+            hint: Message(verbatim: try first.expelling(from: group, parts.cryptography)))
+    }
+
+    func user(of publicKey: [UInt8]) throws(CredentialError) -> String? {
+        for epoch in try keptEpochs().sorted(by: { $0.number > $1.number }) {
+            if let user = epoch.expelled.first(where: { $0.publicKey == publicKey })?.user { return user }
+            if let user = epoch.hosts.first(where: { $0.publicKey == publicKey })?.user { return user }
+        }
+        return nil
     }
 
     func newest() throws(CredentialError) -> [(epoch: KeyEpoch, key: [UInt8]?)] {
@@ -204,7 +215,7 @@ extension GroupLink: GroupMemory {
             "to take that one, before this host joins the group again: credmgr groups leave \(group) --keep"
         var hint = join
         if let last = try remembered().expelled.last {
-            let command = ShellQuote.line(["credmgr", "groups", "expel", group.name, last.name])
+            let command = try last.expelling(from: group, parts.cryptography)
             hint = "to make another: \(command); \(join)"
         }
         return CredentialError(

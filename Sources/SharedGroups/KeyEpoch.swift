@@ -37,7 +37,10 @@ struct KeyEpoch: Sendable, Hashable {
         var object = JSONObject()
         object["number"] = .integer(number)
         object["expelled"] = .array(
-            expelled.map { .array([.string($0.name), .string(Base64URL.encode($0.publicKey))]) })
+            expelled.map { host in
+                let user = host.user.map { [JSONValue.string($0)] } ?? []
+                return .array([.string(host.name), .string(Base64URL.encode(host.publicKey))] + user)
+            })
         object["hosts"] = .array(
             hosts.map { .array([.string($0.name), .string(Base64URL.encode($0.publicKey)), .string($0.user)]) })
         encoded = JSONValue.object(object).bytes()
@@ -55,9 +58,11 @@ struct KeyEpoch: Sendable, Hashable {
     ///   - name: who is expelled now. What its record has for a key it has written itself: where that is nobody's who is not expelled
     ///     already, or that of somebody who stays, a key that nobody has stands in its place.
     ///   - hosts: who is given the key.
+    ///   - user: as whom the cluster knew a host that was expelled, by its key. What stands there may be anybody's word.
     func next(
-        expelling name: String, _ gone: [ExpelledHost], known: KeyEpoch, hosts: [Host], _ random: any RandomSource
-    ) -> KeyEpoch {
+        expelling name: String, _ gone: [ExpelledHost], known: KeyEpoch, hosts: [Host], _ random: any RandomSource,
+        user: ([UInt8]) throws(CredentialError) -> String? = { _ in nil }
+    ) throws(CredentialError) -> KeyEpoch {
         // Where the cluster has a number that nobody has counted up to, it begins again.
         let count = (max(number, known.number) >> Self.randomBits) % Self.countLimit + 1
         let drawn = random.bytes(4).reduce(Int64(0)) { $0 << 8 | Int64($1) }
@@ -65,9 +70,9 @@ struct KeyEpoch: Sendable, Hashable {
             !has(host) && !known.has(host) && !hosts.contains { $0.publicKey == host.publicKey }
         }
         if added.isEmpty { added = [ExpelledHost(name: name, publicKey: random.bytes(32))] }
-        return KeyEpoch(
-            number: count << Self.randomBits | drawn, expelled: expelled + known.missing(in: self) + added,
-            hosts: hosts)
+        var all = expelled + known.missing(in: self) + added
+        for place in all.indices { all[place].user = try user(all[place].publicKey) }
+        return KeyEpoch(number: count << Self.randomBits | drawn, expelled: all, hosts: hosts)
     }
 
     /// Whether the group has expelled a host.
@@ -101,10 +106,10 @@ struct KeyEpoch: Sendable, Hashable {
         else { return nil }
         var gone: [ExpelledHost] = [], given: [Host] = []
         for value in expelled {
-            guard let parts = value.array, parts.count == 2, let name = parts[0].string,
+            guard let parts = value.array, parts.count == 2 || parts.count == 3, let name = parts[0].string,
                 let key = parts[1].string.flatMap(Base64URL.decode)
             else { return nil }
-            gone.append(ExpelledHost(name: name, publicKey: key))
+            gone.append(ExpelledHost(name: name, publicKey: key, user: parts.count == 3 ? parts[2].string : nil))
         }
         for value in hosts {
             guard let parts = value.array, parts.count == 3, let name = parts[0].string,
@@ -125,4 +130,26 @@ struct ExpelledHost: Sendable, Hashable {
     let name: String
     /// Its key, which is given nothing more.
     let publicKey: [UInt8]
+    /// As whom the cluster knew it, by the hosts that have expelled it; `nil` where they could not tell.
+    var user: String?
+
+    /// Whether another is this one, whatever is known of it.
+    func isSame(_ other: ExpelledHost) -> Bool { name == other.name && publicKey == other.publicKey }
+
+    /// What people compare of it, as of a host.
+    ///
+    /// - Throws: ``ErrorCode/internalFault``.
+    func fingerprint(_ cryptography: any Cryptography) throws(CredentialError) -> String {
+        try GroupHost.fingerprint(of: publicKey, cryptography)
+    }
+
+    /// The command that takes it out, and nobody who may have come under its name since.
+    ///
+    /// - Throws: as ``fingerprint(_:)``.
+    func expelling(
+        from group: KeychainGroup, _ cryptography: any Cryptography
+    ) throws(CredentialError) -> String {
+        ShellQuote.line(
+            ["credmgr", "groups", "expel", group.name, name, "--fingerprint", try fingerprint(cryptography)])
+    }
 }

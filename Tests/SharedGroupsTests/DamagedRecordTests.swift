@@ -26,11 +26,11 @@ struct DamagedRecordTests {
         #expect(told.map(\.check) == ["host evil"])
         #expect(told.first?.error?.hint?.hasSuffix("credmgr groups expel \(World.group) evil") == true)
         // Others are expelled beside it.
-        #expect(try membership(scene).expel("two", from: World.group).isEmpty)
+        #expect(try membership(scene).expel("two", from: World.group).unsealed.isEmpty)
         #expect(
             !scene.world.cluster.content.records.keys.contains { $0.hasSuffix("/evil") && $0.contains("/keys/") })
         #expect(try scene.run.token(scene.run.hosts[0].process(), force: true).refreshed)
-        #expect(try membership(scene).expel("evil", from: World.group).isEmpty)
+        #expect(try membership(scene).expel("evil", from: World.group).unsealed.isEmpty)
         #expect(try membership(scene).hosts(of: World.group).allSatisfy { !["evil", "two"].contains($0.name) })
         let gone = #expect(throws: CredentialError.self) { try membership(scene).expel("evil", from: World.group) }
         #expect(gone?.code == .noSuchAccount)
@@ -72,7 +72,7 @@ struct DamagedRecordTests {
     {
         let scene = try SharedScene(), keys = ["a/x/y/intent", "a/x/y/set", "a/x", "a/\(scene.account)/sets"]
         for key in keys { put("z", at: key, scene) }
-        #expect(try membership(scene).expel("three", from: World.group).isEmpty)
+        #expect(try membership(scene).expel("three", from: World.group).unsealed.isEmpty)
         let told = membership(scene).findings(of: World.group).filter { $0.error != nil }
         #expect(told.count == keys.count)
         for key in keys {
@@ -320,7 +320,7 @@ struct DamagedRecordTests {
     {
         let scene = try SharedScene()
         put("junk", at: "a/\(scene.account)/intent", scene)
-        let failures = try membership(scene).expel("two", from: World.group)
+        let failures = try membership(scene).expel("two", from: World.group).unsealed
         #expect(failures.map(\.id) == [scene.account] && failures[0].error.code == .storeDamaged)
         let record = try #require(scene.world.cluster.content.records[scene.link.keys(scene.account).set])
         #expect(try GroupSeal.epoch(of: record) == GroupMembership.epoch(try scene.link.standing([]).epoch))

@@ -26,6 +26,13 @@ struct ForeignKeyTests {
             _ = try scene.run.hosts[0].process().ports.sharing.membership.expel("spare", from: World.group)
         }
 
+        /// What people compare of its key.
+        var fingerprint: String {
+            get throws {
+                try GroupHost.fingerprint(of: key.publicKey, scene.get().link.parts.cryptography)
+            }
+        }
+
         func put(_ changes: [ClusterTransaction.Change]) throws {
             var transaction = ClusterTransaction()
             transaction.changes = changes
@@ -86,7 +93,7 @@ struct ForeignKeyTests {
         for place in 0..<3 {
             let error = refusal(scene, place)
             #expect(error?.code == .storeUnavailable)
-            #expect(error?.hint == "credmgr groups expel default spare")
+            #expect(error?.hint == "credmgr groups expel default spare --fingerprint \(try outcast.fingerprint)")
         }
         try expel("spare", scene)
         try checkMended(scene)
@@ -103,7 +110,7 @@ struct ForeignKeyTests {
         for place in 0..<3 {
             let error = refusal(scene, place)
             #expect(error?.code == .storeUnavailable)
-            #expect(error?.hint?.contains("credmgr groups expel default spare") == true)
+            #expect(error?.hint?.contains("credmgr groups expel default spare --fingerprint") == true)
         }
         try expel("spare", scene)
         try checkMended(scene)
@@ -139,6 +146,64 @@ struct ForeignKeyTests {
             try expel("spare", scene)
             try checkMended(scene)
         }
+    }
+
+    @Test func `what is said then takes nobody out who has come under its name since`() throws {
+        let outcast = try Outcast(), scene = try outcast.scene.get()
+        let newcomer = SimulatedHost("spare", scene.world)
+        scene.world.hosts.append(newcomer)
+        let one = scene.run.hosts[0].process().ports.sharing.membership
+        let asked = try newcomer.join(newcomer.process(), takesOver: false)
+        try one.admit("spare", fingerprint: asked.fingerprint, to: World.group)
+        let holders = ["one", "spare", "three", "two"]
+        #expect(try scene.holders == holders)
+        for place in 0..<3 { #expect(try token(scene, place)) }
+        // The number of a key that nobody of the group has made.
+        let newest = try scene.newest
+        let forged = KeyEpoch(number: newest.number + 1, expelled: newest.expelled, hosts: newest.hosts)
+        let key = try outcast.wrap.dataKey([UInt8](repeating: 9, count: 32), of: forged)
+        try outcast.put(
+            [.put(World.path + "epoch", forged.encoded)]
+                + ["one", "three", "two"].map { name in
+                    .put(
+                        "\(World.path)keys/\(forged.number)/\(name)",
+                        try outcast.wrap.wrap(key, for: outcast.host(name), by: outcast.key))
+                })
+        let fingerprint = try outcast.fingerprint
+        let command = "credmgr groups expel default spare --fingerprint \(fingerprint)"
+        #expect(refusal(scene, 1)?.hint?.contains(command) == true)
+        let other = #expect(throws: CredentialError.self) {
+            try one.expel("spare", fingerprint: "0000-1111", from: World.group)
+        }
+        #expect(other?.code == .denied && other?.message.contains(asked.fingerprint) == true)
+        let expulsion = try one.expel("spare", fingerprint: fingerprint.uppercased(), from: World.group)
+        #expect(expulsion.hosts == [Expulsion.Host(name: "spare", user: "spare", sharesUserWith: "spare")])
+        try checkMended(scene, holders)
+        #expect(try scene.run.token(newcomer.process(), force: true).refreshed)
+        // Whoever is meant, and nobody of the name, is a host of the group no more.
+        let again = #expect(throws: CredentialError.self) {
+            try one.expel("spare", fingerprint: fingerprint, from: World.group)
+        }
+        #expect(again?.code == .denied)
+        _ = try one.expel("spare", fingerprint: asked.fingerprint, from: World.group)
+        try checkMended(scene)
+    }
+
+    @Test func `what cannot be taken away of an expelled host is said, and that it is out`() throws {
+        let scene = try SharedScene(), process = scene.run.hosts[0].process(), trace = process.trace
+        let silence = CredentialError(.temporary, "the cluster does not answer")
+        // First the expel, then what takes the old keys away.
+        trace.act(before: "cluster.commit") {
+            trace.act(before: "cluster.commit") {
+                trace.fail("cluster.commit", with: silence)
+                trace.act(before: "cluster.read") { trace.heal() }
+            }
+        }
+        let expulsion = try process.ports.sharing.membership.expel("spare", from: World.group)
+        #expect(expulsion.hosts == [Expulsion.Host(name: "spare", user: "spare")])
+        #expect(expulsion.leftover?.code == .temporary && expulsion.unsealed.isEmpty)
+        #expect(try scene.holders == ["one", "three", "two"])
+        for place in 0..<3 { #expect(try token(scene, place)) }
     }
 
     @Test func `who has missed some keys takes the newest, also from a host that came meanwhile`() throws {

@@ -54,7 +54,7 @@ extension World {
                     number: former.epoch.number, expelled: named,
                     hosts: members.map(\.whenGivenKey) + [evil.whenGivenKey])
             default:
-                forged = newest.next(
+                forged = try newest.next(
                     expelling: host.name, named, known: newest,
                     hosts: members.map(\.whenGivenKey) + [evil.whenGivenKey], random)
                 let key = try wrap.dataKey(

@@ -399,3 +399,11 @@ extension TokenSet {
     /// Whether that was refused.
     var isLost: Bool { grants[""]?.lostReason != nil }
 }
+
+extension GroupHosting {
+    /// Takes the host of a name out, whatever its key is.
+    @discardableResult
+    func expel(_ host: String, from group: KeychainGroup) throws(CredentialError) -> Expulsion {
+        try expel(host, fingerprint: nil, from: group)
+    }
+}

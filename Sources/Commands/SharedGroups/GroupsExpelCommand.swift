@@ -11,9 +11,14 @@ struct GroupsExpelCommand: Command {
             replace the refresh token, or takes the old one, too, or may: there sign out with --revoke, and in again. It \
             names the command that takes the role from the host's user in the cluster. Where a refresh could not be done yet it names \
             the command that finishes it. A passphrase of the group counts no more. Where the cluster was put back to a time \
-            before a host was expelled, the same command expels it again.
+            before a host was expelled, the same command expels it again; with --fingerprint whoever had that key, and no other \
+            machine that has come under the name since.
             """,
-        parameters: [ClusterOption.group, ClusterOption.host], exitStatuses: [3, 5, 6, 7])
+        parameters: [ClusterOption.group, ClusterOption.host], options: [fingerprint],
+        exitStatuses: [3, 5, 6, 7])
+
+    private static let fingerprint = Option.value(
+        "fingerprint", .any("FINGERPRINT"), "of the host's key, as 'groups hosts' or a message shows it")
 
     let arguments: Arguments
 
@@ -21,17 +26,10 @@ struct GroupsExpelCommand: Command {
         let group = try KeychainGroup(arguments[ClusterOption.group])
         let name = arguments[ClusterOption.host]
         let sharing = session.context.machine.sharing
-        // Whom the cluster takes it for is in its record, which goes.
-        let user = (try? sharing.membership.hosts(of: group))?.first { $0.name == name }?.user
-        let failures = try sharing.membership.expel(name, from: group)
-        let prefix = try sharing.backend(of: group)?.prefix ?? GroupBackend.standardPrefix
-        let commands = EtcdCommands(group: group, prefix: prefix, hosts: [user ?? name])
-        session.notices.note("\(name) does not belong to the group \(group) any more")
-        session.notices.note(
-            "its user still has the group's role in the cluster, where only ciphertext is; to take that away: "
-                + "\(commands.revoke)")
-        var worst = failures.first?.error
-        for (id, error) in failures {
+        let expulsion = try sharing.membership.expel(name, fingerprint: arguments[Self.fingerprint], from: group)
+        try tell(expulsion, group, session)
+        var worst = expulsion.unsealed.first?.error
+        for (id, error) in expulsion.unsealed {
             session.notices.warning("\(id) is not sealed anew: \(error)")
         }
         let repository = session.services(session.stores(mayPrompt: false)).repository
@@ -99,6 +97,42 @@ struct GroupsExpelCommand: Command {
                         : Self.anew(first.account, group, revokes: false)))
         }
         if let worst { throw worst }
+    }
+
+    /// Says who belongs to the group no more, and how they are kept from writing there.
+    private func tell(
+        _ expulsion: Expulsion, _ group: KeychainGroup, _ session: Session
+    ) throws(CredentialError) {
+        let prefix = try session.context.machine.sharing.backend(of: group)?.prefix ?? GroupBackend.standardPrefix
+        var named: Set<String> = []
+        for host in expulsion.hosts where named.insert(host.name).inserted {
+            session.notices.note(
+                "\(ForeignText.shown(host.name, limit: 80)) does not belong to the group \(group) any more")
+        }
+        var revoked: Set<String> = []
+        for host in expulsion.hosts where revoked.insert(host.user ?? host.name).inserted {
+            let name = ForeignText.shown(host.name, limit: 80)
+            let revoke = EtcdCommands(group: group, prefix: prefix, hosts: [host.user ?? host.name]).revoke
+            if let other = host.sharesUserWith {
+                session.notices.warning(
+                    CredentialError(
+                        .problemsFound,
+                        "\(name) can still write in the cluster, as it was the same user there as "
+                            + "\(ForeignText.shown(other, limit: 80)), which stays",
+                        hint: "once that one has a certificate with another common name: \(revoke)"))
+            } else if host.user == nil {
+                session.notices.note(
+                    "as which user the cluster knew \(name) cannot be told; to take the group's role in the cluster, where only "
+                        + "ciphertext is, from one of its name: \(revoke)")
+            } else {
+                session.notices.note(
+                    "the user of \(name) still has the group's role in the cluster, where only ciphertext is; to take that "
+                        + "away: \(revoke)")
+            }
+        }
+        if let error = expulsion.leftover {
+            session.notices.warning("keys that open nothing new could not be taken out of the cluster: \(error)")
+        }
     }
 
     /// What a new refresh token is worth against a host that knows the old one.

@@ -1,0 +1,158 @@
+/// `share`, `join`, `admit`, `expel`, `hosts` and `leave`: who belongs to a shared group.
+package protocol GroupHosting: Sendable {
+    /// Begins a shared group with these accounts; from the return on the cluster has them.
+    ///
+    /// - Parameters:
+    ///   - passphrase: one that lets further hosts in without anybody's word.
+    /// - Returns: this host.
+    func share(
+        _ group: KeychainGroup, _ backend: GroupBackend, _ sets: [TokenSet], passphrase: Secret?
+    ) throws(CredentialError) -> SharedHost
+
+    /// Asks to be let in; with the group's passphrase this host is let in at once.
+    func join(
+        _ group: KeychainGroup, _ backend: GroupBackend, passphrase: Secret?
+    ) throws(CredentialError) -> SharedHost
+
+    /// Changes what the hosts agree on; `nil` leaves it as it is. The other hosts follow when they next ask the cluster.
+    func change(
+        _ group: KeychainGroup, cacheSeconds: Int64?, takeOverSeconds: Int64??
+    ) throws(CredentialError)
+
+    /// The hosts, by name.
+    func hosts(of group: KeychainGroup) throws(CredentialError) -> [SharedHost]
+
+    /// Gives a host that has asked the group's key.
+    func admit(_ host: String, fingerprint: String, to group: KeychainGroup) throws(CredentialError)
+
+    /// Takes a host out: a new key, and every account sealed anew under it. Whoever was expelled and stands in a cluster that was put
+    /// back is taken out with it.
+    ///
+    /// - Parameter fingerprint: that of its key, where another machine may have come under its name since.
+    /// - Throws: ``ErrorCode/denied`` where the host of that name has another; ``ErrorCode/noSuchAccount`` where there is none.
+    func expel(
+        _ host: String, fingerprint: String?, from group: KeychainGroup
+    ) throws(CredentialError) -> Expulsion
+
+    /// Leaves the group; the last host takes the group itself away.
+    ///
+    /// - Parameters:
+    ///   - agree: is given the token sets, and whether this is the last host, before anything is changed.
+    ///   - take: is given the same once the group is one of this machine alone, and before the cluster forgets anything; without
+    ///     what an earlier run has noted as taken.
+    /// - Returns: what is to be told of it.
+    @discardableResult
+    func leave(
+        _ group: KeychainGroup, _ agree: ([TokenSet], Bool) throws(CredentialError) -> Void,
+        take: ([TokenSet], Bool) throws(CredentialError) -> Void
+    ) throws(CredentialError) -> GroupDeparture
+
+    /// Forgets the group on this host and asks no cluster: for a host that its cluster lets in no more. The others have it as one of
+    /// theirs until one of them expels it.
+    ///
+    /// - Parameters:
+    ///   - group: the group.
+    ///   - drop: called once the group is one of this machine alone.
+    /// - Returns: what the others call this host.
+    /// - Throws: ``ErrorCode/usage`` for a group that is not shared; what `drop` throws; ``ErrorCode/inputOutput``; the errors of the
+    ///   store that has this host's key. Said again, it goes on.
+    func forget(
+        _ group: KeychainGroup, _ drop: () throws(CredentialError) -> Void
+    ) throws(CredentialError) -> String
+
+    /// Notes that a host that leaves has taken an account along: whatever becomes of it here from then on, it is not taken again.
+    ///
+    /// - Throws: ``ErrorCode/inputOutput``.
+    func noteTaken(_ account: String, of group: KeychainGroup) throws(CredentialError)
+
+    /// What is wrong or worth knowing of a group's cluster, for `doctor`.
+    func findings(of group: KeychainGroup) -> [GroupFinding]
+}
+
+/// How a host has left a group.
+package struct GroupDeparture: Sendable, Hashable {
+    /// What stays in the cluster though no host can open it: where this one had lost its key, and was the last.
+    package var abandoned: AbandonedGroup?
+    /// What the others call this host, where the cluster that answers does not know it: where the group is, this host may be one of
+    /// theirs still.
+    package var untold: String?
+
+    package init(abandoned: AbandonedGroup? = nil, untold: String? = nil) {
+        self.abandoned = abandoned
+        self.untold = untold
+    }
+}
+
+/// What is left of a group in its cluster when no host can open it any more.
+package struct AbandonedGroup: Sendable, Hashable {
+    /// How many accounts.
+    package var accounts: Int
+    /// Below which key they stand.
+    package var path: String
+
+    package init(accounts: Int, path: String) {
+        self.accounts = accounts
+        self.path = path
+    }
+}
+
+/// What became of an expel.
+package struct Expulsion: Sendable {
+    /// A host that was taken out.
+    package struct Host: Sendable, Hashable {
+        /// What it was called.
+        package var name: String
+        /// As whom the cluster knew it; `nil` where nothing tells that can be believed.
+        package var user: String?
+        /// Another host that the cluster knows as the same, and that belongs to the group.
+        package var sharesUserWith: String?
+
+        package init(name: String, user: String?, sharesUserWith: String? = nil) {
+            self.name = name
+            self.user = user
+            self.sharesUserWith = sharesUserWith
+        }
+    }
+
+    /// Who was taken out: who was named first, then those who had been before, and stood in the cluster again.
+    package var hosts: [Host]
+    /// Why something that was encrypted for them stays in the cluster; it opens nothing new.
+    package var leftover: CredentialError?
+    /// The accounts that could not be sealed anew, and why.
+    package var unsealed: [(id: String, error: CredentialError)] = []
+
+    package init(hosts: [Host], leftover: CredentialError? = nil) {
+        self.hosts = hosts
+        self.leftover = leftover
+    }
+}
+
+/// A host of a shared group.
+package struct SharedHost: Sendable, Hashable {
+    /// What it is called.
+    package var name: String
+    /// What people compare.
+    package var fingerprint: String
+    /// Whether it has the group's key.
+    package var isAdmitted: Bool
+    /// When it asked.
+    package var joinedAt: Instant
+    /// Whether nothing but its name can be read: it is given no key, and can only be expelled.
+    package var isDamaged = false
+    /// As whom the cluster knows it.
+    package var user: String
+
+    /// One of which nothing but its name can be read.
+    package init(damaged name: String) {
+        self.init(name: name, fingerprint: "", isAdmitted: false, joinedAt: Instant(epochSeconds: 0))
+        isDamaged = true
+    }
+
+    package init(name: String, fingerprint: String, isAdmitted: Bool, joinedAt: Instant) {
+        self.name = name
+        self.fingerprint = fingerprint
+        self.isAdmitted = isAdmitted
+        self.joinedAt = joinedAt
+        user = name
+    }
+}
