@@ -130,7 +130,10 @@ extension ClusterSharing: GroupHosting {
                 .usage, "this host is \(host) itself", hint: "credmgr groups leave \(group) --keep")
         }
         var expulsion = try link.membership.expel(host, fingerprint: fingerprint, by: (own.name, key), link)
-        expulsion.unsealed = try sealAnew(link)
+        // Who is out is out, and the caller has to say so whatever comes now.
+        do throws(CredentialError) { expulsion.unsealed = try sealAnew(link) } catch {
+            expulsion.interruption = error
+        }
         return expulsion
     }
 

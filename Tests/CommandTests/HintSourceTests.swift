@@ -111,6 +111,10 @@ import Testing
         ("credmgr presets", "Without types and accounts"),
         ("credmgr providers", "Without types and accounts"),
         ("credmgr providers test …", "PluginTests"),
+        (
+            "credmgr refresh --all --group … --min-valid 365d",
+            "SharedGroupTests: an expelled host gets nothing more"
+        ),
         ("credmgr store migrate --to …", "MigrationTests"),
         ("credmgr store migrate --to … --group …", "An account that stays in its store"),
         ("credmgr store rekey", "A file that a passphrase locks"),

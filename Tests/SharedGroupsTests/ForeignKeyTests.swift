@@ -206,6 +206,26 @@ struct ForeignKeyTests {
         for place in 0..<3 { #expect(try token(scene, place)) }
     }
 
+    @Test func `who was expelled is out though nothing could be sealed anew, and a refresh does that later`() throws
+    {
+        let scene = try SharedScene(), process = scene.run.hosts[0].process(), trace = process.trace
+        let key = scene.link.keys(scene.account).set
+        trace.act(before: "cluster.commit") {
+            trace.act(before: "cluster.commit") {
+                trace.fail("cluster.read", with: CredentialError(.temporary, "the cluster does not answer"))
+            }
+        }
+        let expulsion = try process.ports.sharing.membership.expel("spare", from: World.group)
+        #expect(expulsion.hosts.map(\.name) == ["spare"] && expulsion.interruption?.code == .temporary)
+        trace.heal()
+        let before = try #require(scene.world.cluster.content.records[key])
+        #expect(try GroupSeal.epoch(of: before) == KeyEpoch.firstNumber)
+        #expect(try token(scene, 1))
+        let after = try #require(scene.world.cluster.content.records[key])
+        #expect(try GroupSeal.epoch(of: after) == scene.newest.number)
+        #expect(try scene.holders == ["one", "three", "two"])
+    }
+
     @Test func `who has missed some keys takes the newest, also from a host that came meanwhile`() throws {
         let scene = try SharedScene(), newcomer = SimulatedHost("new", scene.world)
         scene.world.hosts.append(newcomer)

@@ -28,6 +28,12 @@ struct GroupsExpelCommand: Command {
         let sharing = session.context.machine.sharing
         let expulsion = try sharing.membership.expel(name, fingerprint: arguments[Self.fingerprint], from: group)
         try tell(expulsion, group, session)
+        if let error = expulsion.interruption {
+            throw CredentialError(
+                error.code, "\(error); the accounts are not encrypted anew yet, and \(name) has their tokens",
+                hint: "to finish it: credmgr refresh --all --group \(group) --min-valid 365d",
+                details: error.details)
+        }
         var worst = expulsion.unsealed.first?.error
         for (id, error) in expulsion.unsealed {
             session.notices.warning("\(id) is not sealed anew: \(error)")

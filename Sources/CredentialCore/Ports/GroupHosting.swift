@@ -120,6 +120,8 @@ package struct Expulsion: Sendable {
     package var leftover: CredentialError?
     /// The accounts that could not be sealed anew, and why.
     package var unsealed: [(id: String, error: CredentialError)] = []
+    /// Why it is not known which are not: the cluster could not be asked any more.
+    package var interruption: CredentialError?
 
     package init(hosts: [Host], leftover: CredentialError? = nil) {
         self.hosts = hosts
