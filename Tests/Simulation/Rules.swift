@@ -133,9 +133,40 @@ struct Rules {
         let place = World.path + "epoch"
         for case .put(place, let value, _) in transaction.changes {
             let standing = world.cluster.content.records[place].flatMap { KeyEpoch(content: $0.value) }?.number
-            guard let number = KeyEpoch(content: value)?.number, number != standing else { continue }
+            guard let made = KeyEpoch(content: value), case let number = made.number, number != standing else {
+                continue
+            }
+            broken += outcasts(of: made, in: transaction, by: process)
             if !world.keyNumbers.insert(number).inserted {
                 broken.append("\(process.host.name) makes a second key of the number \(number)")
+            }
+        }
+        return broken
+    }
+
+    /// Of the hosts that are listed those are named as expelled by a new key whose records are taken away, and nobody else, and they
+    /// get none: but for whoever makes it, of whose own end the others have to remind the cluster.
+    private static func outcasts(
+        of made: KeyEpoch, in transaction: ClusterTransaction, by process: SimulatedProcess
+    ) -> [String] {
+        let maker = process.host.name, records = process.world.cluster.content.records
+        var broken: [String] = []
+        for key in records.keys.filter({ $0.hasPrefix(World.path + "hosts/") }).sorted() {
+            guard let host = records[key].flatMap({ try? GroupHost($0) }), host.publicKey != process.host.publicKey
+            else { continue }
+            let isGone = transaction.changes.contains {
+                if case .remove(key) = $0 { true } else { false }
+            }
+            if isGone != made.has(host.whenExpelled) {
+                broken.append(
+                    "\(maker) makes a key that \(isGone ? "does not say" : "says") that \(host.name) is expelled, "
+                        + "and \(isGone ? "takes" : "leaves") its record")
+            }
+            let isGiven = transaction.changes.contains {
+                $0.puts("\(World.path)keys/\(made.number)/\(host.name)")
+            }
+            if isGone, isGiven || made.gaveKey(to: host) {
+                broken.append("\(maker) gives a new key to \(host.name), which it expels")
             }
         }
         return broken
@@ -191,6 +222,10 @@ struct Rules {
                 broken.append("\(host.name) takes the intent of \(standing.host) over without leave")
             }
         } else if removed.contains(keys.intent), !removed.contains(keys.set) {
+            if puts.isEmpty, host.copiedUnderWay.contains(standing.nonce) {
+                broken.append(
+                    "\(host.name) withdraws an intent under which the machine that it is a copy of may have sent")
+            }
             if !isOwn {
                 // Who may take it over may have the answer already.
                 if isAlive || !mayTakeOver(standing) || !adopts {

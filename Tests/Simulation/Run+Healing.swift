@@ -31,7 +31,8 @@ extension Run {
                         _ = try? host.process().ports.sharing.catchUp(World.group, unlessWithin: 0)
                     }
                 }
-                for host in members {
+                // Whoever does it first goes by what it has written down itself.
+                for host in world.draw(2) ? members : members.reversed() {
                     for name in world.expelledNames where name != host.name { expel(name, on: host) }
                 }
             }

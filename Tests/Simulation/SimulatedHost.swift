@@ -1,4 +1,5 @@
 import CredentialCore
+import StrictJSON
 import Synchronization
 import TestPorts
 
@@ -20,6 +21,8 @@ final class SimulatedHost: @unchecked Sendable {
     var isExpelled = false
     /// Whether a process of it has ended before its time.
     var hasCrashed = false
+    /// The intents of which its folder says that a process is about to send, and was copied when it said so.
+    var copiedUnderWay: Set<IntentNonce> = []
     /// What has left its processes and is not safe.
     var underWay: [ObjectIdentifier: RefreshToken] = [:]
     /// The refresh tokens that it knows to be used up: a refresh of its own has given the next.
@@ -32,6 +35,8 @@ final class SimulatedHost: @unchecked Sendable {
     var copiedRevisions: [String: Int64] = [:]
     /// The keys of hosts that it knows to be expelled: a process has written something since it had read that.
     var knowsExpelled: Set<[UInt8]> = []
+    /// Of whom it has written down that they are expelled: a process has asked the cluster for more since it had read that.
+    var hasNotedExpelled: Set<[UInt8]> = []
 
     init(_ name: String, _ world: World, isShared: Bool = true, machine: MemoryMachine? = nil) {
         self.name = name
@@ -95,11 +100,18 @@ final class SimulatedHost: @unchecked Sendable {
         let clone = SimulatedHost(name, world, isShared: isShared, machine: machine.clone())
         clone.files = files.filter { withNotes || !($0.key.hasPrefix("intent-") || $0.key.hasPrefix("answer-")) }
         clone.place = "\(place), copied"
+        clone.copiedUnderWay = Set(
+            clone.files.filter { $0.key.hasPrefix(NotesInFiles.intentPrefix) }.compactMap { name, content in
+                // As the file has it, not as the code reads it.
+                guard (try? JSONValue.parse(content))?.object?["place"] != nil else { return nil }
+                return note(of: String(name.dropFirst(NotesInFiles.intentPrefix.count)))?.nonce
+            })
         clone.usedUp = usedUp
         clone.journaled = withNotes ? journaled : [:]
         clone.copied = copied
         clone.copiedRevisions = copiedRevisions
         clone.knowsExpelled = knowsExpelled
+        clone.hasNotedExpelled = hasNotedExpelled
         return clone
     }
 }

@@ -9,12 +9,16 @@ extension SimulatedProcess: Cluster {
     private func call<Value>(
         _ name: String, _ body: () throws(CredentialError) -> Value
     ) throws(CredentialError) -> Value {
-        try trace.call("cluster.\(name)") { () throws(CredentialError) in
+        noteNews()
+        return try trace.call("cluster.\(name)") { () throws(CredentialError) in
             let fails = isCutOff()
             if fails, world.draw(2) { throw Self.silence }
-            let value = try body()
-            // It was done all the same.
-            if fails { throw Self.silence }
+            let told = (readExpelled, news), value = try body()
+            // It was done all the same, and who has asked knows nothing of it.
+            if fails {
+                (readExpelled, news) = told
+                throw Self.silence
+            }
             return value
         }
     }
@@ -45,8 +49,11 @@ extension SimulatedProcess: Cluster {
     private func found(_ keys: [String]) throws(CredentialError) -> [ClusterRecord?] {
         let found = keys.map { world.cluster.content.records[$0] }
         if let place = keys.firstIndex(of: World.path + "epoch"), let record = found[place] {
-            readExpelled.formUnion((try KeyEpoch(record)).expelled.map(\.publicKey))
-            knownExpelled = host.knowsExpelled
+            let named = Set((try KeyEpoch(record)).expelled.map(\.publicKey))
+            readExpelled.formUnion(named)
+            knownExpelled = host.knowsExpelled.union(knewExpelled).union(notedExpelled)
+            // Who does not belong to the group by that has nothing to do with it.
+            if world.hasAdmitted(host) { news = named }
         }
         for (key, record) in zip(keys, found) where key.hasPrefix(World.path + "a/") {
             if key.hasSuffix("/set") { read[key] = record }
@@ -58,7 +65,15 @@ extension SimulatedProcess: Cluster {
                 lastAside = aside ?? AsideAnswers()
             }
         }
+        if !news.isSubset(of: host.hasNotedExpelled) { world.hearOfExpel() }
         return found
+    }
+
+    /// Who asks the cluster for more has written down what it has read there before.
+    private func noteNews() {
+        guard !trace.isEnded else { return }
+        notedExpelled.formUnion(news)
+        host.hasNotedExpelled.formUnion(news)
     }
 
     func list(_ prefix: String) throws(CredentialError) -> [ClusterRecord] {
@@ -68,7 +83,17 @@ extension SimulatedProcess: Cluster {
     }
 
     func revision(committing transaction: ClusterTransaction) throws(CredentialError) -> Int64? {
-        try trace.call("cluster.commit") { () throws(CredentialError) in
+        noteNews()
+        let aside = transaction.aside
+        // What others do to the account just then.
+        if aside == .beside, mayHappen(world.faults.stop) { stop() }
+        return try trace.call("cluster.commit") { () throws(CredentialError) in
+            // It is done and not answered, and what others do comes before it is tried again.
+            if aside == .alone, mayHappen(world.faults.cluster) {
+                _ = try apply(transaction)
+                stop()
+                throw Self.silence
+            }
             guard isCutOff() else {
                 let revision = try apply(transaction)
                 if revision != nil { noteMade(transaction) }
@@ -83,6 +108,9 @@ extension SimulatedProcess: Cluster {
             throw Self.silence
         }
     }
+
+    /// Whether something goes wrong at a moment that comes seldom and matters much, in a run in which it goes wrong at all.
+    private func mayHappen(_ fault: Int) -> Bool { world.schedule.isRunning && fault > 0 && world.draw(3) }
 
     /// Whom it has named as expelled it knows to be, once it has heard that this is done.
     private func noteMade(_ transaction: ClusterTransaction) {
@@ -110,7 +138,8 @@ extension SimulatedProcess: Cluster {
             }
         }
         world.problems += Rules.keys(in: transaction, by: self)
-        host.knowsExpelled.formUnion(readExpelled)
+        // What is done late was asked for before it had read the last of that.
+        if !isLate { host.knowsExpelled.formUnion(readExpelled) }
         world.cluster.apply(transaction)
         for change in transaction.changes {
             switch change {
@@ -215,7 +244,30 @@ extension SimulatedProcess: GroupFiles {
     func groups() throws(CredentialError) -> [KeychainGroup] { host.files.isEmpty ? [] : [World.group] }
 }
 
+extension ClusterTransaction {
+    /// What it does with late answers: put one aside, or change what stands aside with the account; `nil` for nothing, also where an
+    /// intent is recorded with it.
+    fileprivate enum Aside { case alone, beside }
+
+    fileprivate var aside: Aside? {
+        let keys = changes.map(\.key)
+        func isPut(_ name: String) -> Bool {
+            changes.contains { if case .put(let key, _, _) = $0 { key.hasSuffix(name) } else { false } }
+        }
+        guard keys.contains(where: { $0.hasSuffix("/aside") }), !isPut("/intent") else { return nil }
+        return isPut("/set") ? .beside : .alone
+    }
+}
+
 extension ClusterTransaction.Change {
+    /// What it puts or removes.
+    fileprivate var key: String {
+        switch self {
+        case .put(let key, _, _): key
+        case .remove(let key): key
+        }
+    }
+
     /// What it changes, for who follows a run.
     fileprivate var shown: String {
         switch self {

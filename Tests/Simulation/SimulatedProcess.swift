@@ -26,6 +26,12 @@ final class SimulatedProcess: @unchecked Sendable {
     /// What its host knew of that when it looked last: what another process of the host learns while it is about to write, it
     /// cannot know.
     var knownExpelled: Set<[UInt8]> = []
+    /// Whom the cluster has named to it when it has asked last while its host belonged to the group, and in all before: it has asked
+    /// for more since, and so has written down whom it was told.
+    var news: Set<[UInt8]> = []
+    var notedExpelled: Set<[UInt8]> = []
+    /// What its host had written down of that at its begin: what another process learns meanwhile may come too late.
+    let knewExpelled: Set<[UInt8]>
     /// The key and the value of the token set that it has put last.
     var lastPut: (key: String, value: [UInt8])?
     /// To how many more calls the cluster does not answer.
@@ -57,6 +63,7 @@ final class SimulatedProcess: @unchecked Sendable {
         world.processes += 1
         name = "\(host.name)/\(world.processes)"
         knewEpochs = host.keptEpochs
+        knewExpelled = host.hasNotedExpelled
         trace = PortTrace(patience: world.patience) { moment in happens.withLock { $0 }?(moment) }
         happens.withLock { $0 = { [weak self] in self?.happens($0) } }
     }
@@ -76,7 +83,7 @@ final class SimulatedProcess: @unchecked Sendable {
     }
 
     /// Stands still, as a machine that sleeps: its leases end meanwhile.
-    private func stop() {
+    func stop() {
         guard !trace.isEnded else { return }
         world.tell("\(name) stands still")
         world.stopped.insert(ObjectIdentifier(trace))

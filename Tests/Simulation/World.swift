@@ -32,6 +32,8 @@ package struct Faults: Sendable {
     package var revoke = 1_500
     /// The cluster is put back to what it was some time ago.
     package var restore = 0
+    /// The same, right after a host has read for the first time that somebody was expelled.
+    var restoreAfterNews = 0
     /// An expelled host writes into the cluster what it likes.
     package var meddle = 0
     /// A process stands still while others go on, and keeps no lease alive.
@@ -203,16 +205,23 @@ final class World: @unchecked Sendable {
             provider.revoke(signIn)
             tell("somebody ends sign-in \(signIn)")
         }
-        if draw(faults.restore) {
-            if let snapshot {
-                cluster.restore(snapshot, revisionsComeAgain: draw(2))
-                wasRestored = true
-                tell("the cluster is put back")
-            } else {
-                snapshot = cluster.content
-            }
-        }
+        if draw(faults.restore) { restore() }
         if draw(faults.meddle) { meddle() }
+    }
+
+    private func restore() {
+        if let snapshot {
+            cluster.restore(snapshot, revisionsComeAgain: draw(2))
+            wasRestored = true
+            tell("the cluster is put back")
+        } else {
+            snapshot = cluster.content
+        }
+    }
+
+    /// A host has read for the first time that somebody was expelled: what it does with that shows where nobody tells it again.
+    func hearOfExpel() {
+        if snapshot != nil, draw(faults.restoreAfterNews) { restore() }
     }
 
     /// A request arrives though its sender has given up; its answer finds nobody.
