@@ -146,6 +146,10 @@ package final class Run: @unchecked Sendable {
                 }
             }
         }
+        world.meanwhile = { [unowned self] host in
+            guard let other = hosts.first(where: { $0.name != host.name && world.hasAdmitted($0) }) else { return }
+            attempt(.label, on: other)
+        }
         if scenario == .eachCall {
             world.schedule.run([{ self.each(self.seed) }], between: { self.world.between() })
         } else {

@@ -81,6 +81,13 @@ final class SimulatedHost: @unchecked Sendable {
     /// Whether it has an answer that is not known to be in the cluster.
     var hasJournal: Bool { files.keys.contains { $0.hasPrefix(NotesInFiles.answerPrefix) } }
 
+    /// The keys of hosts of which its files say that they were expelled.
+    var filedExpelled: Set<[UInt8]> {
+        Set(
+            files.filter { $0.key.hasPrefix("expelled-") || $0.key.hasPrefix("epoch-") }
+                .compactMap { KeyEpoch(content: $0.value) }.flatMap(\.expelled).map(\.publicKey))
+    }
+
     /// A process on it.
     func process() -> SimulatedProcess { SimulatedProcess(self) }
 

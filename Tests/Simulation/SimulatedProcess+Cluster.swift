@@ -71,7 +71,10 @@ extension SimulatedProcess: Cluster {
 
     /// Who asks the cluster for more has written down what it has read there before.
     private func noteNews() {
-        guard !trace.isEnded else { return }
+        guard !trace.isEnded, !news.isSubset(of: notedExpelled) else { return }
+        if !news.isSubset(of: host.filedExpelled) {
+            world.problems.append("\(host.name) asks for more, and has not written down who was expelled")
+        }
         notedExpelled.formUnion(news)
         host.hasNotedExpelled.formUnion(news)
     }
@@ -86,7 +89,9 @@ extension SimulatedProcess: Cluster {
         noteNews()
         let aside = transaction.aside
         // What others do to the account just then.
-        if aside == .beside, mayHappen(world.faults.stop) { stop() }
+        if aside == .beside, mayHappen(world.faults.stop) {
+            if world.draw(2) { stop() } else { world.meanwhile?(host) }
+        }
         return try trace.call("cluster.commit") { () throws(CredentialError) in
             // It is done and not answered, and what others do comes before it is tried again.
             if aside == .alone, mayHappen(world.faults.cluster) {

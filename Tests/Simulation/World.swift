@@ -145,6 +145,8 @@ final class World: @unchecked Sendable {
     var forgeries: [Int64: [Forgery]] = [:]
     /// How many processes there have been.
     var processes = 0
+    /// What another host than one does while that stands still; `nil` for nothing.
+    var meanwhile: ((SimulatedHost) -> Void)?
     /// Is told what happens, line by line, where somebody wants to follow a run; `nil` else.
     var teller: ((String) -> Void)?
 
