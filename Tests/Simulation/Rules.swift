@@ -126,7 +126,9 @@ struct Rules {
             }
             guard transaction.changes.contains(where: { $0.puts(World.path + "epoch") }),
                 let record = world.cluster.content.records[World.path + "hosts/\(parts[1])"],
-                let host = try? GroupHost(record), process.knownExpelled.contains(host.publicKey)
+                let host = try? GroupHost(record), process.knownExpelled.contains(host.publicKey),
+                // Nobody expels itself, whatever it has read: of its own end the others have to remind the cluster.
+                host.publicKey != process.host.publicKey
             else { continue }
             broken.append("\(process.host.name) gives a key to \(host.name), which it knows to be expelled")
         }

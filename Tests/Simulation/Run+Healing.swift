@@ -133,6 +133,10 @@ extension Run {
             if error.code != .storeLocked {
                 world.problems.append("\(host.name), which was expelled, is told: \(error.message)")
             }
+            // That would be another machine, which has its name now.
+            if let advice = error.advice, "\(advice)".contains("groups expel") {
+                world.problems.append("\(host.name), which was expelled, is told to have \(host.name) expelled")
+            }
         }
         do throws(CredentialError) {
             try token(host.process(), force: true)
