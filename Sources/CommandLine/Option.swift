@@ -59,6 +59,15 @@ extension Option where Value == String? {
     }
 }
 
+extension Option where Value == String? {
+    /// An option with a resource indicator (RFC 8707 §2), given at most once.
+    package static func resource(_ name: String, _ summary: Message) -> Option {
+        var spec = OptionSpec(name: name, value: .any("URI"), summary: summary)
+        spec.fault = DefinitionRule.resource
+        return Option(spec) { $0?.last }
+    }
+}
+
 extension Option where Value == [String] {
     /// An option with a value, given any number of times.
     package static func list(

@@ -10,7 +10,7 @@ enum SharedOption {
     // What shapes a token: ``TokenQuery``.
     static let policy = Option.name("policy", .policy, "the policy, by alias or name")
     static let scope = Option.words("scope", .any("SCOPES"), "the scopes wanted, parted by spaces")
-    static let resource = Option.value("resource", .any("URI"), "the resource the token is for (RFC 8707)")
+    static let resource = Option.resource("resource", "the resource the token is for (RFC 8707)")
     static let audience = Option.value("audience", .any("AUDIENCE"), "the audience the token is for")
     static let minValid = Option.time(
         "min-valid", atLeast: 0, "how long the token must still be valid")

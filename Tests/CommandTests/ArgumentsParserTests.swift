@@ -161,6 +161,34 @@ import Testing
         }
     }
 
+    @Test(arguments: [
+        ["token"], ["exec", "--", "true"], ["claims"], ["kubernetes"], ["aws"], ["types", "add", "Work"],
+    ])
+    func `a resource is an absolute URI without a fragment`(words: [String]) throws {
+        let own = words.prefix { $0 != "--" }
+        func with(_ resource: String) -> [String] { own + ["--resource=\(resource)"] + words[own.endIndex...] }
+        let name = own.prefix(2).joined(separator: " ")
+        for (text, problem) in [
+            ("foo", "is not an absolute URI"), ("", "is not an absolute URI"), ("/v1", "is not an absolute URI"),
+            ("580e250c-8f26-49d0-bee8-1c078add1609", "is not an absolute URI"),
+            ("https://api.example.com/ a", "is not an absolute URI"),
+            ("https://api.example.com/#a", "must not have a fragment"),
+        ] {
+            let error = fault(with(text))
+            #expect(error?.code == .usage && error?.message == "--resource \(problem)", "\(text)")
+            #expect(error?.hint == "credmgr \(name) --help", "\(text)")
+        }
+        // What names an API need be no address.
+        for text in [
+            "https://api.example.com/v1?a=b", "api://580e250c-8f26-49d0-bee8-1c078add1609", "urn:example:api",
+        ] {
+            guard case .command = try parser.parse(with(text)) else {
+                Issue.record("\(text) is refused")
+                continue
+            }
+        }
+    }
+
     @Test func `pairs part at the first separator and are never quoted in errors`() throws {
         let arguments = try command(
             "request", "GET", "/", "--query", "a=b=c", "--query", "k=", "--form", "accent=\u{301}x")

@@ -114,6 +114,26 @@ import Testing
         #expect(scene.transport.requests.isEmpty)
     }
 
+    @Test func `a cluster whose settings name a resource that is none gets no token`() {
+        func outcome(_ resource: String) -> CommandScene.Outcome {
+            let info =
+                #"{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1","spec":{"cluster":"#
+                + #"{"server":"https://api.example.com/","config":{"type":"Tasks","resource":"\#(resource)"}}}}"#
+            let scene = CommandScene(
+                cryptography: LibCryptography(), environment: ["KUBERNETES_EXEC_INFO": info])
+            scene.define("Tasks", #""scope": "read", "api_base": "https://api.example.com/""#)
+            #expect(scene.signIn("ada").status == 0)
+            let outcome = scene.run("kubernetes")
+            #expect(scene.machine.provider.refreshes.count == (outcome.status == 0 ? 1 : 0))
+            return outcome
+        }
+        #expect(outcome("urn:example:cluster").status == 0)
+        let refused = outcome("cluster")
+        #expect(
+            refused.status == 2 && refused.notices.contains("'resource' is not an absolute URI"),
+            "\(refused.notices)")
+    }
+
     @Test func `git is given the account of the rule for its host, and nothing for another`() {
         signedIn()
         scene.machine.setFile(

@@ -105,6 +105,7 @@ import Testing
             "credmgr logout --account … --group … --revoke && credmgr login --type … --group …",
             "GroupsExpelTests: who is to sign in anew"
         ),
+        ("credmgr login --help", "A slip on the command line"),
         ("credmgr login --resource … --type …", "DiscoveryScenarioTests"),
         ("credmgr login --type …", "Types without an account, under a group of one's own too"),
         ("credmgr login …", "no message: how a hint is known to be one to sign in"),

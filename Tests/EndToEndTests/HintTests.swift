@@ -89,7 +89,10 @@ import Testing
     }
 
     @Test func `A slip on the command line`() throws {
-        for words in [["use"], ["use", "a", "b"], ["store", "migrate", "--nothing"], ["exec", "ls", "-l"]] {
+        for words in [
+            ["use"], ["use", "a", "b"], ["store", "migrate", "--nothing"], ["exec", "ls", "-l"],
+            ["token", "--resource", "files"], ["login", "--resource", "files"],
+        ] {
             try follow(words, exits: 2)
         }
         let word = try home.run(["tokne"], exits: 2).standardError

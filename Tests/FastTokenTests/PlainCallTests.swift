@@ -9,7 +9,8 @@ import Testing
 @Suite struct PlainCallTests {
     @Test(arguments: [
         ["token"], ["token", "--type", "T"], ["token", "--type=T", "--account", "a@b"], ["--group", "g", "token"],
-        ["token", "--scope", "b a", "--scope=c", "--resource", "r", "--audience=x"], ["-q", "token", "--no-input"],
+        ["token", "--scope", "b a", "--scope=c", "--resource", "urn:r", "--audience=x"],
+        ["-q", "token", "--no-input"],
         ["token", "--min-valid", "90", "--format", "header", "--policy=p", "--audience=x=y"],
         ["token", "--type", "ä=b"],
         ["token", "--min-valid=30m"], ["token", "--type", "a\nb"],
@@ -30,7 +31,7 @@ import Testing
 
     @Test(arguments: [
         ["kubernetes"], ["--group=g", "kubernetes", "--type", "T", "--scope", "a b", "-q"],
-        ["kubernetes", "--account", "a", "--policy", "p", "--resource=r", "--audience", "x", "--no-input"],
+        ["kubernetes", "--account", "a", "--policy", "p", "--resource=urn:r", "--audience", "x", "--no-input"],
     ])
     func `calls of kubectl mean the same to both`(words: [String]) throws {
         let call = try #require(PlainCall(words))
@@ -70,7 +71,7 @@ import Testing
             "exec", "--file-env=B", "--scope", "b a", "--min-valid", "90", "--format", "header", "-q", "--", "env",
             "--", "x",
         ],
-        ["exec", "--policy", "p", "--resource=r", "--audience", "x", "--no-input", "--", "-x", "--type"],
+        ["exec", "--policy", "p", "--resource=urn:r", "--audience", "x", "--no-input", "--", "-x", "--type"],
         ["exec", "--env", "A", "--file-env", "A", "--", "", "exec"],
     ])
     func `calls of exec mean the same to both`(words: [String]) throws {

@@ -280,6 +280,13 @@ import Testing
         #expect(other.token != own.token)
         let body = try #require(held.received.last { $0.path == "/token" }?.text)
         #expect(body.contains("resource=https%3A%2F%2Ffiles.example.com%2F") && body.contains("audience=files"))
+        let count = held.received.count
+        for resource in ["files", "https://files.example.com/#top"] {
+            let error = await #expect(throws: CredentialError.self) {
+                _ = try await store.token(of: account, resource: resource)
+            }
+            #expect(error?.code == .usage && held.received.count == count)
+        }
         #expect(try await store.token(of: account, minimumValidity: 60).token == own.token)
         withExtendedLifetime(world) {}
     }

@@ -82,7 +82,7 @@ struct KubernetesCommand: Command {
         let type = try reader.string("type", DefinitionRule.name)
         let account = try reader.string("account")
         let policy = try reader.string("policy")
-        let resource = try reader.string("resource")
+        let resource = try reader.string("resource", DefinitionRule.resource)
         let audience = try reader.string("audience")
         query.target.type = query.target.type ?? type
         query.target.account = query.target.account ?? account

@@ -25,6 +25,7 @@ struct OIDCTokenCommand: Command {
     )
     private static let forceNew = Option.flag("force-new", short: "f", "refresh even if the token is still valid")
     private static let scope = Option.words("scope", short: "s", .any("SCOPES"), "the scopes wanted")
+    // As oidc-agent takes it: also what is no URI, which the provider may know.
     private static let aud = Option.value("aud", .any("URI"), "the resource the token is for (RFC 8707)")
     private static let idToken = Option.flag("id-token", "print the id token")
     private static let all = Option.flag("all", short: "a", "print token, issuer and expiry, a line each")

@@ -68,8 +68,7 @@ struct TypesAddCommand: Command {
     private static let authMethod = Option.value(
         "auth-method", .any("METHOD", .words(ClientAuthentication.Method.allCases.map(\.rawValue))),
         "how the client authenticates, such as client_secret_post or private_key_jwt")
-    private static let resource = Option.value(
-        "resource", .any("URI"), "the resource that tokens are for (RFC 8707)")
+    private static let resource = Option.resource("resource", "the resource that tokens are for (RFC 8707)")
     private static let audience = Option.value("audience", .any("AUDIENCE"), "the audience that tokens are for")
     private static let dpop = Option.flag("dpop", "bind access tokens to a key (RFC 9449)")
     private static let redirectURI = Option.value(

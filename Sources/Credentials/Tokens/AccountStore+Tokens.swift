@@ -31,14 +31,15 @@ extension AccountStore {
     ///     by one of this host: somebody says that no host is at it any more.
     ///   - interaction: whether the account's person may be asked to sign in; the page is opened as the options say.
     /// - Throws: ``CredentialCore/ErrorCode/signInRequired``, ``CredentialCore/ErrorCode/temporary``,
-    ///   ``CredentialCore/ErrorCode/lockTimeout``, the errors of the store.
+    ///   ``CredentialCore/ErrorCode/lockTimeout``, the errors of the store; ``CredentialCore/ErrorCode/usage`` for a resource
+    ///   that is none.
     public func token(
         of account: Account, ofType name: String? = nil, policy: String? = nil, scope: [String]? = nil,
         resource: String? = nil, audience: String? = nil, minimumValidity: Int64? = nil, forceRefresh: Bool = false,
         takesOver: Bool = false, interaction: TokenInteraction = .never
     ) async throws(CredentialError) -> AccessToken {
         var demand = TokenDemand(
-            policy: policy, scope: scope ?? [], resource: resource, audience: audience,
+            policy: policy, scope: scope ?? [], resource: try Self.checked(resource), audience: audience,
             freshness: Freshness(demanded: minimumValidity, configured: parts.configuration.minimumValidity),
             forceRefresh: forceRefresh)
         demand.takesOver = takesOver
@@ -67,6 +68,14 @@ extension AccountStore {
         // The sign-in's tokens are from after the call.
         (demand.forceRefresh, demand.takesOver) = (false, false)
         return try await give(demand).token
+    }
+
+    /// A resource indicator (RFC 8707 §2), before anything is done for it.
+    private static func checked(_ resource: String?) throws(CredentialError) -> String? {
+        if let problem = resource.flatMap(DefinitionRule.resource) {
+            throw CredentialError(.usage, "the resource \(problem)")
+        }
+        return resource
     }
 
     // MARK: What is known of a token
@@ -110,7 +119,7 @@ extension AccountStore {
             throws(CredentialError) -> JSONObject
     ) async throws(CredentialError) -> JSONObject {
         let demand = TokenDemand(
-            policy: policy, scope: scope ?? [], resource: resource, audience: audience,
+            policy: policy, scope: scope ?? [], resource: try Self.checked(resource), audience: audience,
             freshness: Freshness(demanded: nil, configured: parts.configuration.minimumValidity))
         return try await blocking { [self] () throws(CredentialError) in
             let type = try type(name, of: account)

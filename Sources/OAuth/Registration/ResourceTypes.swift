@@ -23,7 +23,8 @@ package struct ResourceTypes: Sendable {
         for url: String, named name: String?, clientID: String?
     ) throws(CredentialError) -> (type: AccountType, isNew: Bool) {
         guard let address = WebAddress(url), address.isWeb, address.isSecure, address.fragment == nil else {
-            throw CredentialError(.usage, "--resource takes an https URL")
+            throw CredentialError(
+                .usage, "--resource takes an https URL without a fragment", hint: "credmgr login --help")
         }
         let chosen = try Name.checked(name ?? Self.name(of: address), kind: .accountType)
         guard try desk.catalog.isDefined(chosen) else {
