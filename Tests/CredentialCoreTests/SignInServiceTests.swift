@@ -1,5 +1,6 @@
 import CredentialCore
 import CryptoSupport
+import StrictJSON
 import TestPorts
 import Testing
 
@@ -165,6 +166,40 @@ import Testing
         lock.release()
         #expect(scene.refreshFailure() == nil)
         #expect(scene.machine.journaled().filter { $0.hasPrefix("login-") }.isEmpty)
+    }
+
+    @Test(arguments: [StoreKind.file, .secretService])
+    func `a hint names the flow that was not the type's own, also where nothing but the record is read`(
+        store: StoreKind
+    ) throws {
+        var scene = Self.scene(store)
+        func hint() throws -> String {
+            LoginCommandLine(for: try #require(scene.account()), in: scene.group).description
+        }
+        try scene.signIn()
+        #expect(try !hint().contains("--flow"))
+        scene.type.flow = .device
+        try scene.signIn()
+        #expect(try hint().hasSuffix(" --flow code"))
+        let own = try #require(scene.account())
+        #expect(try Account(json: own.json) == own)
+        #expect(!LoginCommandLine(for: own, in: scene.group, policy: "other").description.contains("--flow"))
+        // A record of before, and one of a flow that is not known here, name none.
+        for flows: JSONValue? in [nil, ["": "by_pigeon"], "code"] {
+            var json = own.json
+            json["flows"] = flows
+            #expect(try Account(json: json).flows.isEmpty)
+        }
+        scene.type.flow = .code
+        try scene.signIn()
+        #expect(try !hint().contains("--flow"))
+        // One that has to wait, too.
+        scene.type.flow = .device
+        let lock = try scene.services().machine.locks.lock(own.id, in: scene.group, seconds: 1)
+        #expect(try scene.signIn().warnings.count == 1)
+        lock.release()
+        #expect(scene.refreshFailure() == nil)
+        #expect(try hint().hasSuffix(" --flow code"))
     }
 
     @Test(arguments: [false, true])

@@ -206,6 +206,10 @@ import Testing
             let refused = try home.run(["token", "--type", "Work", "--force-refresh"], exits: 4).standardError
             #expect(try command(in: refused).hasSuffix(" --flow code"), "\(refused)")
         }
+        // Nor is the store opened for these.
+        let all = try home.run(["refresh", "--all"], exits: 4).standardError
+        #expect(try command(in: all).hasSuffix(" --flow code"), "\(all)")
+        #expect(try remedies(exits: 1).filter { $0.hasSuffix(" --flow code") }.count == 1)
         try home.run(["types", "set", "Work", "flow=code"])
         let refused = try home.run(["token", "--type", "Work", "--force-refresh"], exits: 4).standardError
         #expect(try !command(in: refused).contains("--flow"))

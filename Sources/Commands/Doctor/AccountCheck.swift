@@ -43,9 +43,7 @@ struct AccountCheck: DoctorCheck {
         return Finding(
             "account \(account.id)", .problem,
             "\(Self.shown(account)) has to sign in again: \(Message(kept: ForeignText.shown(reason)))",
-            remedy: Message(
-                verbatim: ShellQuote.line(
-                    ["credmgr", "login", "--type", account.type, "--account", account.id, "--group", group.name])))
+            remedy: LoginCommandLine(for: account, in: group).hint)
     }
 
     private static func shown(_ account: Account) -> Message {

@@ -46,7 +46,10 @@ struct NotifyCommand: Command {
         let accounts = try session.accounts(of: nil) { session.notices.warning($1.text) }
         for (group, account) in accounts {
             guard let text = text(about: account, session), try isDue(account, session) else { continue }
-            var login = LoginCommandLine(for: account, in: group).description
+            var command = LoginCommandLine(for: account, in: group)
+            // Nobody would see the code: the browser is at hand here.
+            if command.flow == .device { command.flow = nil }
+            var login = command.description
             if login.hasPrefix("credmgr ") {
                 login = ShellQuote.word(programs.ownPath) + login.dropFirst("credmgr".count)
             }

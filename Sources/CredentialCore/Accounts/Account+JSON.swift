@@ -24,6 +24,11 @@ extension Account {
             json["status_reason"] = .string(reason)
         }
         json["policies"] = JSONValue(policies)
+        if !flows.isEmpty {
+            var named = JSONObject()
+            for (policy, flow) in flows.sorted(by: { $0.key < $1.key }) { named[policy] = .string(flow.rawValue) }
+            json["flows"] = .object(named)
+        }
         json["scope"] = JSONValue(scope)
         json["expires_at"] = expiresAt.map { .integer($0.epochSeconds) }
         json["refresh_expires_at"] = refreshExpiresAt.map { .integer($0.epochSeconds) }
@@ -60,6 +65,10 @@ extension Account {
         default: throw reader.damage("status")
         }
         policies = try reader.strings("policies")
+        // A flow that is not known is one that no hint names.
+        for (policy, flow) in json["flows"]?.object?.members ?? [] {
+            flows[policy] = flow.string.flatMap(SignInFlow.init(rawValue:))
+        }
         scope = try reader.strings("scope")
         expiresAt = try reader.optionalInstant("expires_at")
         refreshExpiresAt = try reader.optionalInstant("refresh_expires_at")

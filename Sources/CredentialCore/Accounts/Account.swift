@@ -32,6 +32,8 @@ public struct Account: Sendable, Hashable {
     public var status: Status
     /// The policies it holds grants for, sorted; empty where the provider has none.
     public var policies: [String]
+    /// The flows that it was signed in by where that was not the type's own, by policy: a hint has to name them.
+    package var flows: [String: SignInFlow] = [:]
     /// The scopes granted, of the newest grant.
     public var scope: [String]
     /// When the newest access token ends.
@@ -68,6 +70,11 @@ public struct Account: Sendable, Hashable {
     /// Whether it is about the same person at the same provider, which stays so for as long as there is the account.
     package func isSamePerson(as other: Account) -> Bool {
         registration == other.registration && subject == other.subject
+    }
+
+    /// Notes by which flow a policy was signed in.
+    package mutating func noteFlow(_ flow: SignInFlow, of policy: String, under type: AccountType) {
+        flows[policy] = flow == type.signInFlow ? nil : flow
     }
 
     /// Takes over what only the record knows, into the facts that stand in a token set: where that is, what the

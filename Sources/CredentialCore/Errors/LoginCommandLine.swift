@@ -10,6 +10,8 @@ package struct LoginCommandLine: Sendable, CustomStringConvertible {
     package var policy: String
     /// The scopes to ask for; empty for the type's own.
     package var scope: [String]
+    /// The flow, where it is not the type's own.
+    package var flow: SignInFlow?
     /// The group, where it is not the type's own.
     package var group: KeychainGroup?
     /// Further words, as they are: `--prompt login`.
@@ -38,6 +40,15 @@ package struct LoginCommandLine: Sendable, CustomStringConvertible {
         self.policy = policy ?? (account.policies.count == 1 ? account.policies[0] : "")
         self.scope = scope
         self.group = type.map { $0.keychainGroup == group } ?? true ? nil : group
+        if let flow = account.flows[self.policy] { name(flow, of: type) }
+    }
+
+    /// Names the flow by which the sign-in was made that has ended: another may not give what that gave.
+    ///
+    /// - Parameter type: that of the sign-in; `nil` where it is not known, and the flow is known not to be its own.
+    package mutating func name(_ flow: SignInFlow, of type: AccountType?) {
+        // A type that does not say so itself allows no passwords.
+        self.flow = flow == type?.signInFlow || flow == .password ? nil : flow
     }
 
     /// The command as a hint: nothing of it is translated.
@@ -52,6 +63,7 @@ package struct LoginCommandLine: Sendable, CustomStringConvertible {
         // A scope may have a quote in it (RFC 6749 §3.3).
         if !scope.isEmpty { words += ["--scope", ShellQuote.quoted(scope.joined(separator: " "))] }
         if let group { words += ["--group", ShellQuote.word(group.name)] }
+        if let flow { words += ["--flow", flow.rawValue] }
         if let more { words.append(more) }
         return words.joined(separator: " ")
     }

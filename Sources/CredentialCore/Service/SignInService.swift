@@ -49,8 +49,8 @@ package struct SignInService: Sendable {
         }
         let known = forceNew ? nil : try self.known(result, registration, group, person, asOfLast: true).account
         return try keepForLater(
-            result, policy: policy, of: known ?? newAccount(result, type, registration, store), isNew: known == nil,
-            forceNew: forceNew, in: group, because: failure)
+            result, under: type, policy: policy, of: known ?? newAccount(result, type, registration, store),
+            isNew: known == nil, forceNew: forceNew, in: group, because: failure)
     }
 
     /// How often a sign-in is written again for what others have changed meanwhile.
@@ -74,7 +74,8 @@ package struct SignInService: Sendable {
                 guard error.code == .lockTimeout else { throw error }
                 let account = newAccount(result, type, registration, store)
                 return try keepForLater(
-                    result, policy: policy, of: account, isNew: true, forceNew: forceNew, in: group, because: error)
+                    result, under: type, policy: policy, of: account, isNew: true, forceNew: forceNew, in: group,
+                    because: error)
             }
             if !forceNew { try accounts.machine.sharing.beginAdding(to: group) }
             if !forceNew { (known, former) = try self.known(result, registration, group, person) }
@@ -87,7 +88,8 @@ package struct SignInService: Sendable {
             lock = try accounts.lock(account.id, in: group)
         } catch {
             return try keepForLater(
-                result, policy: policy, of: account, isNew: isNew, forceNew: forceNew, in: group, because: error)
+                result, under: type, policy: policy, of: account, isNew: isNew, forceNew: forceNew, in: group,
+                because: error)
         }
         defer { lock.release() }
 
@@ -116,6 +118,7 @@ package struct SignInService: Sendable {
         account.username = result.identity.username ?? account.username
         account.displayName = result.identity.displayName ?? account.displayName
         account.policies = set.grants.keys.filter { !$0.isEmpty }.sorted()
+        account.noteFlow(result.tokens.grant.flow, of: policy, under: type)
         // A policy that gives no refresh token, as one that resets passwords, says nothing of how long the sign-in
         // lasts where another policy's can be refreshed.
         let isLasting = set.grants.allSatisfy { $0.key == policy || !$0.value.isRefreshable }
@@ -226,12 +229,14 @@ package struct SignInService: Sendable {
     /// Keeps a sign-in whose account somebody else holds for too long, or whose cluster cannot be reached; the next one who gets
     /// the lock takes it up.
     private func keepForLater(
-        _ result: SignInResult, policy: String, of account: Account, isNew: Bool, forceNew: Bool,
-        in group: KeychainGroup, because failure: CredentialError
+        _ result: SignInResult, under type: AccountType, policy: String, of account: Account, isNew: Bool,
+        forceNew: Bool, in group: KeychainGroup, because failure: CredentialError
     ) throws(CredentialError) -> Outcome {
         guard failure.code == .lockTimeout || failure.code == .temporary && account.store == .etcd else {
             throw failure
         }
+        var account = account
+        account.noteFlow(result.tokens.grant.flow, of: policy, under: type)
         if isNew {
             var set = TokenSet(account: account, journalKey: accounts.machine.random.bytes(32))
             set.generation = 1

@@ -36,6 +36,7 @@ package struct SignOutService: Sendable {
             set?.grants[policy] = nil
             set?.accessTokens.removeAll { $0.key.policy == policy }
             set?.account.policies.removeAll { $0 == policy }
+            set?.account.flows[policy] = nil
             if var remaining = set, case .overtaken = try accounts.repository.save(&remaining, in: group) {
                 throw CredentialError(
                     .temporary, "another process has changed \(account.id) meanwhile", hint: "try again")

@@ -135,8 +135,7 @@ extension TokenService.Request {
     /// How to sign in again, by the same flow.
     package var login: LoginCommandLine {
         var login = LoginCommandLine(for: account, in: group, as: type, policy: key.policy, scope: loginScope)
-        // A type that does not say so itself allows no passwords.
-        if let flow, flow != type.signInFlow, flow != .password { login.more = "--flow \(flow.rawValue)" }
+        if let flow { login.name(flow, of: type) }
         return login
     }
 }

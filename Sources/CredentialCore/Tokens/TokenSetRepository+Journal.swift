@@ -78,6 +78,7 @@ extension TokenSetRepository {
             throw CredentialError(.storeDamaged, "\(account.id) has no token set")
         }
         set.grants[policy] = grant
+        set.account.flows[policy] = account.flows[policy]
         set.accessTokens = token.map { [$0] } ?? []
         try keepLogin(policy, of: set, mark: random.bytes(TokenSet.markSize), group)
     }
@@ -209,6 +210,7 @@ extension TokenSet {
         {
             took = true
             grants[policy] = grant
+            account.flows[policy] = login.account.flows[policy]
             accessTokens.removeAll { $0.key.policy == policy }
             accessTokens += login.accessTokens
             account.status = .active

@@ -52,6 +52,9 @@ package struct StepUpAdvice: Sendable {
         }
         var command = LoginCommandLine(
             for: account, in: group, as: type, policy: token.key.policy, scope: wanted.scope)
+        if let grant { command.name(grant.flow, of: type) }
+        // Another authentication is shown on the page in the browser, which the other flows have not.
+        if !isScope, command.flow != .code { command.flow = nil }
         command.more = wanted.options
         var error = CredentialError(
             .signInRequired,
