@@ -56,7 +56,8 @@ import Testing
         }
     }
 
-    @Test func `facts that somebody has exchanged give nobody another's token`() throws {
+    @Test(arguments: [nil, ["username", "name"], ["username"]])
+    func `facts that somebody has exchanged give nobody another's token`(members: [String]?) throws {
         func parts(_ id: String) throws -> (file: URL, facts: JSONObject, rest: Data) {
             let file = URL(fileURLWithPath: home.path + "/" + Self.folder + "accounts/" + id)
             let bytes = try Data(contentsOf: file), end = try #require(bytes.firstIndex(of: 0x0A))
@@ -64,7 +65,9 @@ import Testing
         }
         let his = try parts(bob), hers = try parts(alice)
         for (own, other, id) in [(his, hers, bob), (hers, his, alice)] {
-            var facts = own.facts, account = try #require(other.facts["account"]?.object)
+            let others = try #require(other.facts["account"]?.object)
+            var facts = own.facts, account = members == nil ? others : try #require(facts["account"]?.object)
+            for member in members ?? [] { account[member] = others[member] }
             account["id"] = .string(id)
             facts["account"] = .object(account)
             try (Data(JSONValue.object(facts).bytes()) + own.rest).write(to: own.file)

@@ -51,8 +51,9 @@ struct MigrationTests {
         }
     }
 
-    @Test func `a record with another account's facts is not one of its item in the keyring`() async {
-        await #expect(processExitsWith: .success) {
+    @Test(arguments: [true, false])
+    func `a record with another account's facts is not one of its item in the keyring`(isAll: Bool) async {
+        await #expect(processExitsWith: .success) { [isAll] in
             let keyring = try PrivateKeyring()
             defer { keyring.stop() }
             let scene = try Scene(keyring), ids = ["00000000000000a1", "00000000000000b2"]
@@ -60,7 +61,7 @@ struct MigrationTests {
             try scene.signIn(ids, in: service)
             for (id, other) in zip(ids, ids.reversed()) {
                 try scene.change(id) {
-                    $0.account.subject = "subject-" + other
+                    if isAll { $0.account.subject = "subject-" + other }
                     $0.account.username = "user-\(other)@example.com"
                 }
             }

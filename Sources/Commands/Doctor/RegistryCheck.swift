@@ -176,7 +176,7 @@ struct RegistryCheck: DoctorCheck {
         guard let copy = copies[account.store] else {
             return withoutCopy(check, account, inventory, group, session)
         }
-        if !copy.account.isSamePerson(as: account) { return foreign(check, account, copy.account, group, records) }
+        if !copy.account.fits(account) { return foreign(check, account, copy.account, group, records) }
         guard copies.count > 1 || account.leftover != nil else { return nil }
         let migration = services.migration
         return Finding(

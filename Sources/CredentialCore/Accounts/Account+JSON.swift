@@ -13,6 +13,12 @@ extension Account {
         json["subject"] = .string(subject)
         json["username"] = username.map(JSONValue.string)
         json["name"] = displayName.map(JSONValue.string)
+        if let formerNames {
+            var named = JSONObject()
+            named["username"] = formerNames.username.map(JSONValue.string)
+            named["name"] = formerNames.displayName.map(JSONValue.string)
+            json["former_names"] = .object(named)
+        }
         json["label"] = label.map(JSONValue.string)
         json["store"] = .string(store.rawValue)
         json["leftover"] = leftover.map { .string($0.rawValue) }
@@ -56,6 +62,9 @@ extension Account {
         issuer = try reader.optionalString("issuer")
         username = try reader.optionalString("username")
         displayName = try reader.optionalString("name")
+        formerNames = json["former_names"]?.object.map {
+            Names(username: $0["username"]?.string, displayName: $0["name"]?.string)
+        }
         label = try reader.optionalString("label")
         leftover = try reader.optionalString("leftover").flatMap(StoreKind.init(rawValue:))
         chosenAt = try reader.optionalInstant("chosen_at")

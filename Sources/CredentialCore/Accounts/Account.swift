@@ -19,6 +19,9 @@ public struct Account: Sendable, Hashable {
     public var username: String?
     /// The person's name, where the provider tells.
     public var displayName: String?
+    /// What the sign-in before has called it, where a keyring has the tokens: the last one has changed that, and whoever ended
+    /// between keyring and record has left it in the record.
+    package var formerNames: Names?
     /// The user's own name for it.
     public var label: String?
     /// Where its secrets are. Exactly one store is authoritative.
@@ -67,9 +70,22 @@ public struct Account: Sendable, Hashable {
         updatedAt = now
     }
 
-    /// Whether it is about the same person at the same provider, which stays so for as long as there is the account.
-    package func isSamePerson(as other: Account) -> Bool {
-        registration == other.registration && subject == other.subject
+    /// What the provider calls somebody.
+    package struct Names: Sendable, Hashable {
+        /// The name it signs in with.
+        package var username: String?
+        /// The person's name.
+        package var displayName: String?
+    }
+
+    /// What the provider calls it.
+    package var names: Names { Names(username: username, displayName: displayName) }
+
+    /// Whether these facts, which are sealed with the tokens, are what a record says in clear: the same person at the same
+    /// provider, which stays so for as long as there is the account, under the same names.
+    package func fits(_ record: Account) -> Bool {
+        registration == record.registration && subject == record.subject
+            && (record.names == names || record.names == formerNames)
     }
 
     /// Notes by which flow a policy was signed in.

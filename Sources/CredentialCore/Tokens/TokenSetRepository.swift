@@ -126,6 +126,7 @@ package struct TokenSetRepository: Sendable {
             let sealed = (try? AccountRecord(kept, of: id, in: group))?.sealed
         else { return nil }
         var set = try TokenSet(decoding: try vault(.secretService).open(sealed, of: id, in: group))
+        try Self.check(record, has: set.account)
         set.account.adoptRecord(record.account)
         // As above: the journal stays until a later run has read this from the keyring.
         if isLocked { _ = try? put(set, over: record) }
@@ -157,13 +158,18 @@ package struct TokenSetRepository: Sendable {
             throw CredentialError(.storeDamaged, "the token set of \(id) is that of \(set.account.id)")
         }
         // The facts stand in clear, where an editor may exchange those of two accounts.
-        guard set.account.isSamePerson(as: record.account) else {
-            throw CredentialError(
-                .storeDamaged, "the record of account \(id) has another account's facts",
-                hint: "credmgr doctor --fix")
-        }
+        try Self.check(record, has: set.account)
         set.account.adoptRecord(record.account)
         return set
+    }
+
+    /// - Throws: ``ErrorCode/storeDamaged`` for a record whose facts are not those that are sealed with its tokens.
+    private static func check(_ record: AccountRecord, has own: Account) throws(CredentialError) {
+        guard own.fits(record.account) else {
+            throw CredentialError(
+                .storeDamaged, "the record of account \(own.id) has another account's facts",
+                hint: "credmgr doctor --fix")
+        }
     }
 
     /// Whether every process of the user's reads the token set of an account as well as this one, without a passphrase that
