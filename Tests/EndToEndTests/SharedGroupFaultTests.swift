@@ -7,9 +7,9 @@ import Testing
 /// What goes wrong with the cluster of a shared group, with real nodes: each with its error and exit status, and no group of
 /// this machine alone touched by it.
 @Suite(.serialized) struct `What goes wrong in a group of several hosts` {
-    private static let nodes = Result { try EtcdNodes(1) }
+    static let nodes = Result { try EtcdNodes(1) }
 
-    private func hosts(_ names: [String] = ["one", "two"]) throws -> SharedHosts {
+    func hosts(_ names: [String] = ["one", "two"]) throws -> SharedHosts {
         try SharedHosts(try Self.nodes.get(), names)
     }
 
@@ -126,10 +126,10 @@ import Testing
         #expect(provider.counters.refreshes == 2 && provider.counters.reusesDetected == 0)
     }
 
-    private static let backendFile = "data/credmgr/groups/\(SharedHosts.group)/shared/backend"
+    static let backendFile = "data/credmgr/groups/\(SharedHosts.group)/shared/backend"
 
     /// Has a host come with the certificate of a user.
-    private func come(_ host: Home, as user: String, _ backend: Data) throws {
+    func come(_ host: Home, as user: String, _ backend: Data) throws {
         let nodes = try Self.nodes.get()
         var text = String(decoding: backend, as: UTF8.self)
         let own = nodes.certificate(of: "host"), other = nodes.certificate(of: user)

@@ -32,13 +32,15 @@ extension GroupBackend {
     /// - Throws: ``ErrorCode/usage``; ``ErrorCode/configuration`` for a file that cannot be read.
     init(_ arguments: Arguments, keyStore: StoreKind, _ session: Session) throws(CredentialError) {
         let endpoints = try Self.addresses(arguments).map(\.origin)
-        let certificate = try Self.file(arguments[ClusterOption.certificate], "cert", session)
-        let key = try Self.file(arguments[ClusterOption.key], "key", session)
+        let certificate = try Self.file(ClusterOption.certificate, arguments, session)
+        let key = try Self.file(ClusterOption.key, arguments, session)
         guard (certificate == nil) == (key == nil) else {
-            throw CredentialError(.usage, "--cert and --key belong together")
+            throw CredentialError(
+                .usage, "--cert and --key belong together: there is no \(key == nil ? "--key" : "--cert")",
+                hint: arguments.help)
         }
         self.init(
-            endpoints: endpoints, authorities: try Self.file(arguments[ClusterOption.authorities], "ca", session),
+            endpoints: endpoints, authorities: try Self.file(ClusterOption.authorities, arguments, session),
             certificate: certificate.flatMap { file in
                 key.map { ClientCertificate(certificateFile: file, keyFile: $0) }
             }, prefix: try Self.prefix(arguments), host: try Self.hostName(arguments), keyStore: keyStore)
@@ -48,7 +50,7 @@ extension GroupBackend {
     static func addresses(_ arguments: Arguments) throws(CredentialError) -> [WebAddress] {
         guard let list = arguments[ClusterOption.etcd] else {
             throw CredentialError(
-                .usage, "--etcd is missing", hint: "--etcd https://HOST:2379 names the endpoints of the cluster")
+                .usage, "--etcd is missing: it names the endpoints of the cluster", hint: arguments.help)
         }
         var addresses: [WebAddress] = []
         for word in list.split(separator: ",") {
@@ -61,7 +63,9 @@ extension GroupBackend {
             }
             addresses.append(address)
         }
-        guard !addresses.isEmpty else { throw CredentialError(.usage, "--etcd names no endpoint") }
+        guard !addresses.isEmpty else {
+            throw CredentialError(.usage, "--etcd names no endpoint", hint: arguments.help)
+        }
         return addresses
     }
 
@@ -106,18 +110,72 @@ extension GroupBackend {
         return name
     }
 
-    /// The whole path of a file that is there.
+    /// The whole path of a file that is there, and is what its option is for. That a certificate and a key do not belong together
+    /// the connection says.
     private static func file(
-        _ path: String?, _ option: String, _ session: Session
+        _ option: Option<String?>, _ arguments: Arguments, _ session: Session
     ) throws(CredentialError) -> String? {
-        guard let path else { return nil }
-        guard !path.isEmpty, try session.context.programs.readFile(path) != nil else {
+        guard let path = arguments[option] else { return nil }
+        let shown = ForeignText.shown(path, limit: 4_096), written = option.spec.written
+        let content: [UInt8]?
+        do throws(CredentialError) {
+            content = path.isEmpty ? nil : try session.context.programs.readFile(path)
+        } catch {
             throw CredentialError(
-                .configuration, "no file \(ForeignText.shown(path, limit: 4_096)) (--\(option))")
+                .configuration, "the file of \(written) cannot be read: \(error)",
+                hint: error.advice ?? arguments.help)
+        }
+        guard let content else {
+            throw CredentialError(.configuration, "no file \(shown) (\(written))", hint: arguments.help)
+        }
+        let marks = String(decoding: content, as: UTF8.self).split(whereSeparator: \.isNewline)
+        func has(_ what: String) -> Bool {
+            marks.contains { $0.hasPrefix("-----BEGIN ") && $0.contains(what) }
+        }
+        if option.spec.name != ClusterOption.key.spec.name {
+            guard has("CERTIFICATE-----") else {
+                throw CredentialError(
+                    .configuration, "\(shown) (\(written)) has no certificate in PEM form", hint: arguments.help)
+            }
+        } else {
+            guard has("PRIVATE KEY-----") else {
+                throw CredentialError(
+                    .configuration, "\(shown) (\(written)) has no private key in PEM form", hint: arguments.help)
+            }
+            guard !has("ENCRYPTED"),
+                !marks.contains(where: { $0.hasPrefix("Proc-Type:") && $0.contains("ENCRYPTED") })
+            else {
+                let copy = ShellQuote.line(["openssl", "pkey", "-in", path, "-out", path + ".plain"])
+                throw CredentialError(
+                    .configuration,
+                    "the key \(shown) (\(written)) has a passphrase, and nobody can be asked for that",
+                    hint: "to make one without, for \(written): \(copy)")
+            }
         }
         if path.hasPrefix("/") { return path }
         return (session.context.workingDirectories.first ?? "") + "/" + path
     }
+
+    /// An error of a group that is not shared here yet: where the cluster cannot be reached, with what asks it by the same files.
+    func explained(
+        _ error: CredentialError, of group: KeychainGroup, _ session: Session
+    ) -> CredentialError {
+        guard error.code == .temporary, error.hint == "credmgr doctor",
+            (try? session.context.machine.sharing.isShared(group)) != true
+        else { return error }
+        var words = ["etcdctl", "--endpoints", endpoints.joined(separator: ",")]
+        if let authorities { words += ["--cacert", authorities] }
+        if let certificate { words += ["--cert", certificate.certificateFile, "--key", certificate.keyFile] }
+        let health = ShellQuote.line(words + ["endpoint", "health"])
+        var explained = error
+        explained.advice = "to see whether it is etcd, or the way there: \(health)"
+        return explained
+    }
+}
+
+extension Arguments {
+    /// The command that explains this one.
+    fileprivate var help: Message { "credmgr \(command.name) --help" }
 }
 
 extension Session {

@@ -20,8 +20,11 @@ struct GroupsJoinCommand: Command {
         let group = try KeychainGroup(arguments[ClusterOption.group])
         let stores = session.stores()
         let backend = try GroupBackend(arguments, keyStore: try StoreChoice(session, stores).kind, session)
-        let host = try session.services(stores).groupMove.join(
-            group, by: backend, passphrase: try session.groupPassphrase(arguments))
+        let passphrase = try session.groupPassphrase(arguments)
+        let host: SharedHost
+        do throws(CredentialError) {
+            host = try session.services(stores).groupMove.join(group, by: backend, passphrase: passphrase)
+        } catch { throw backend.explained(error, of: group, session) }
         try session.printHost(host, arguments)
         session.notices.note(
             host.isAdmitted

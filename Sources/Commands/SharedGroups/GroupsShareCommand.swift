@@ -68,7 +68,10 @@ struct GroupsShareCommand: Command {
             arguments, keyStore: try StoreChoice(session, stores).kind, session)
         if let seconds = arguments[Self.cacheTTL] { backend.cacheSeconds = seconds }
         backend.takeOverSeconds = arguments[Self.takeOver]?.time
-        let (host, count) = try session.services(stores).groupMove.share(group, by: backend, passphrase: passphrase)
+        let (host, count): (SharedHost, Int)
+        do throws(CredentialError) {
+            (host, count) = try session.services(stores).groupMove.share(group, by: backend, passphrase: passphrase)
+        } catch { throw backend.explained(error, of: group, session) }
         try session.printHost(host, arguments)
         session.notices.note(
             "the group \(group) is shared; \(count, one: "\(count) account", other: "\(count) accounts") moved into the cluster"

@@ -18,6 +18,16 @@ struct CurlFailure {
         isUntrusted && (text.contains("certificate has expired") || text.contains("certificate is not yet valid"))
     }
 
+    /// Whether the server's certificate is one of other names than the one that it was called by.
+    var isMisnamed: Bool { isUntrusted && text.contains("subject name") }
+
+    /// Whether the server has closed the connection in place of an answer: so it does where it does not take the client's
+    /// certificate, or wants one (TLS 1.3 says so only after the handshake, and not always in words).
+    var isClosed: Bool { [16, 18, 35, 52, 55, 56, 92].contains(code) }
+
+    /// Whether the server has spoken, and it was no TLS.
+    var isWithoutTLS: Bool { code == 35 && text.contains("wrong version number") }
+
     /// Whether it ended before anything of the request had left: no name, no connection, no TLS.
     var isBeforeRequest: Bool { [5, 6, 7, 35, 53, 54, 58, 59, 60, 66, 77, 82, 83, 90, 91, 98].contains(code) }
 
@@ -38,11 +48,7 @@ struct CurlFailure {
             case 52, 18: Self.cutOff(host)
             case 1, 8, 27, 61, 100: CredentialError(.malformedReply, "the reply of \(host) is not sound HTTP")
             case 63: Self.tooLarge(host, request.maximumReplySize)
-            case 58 where request.clientCertificate != nil:
-                CredentialError(
-                    .configuration,
-                    "the client certificate \(request.clientCertificate?.certificateFile ?? "") or its key cannot be used",
-                    hint: "tls_client_certificate and tls_client_key name PEM files that belong together")
+            case 58 where request.clientCertificate != nil: unusable(request.clientCertificate)
             case 51, 58, 60, 83, 90, 91: untrusted(host, words)
             case 77:
                 CredentialError(
@@ -67,6 +73,20 @@ struct CurlFailure {
 
     private func unreachable(_ host: String, _ reason: Message) -> CredentialError {
         CredentialError(.temporary, "cannot reach \(host): \(reason)")
+    }
+
+    /// The error of a client certificate that libcurl, which says which of both files it is, does not take.
+    private func unusable(_ certificate: ClientCertificate?) -> CredentialError {
+        let own = certificate?.certificateFile ?? "", key = certificate?.keyFile ?? ""
+        let isKey = text.lowercased().contains("private key"), file = isKey ? key : own
+        var message: Message =
+            isKey
+            ? "the key \(key) cannot be used: it has a passphrase, or is not that of the certificate \(own), or none in PEM form"
+            : "the client certificate \(own) cannot be used: it is none in PEM form"
+        if unsafe access(file, R_OK) != 0 { message = "\(file) cannot be read: \(reason(errno))" }
+        return CredentialError(
+            .configuration, message,
+            hint: "tls_client_certificate and tls_client_key name PEM files that belong together")
     }
 
     private func untrusted(_ host: String, _ words: String) -> CredentialError {

@@ -115,10 +115,7 @@ package final class CurlTransport: HTTPTransport {
             try transfer.set(.certificateFolder, system.folder)
             try transfer.set(.certificateFile, nil)
         }
-        if let certificate = request.clientCertificate {
-            try transfer.set(.clientCertificate, certificate.certificateFile)
-            try transfer.set(.clientKey, certificate.keyFile)
-        }
+        if let certificate = request.clientCertificate { try transfer.setClientCertificate(certificate) }
         if address.isLoopback { try transfer.set(.proxy, "") }
         if let limit = request.maximumReplySize, request.method != "HEAD" {
             try transfer.set(.maximumSize, Int64(max(limit, 1)))

@@ -89,6 +89,7 @@ extension CurlOption where Value == String {
     static var certificateFolder: Self { Self(code: CURLOPT_CAPATH) }
     static var clientCertificate: Self { Self(code: CURLOPT_SSLCERT) }
     static var clientKey: Self { Self(code: CURLOPT_SSLKEY) }
+    static var clientKeyPassphrase: Self { Self(code: CURLOPT_KEYPASSWD) }
     static var method: Self { Self(code: CURLOPT_CUSTOMREQUEST) }
     static var protocols: Self { Self(code: CURLOPT_PROTOCOLS_STR) }
     static var proxy: Self { Self(code: CURLOPT_PROXY) }
@@ -166,6 +167,14 @@ typealias CurlProgressCallback = @convention(c) (UnsafeMutableRawPointer?, Int, 
     /// Sets a text, which libcurl copies, or takes it away.
     func set(_ option: CurlOption<String>, _ value: String?) throws(CredentialError) {
         try check(unsafe credmgr_curl_set_string(curl.setOption, handle, option.code, value))
+    }
+
+    /// Shows a certificate to the server.
+    func setClientCertificate(_ certificate: ClientCertificate) throws(CredentialError) {
+        try set(.clientCertificate, certificate.certificateFile)
+        try set(.clientKey, certificate.keyFile)
+        // Without one OpenSSL would ask whoever is at the terminal.
+        try set(.clientKeyPassphrase, "")
     }
 
     /// Sends these bytes as the body; libcurl does not copy them, so they must outlive ``perform()``.

@@ -27,6 +27,7 @@ package final class ProcedureChannel: RemoteProcedures {
     private let endpoint: Endpoint
     private let transport: CurlTransport
     private let kept = Mutex(Kept())
+    private let hasAnswered = Mutex(false)
 
     /// The largest answer, in bytes: etcd's own limit is 1.5 MiB for a request, and a listing may have many records.
     private static let maximumAnswer = 64 << 20
@@ -83,10 +84,7 @@ package final class ProcedureChannel: RemoteProcedures {
             try transfer.set(.verifyPeer, 1)
             try transfer.set(.verifyHost, 2)
             if let authorities = endpoint.authorities { try transfer.set(.certificateFile, authorities) }
-            if let certificate = endpoint.certificate {
-                try transfer.set(.clientCertificate, certificate.certificateFile)
-                try transfer.set(.clientKey, certificate.keyFile)
-            }
+            if let certificate = endpoint.certificate { try transfer.setClientCertificate(certificate) }
             try transfer.setHeaders(["Content-Type: application/grpc", "TE: trailers", "Expect:"] + metadata)
             return transfer
         } catch { throw .unreached(error) }
@@ -117,15 +115,52 @@ package final class ProcedureChannel: RemoteProcedures {
                         "the certificate of \(host) has ended or does not count yet: \(ForeignText.shown(failure.text))"
                     ))
             }
-            var request = HTTPRequest(address: endpoint.address)
-            request.clientCertificate = endpoint.certificate
-            let error = failure.error(host: host, request: request, certificateFile: endpoint.authorities)
+            let error = error(of: failure)
             throw failure.isBeforeRequest ? .unreached(error) : .broken(error)
         }
+        hasAnswered.withLock { $0 = true }
         guard let status = answer.status else {
             throw .broken(CredentialError(.temporary, "\(host) does not speak gRPC: it gave no status"))
         }
         if status != 0 { throw .status(status, ForeignText.shown(answer.statusText)) }
+    }
+}
+
+extension ProcedureChannel {
+    /// The error of a call, in the words of who has named the node and this host's certificate.
+    private func error(of failure: CurlFailure) -> CredentialError {
+        var request = HTTPRequest(address: endpoint.address)
+        request.clientCertificate = endpoint.certificate
+        let error = failure.error(host: host, request: request, certificateFile: endpoint.authorities)
+        let words = ForeignText.shown(failure.text), code: ErrorCode, message: Message, hint: Message?
+        if failure.isMisnamed {
+            (code, message) = (.denied, "the certificate of \(host) is of other names: \(words)")
+            hint = "--etcd of groups share and groups join names the nodes as their certificates do"
+        } else if failure.isUntrusted {
+            code = .denied
+            if let file = endpoint.authorities {
+                message = "the certificate of \(host) does not hold by the authorities in \(file): \(words)"
+            } else {
+                message = "the certificate of \(host) does not hold by the system's authorities: \(words)"
+            }
+            hint = "--ca of groups share and groups join names the authority of the cluster's nodes"
+        } else if failure.isWithoutTLS {
+            (code, message, hint) = (.temporary, "\(host) does not speak TLS", nil)
+        } else if failure.isClosed, !hasAnswered.withLock({ $0 }) {
+            code = .temporary
+            hint = nil
+            if endpoint.address.scheme != "https" {
+                message = "\(host) has closed the connection: it may want https://\(host)"
+            } else if let file = endpoint.certificate?.certificateFile {
+                message = "\(host) has closed the connection: it may not take the certificate \(file) of this host"
+            } else {
+                message =
+                    "\(host) has closed the connection: it may want a certificate of this host (--cert, --key)"
+            }
+        } else {
+            return error
+        }
+        return CredentialError(code, message, hint: hint, details: error.details)
     }
 }
 

@@ -179,7 +179,7 @@ package final class EtcdCluster: Cluster {
     }
 
     private func call(_ method: String, _ message: [UInt8], again: Bool) throws(CredentialError) -> [UInt8] {
-        var failures: [String] = []
+        var failures: [String] = [], details: [String] = []
         let known = waiting.failures(of: names), first = firstEndpoint
         let end = elapsed() + Self.allMilliseconds - waiting.lost
         for step in endpoints.indices {
@@ -204,32 +204,29 @@ package final class EtcdCluster: Cluster {
                 case .unreached(let error):
                     if error.code != .temporary { throw Self.named(error) }
                     failures.append("\(name): \(error)")
+                    details += error.details
                 case .broken(let error):
                     failures.append("\(name): \(error)")
-                    if !again { throw unanswered(failures) }
+                    details += error.details
+                    if !again { throw unanswered(failures, details) }
                 case .status(let status, let text):
                     let error = refused(status, text, name)
                     if error.code != .temporary { throw error }
                     failures.append("\(name): \(text)")
-                    if !again { throw unanswered(failures) }
+                    if !again { throw unanswered(failures, details) }
                 }
             }
         }
-        throw unanswered(failures)
+        throw unanswered(failures, details)
     }
 
     /// An error of the connection, with what helps where it is one to a cluster.
     static func named(_ error: CredentialError) -> CredentialError {
         var error = error
-        switch error.code {
-        case .denied:
-            error.advice = "--ca of groups share and groups join names the authority of the cluster's nodes"
-        case .configuration:
-            error.advice =
-                "--ca, --cert and --key of groups share and groups join name PEM files, the last two such that belong together"
-            error.isUnreached = true
-        default: break
-        }
+        guard error.code == .configuration else { return error }
+        error.advice =
+            "--ca, --cert and --key of groups share and groups join name PEM files, the last two such that belong together"
+        error.isUnreached = true
         return error
     }
 
@@ -237,11 +234,11 @@ package final class EtcdCluster: Cluster {
         CredentialError(.malformedReply, "the cluster's answer is none of etcd 3.4 or newer")
     }
 
-    private func unanswered(_ failures: [String]) -> CredentialError {
+    private func unanswered(_ failures: [String], _ details: [String]) -> CredentialError {
         waiting.note(failures, of: names)
         return CredentialError(
             .temporary, "the cluster cannot be reached (\(failures.joined(separator: "; ")))",
-            hint: "credmgr doctor")
+            hint: "credmgr doctor", details: details)
     }
 
     /// What makes room: history goes, then the files shrink, then writes are taken again.

@@ -1,0 +1,118 @@
+import Foundation
+import StrictJSON
+import TestSupport
+import Testing
+
+// Certificates, of the nodes and of a host, that are not what they should be.
+extension `What goes wrong in a group of several hosts` {
+    @Test(arguments: ["share", "join"])
+    func `What is wrong with the certificates is told before or by the first connection`(command: String) throws {
+        let nodes = try Self.nodes.get(), home = try Home(), group = "certificates"
+        let url = nodes.endpoints[0], own = nodes.certificate(of: "host"), other = nodes.certificate(of: "other")
+        let stranger = nodes.certificate(of: "stranger"), help = "hint: credmgr groups \(command) --help\n"
+        let junk = try home.write("x", to: "junk.pem"), locked = home.path + "/locked.key"
+        let made = try ChildProcess(
+            "/usr/bin/openssl", ["pkey", "-in", own.key, "-aes256", "-passout", "pass:abc", "-out", locked],
+            environment: [:]
+        ).run()
+        #expect(made.exitStatus == 0)
+        func told(_ words: [String], exits status: Int32) throws -> String {
+            try home.run(["groups", command, group] + words, exits: status).standardError
+        }
+        func told(
+            _ ca: String? = nil, _ certificate: String? = nil, _ key: String? = nil, at address: String? = nil,
+            exits status: Int32
+        ) throws -> String {
+            var words = ["--etcd", address ?? url, "--prefix", "/credmgr/\(command)"]
+            for (option, file) in [("--ca", ca), ("--cert", certificate), ("--key", key)] {
+                if let file { words += [option, file] }
+            }
+            return try told(words, exits: status)
+        }
+        let ca = nodes.authorities
+
+        // By the options and files alone.
+        #expect(
+            try told([], exits: 2).hasSuffix(
+                "error: --etcd is missing: it names the endpoints of the cluster\n" + "credmgr: " + help))
+        #expect(try told(ca, own.certificate, exits: 2).contains("there is no --key\ncredmgr: " + help))
+        #expect(try told(ca, nil, own.key, exits: 2).contains("there is no --cert\ncredmgr: " + help))
+        for (words, message) in [
+            ([home.path + "/gone", own.certificate, own.key], "no file \(home.path)/gone (--ca)"),
+            ([ca, home.path + "/gone", own.key], "no file \(home.path)/gone (--cert)"),
+            ([ca, own.certificate, home.path + "/gone"], "no file \(home.path)/gone (--key)"),
+            (
+                [home.path, own.certificate, own.key],
+                "the file of --ca cannot be read: \(home.path) is not a regular file"
+            ),
+            ([junk, own.certificate, own.key], "\(junk) (--ca) has no certificate in PEM form"),
+            ([ca, junk, own.key], "\(junk) (--cert) has no certificate in PEM form"),
+            ([ca, own.certificate, junk], "\(junk) (--key) has no private key in PEM form"),
+            ([ca, own.key, own.certificate], "\(own.key) (--cert) has no certificate in PEM form"),
+        ] {
+            let told = try told(words[0], words[1], words[2], exits: 2)
+            #expect(told == "credmgr: error: \(message)\ncredmgr: \(help)", "\(told)")
+        }
+        let asked = try told(ca, own.certificate, locked, exits: 2)
+        #expect(asked.contains("the key \(locked) (--key) has a passphrase"))
+        #expect(asked.hasSuffix(": openssl pkey -in \(locked) -out \(locked).plain\n"), "\(asked)")
+
+        // By the connection.
+        let pair = try told(ca, own.certificate, other.key, exits: 2)
+        #expect(
+            pair.contains("the key \(other.key) cannot be used: ")
+                && pair.contains("that of the certificate \(own.certificate)"))
+        for (authorities, shown) in [
+            (nodes.wrongAuthorities, "the authorities in \(nodes.wrongAuthorities)"),
+            (nil, "the system's authorities"),
+        ] {
+            let refused = try told(authorities, own.certificate, own.key, exits: 7)
+            #expect(refused.contains("does not hold by \(shown): "), "\(refused)")
+            #expect(refused.contains("hint: --ca of groups share and groups join names the authority"))
+        }
+        let named = try told(
+            ca, own.certificate, own.key, at: url.replacingOccurrences(of: "127.0.0.1", with: "node.localhost"),
+            exits: 7)
+        #expect(
+            named.contains("is of other names: ")
+                && named.contains("hint: --etcd of groups share and groups join names"))
+        for _ in 0..<3 {
+            // In what words the node closes the connection hangs on who is faster.
+            let anonymous = try told(ca, exits: 6)
+            #expect(anonymous.contains("it may want a certificate of this host (--cert, --key)"), "\(anonymous)")
+            let foreign = try told(ca, stranger.certificate, stranger.key, exits: 6)
+            #expect(
+                foreign.contains("it may not take the certificate \(stranger.certificate) of this host"),
+                "\(foreign)")
+            #expect(
+                foreign.hasSuffix(
+                    ": etcdctl --endpoints \(url) --cacert \(ca) --cert \(stranger.certificate) --key \(stranger.key) endpoint health\n"
+                ))
+        }
+        let plain = try told(at: url.replacingOccurrences(of: "https", with: "http"), exits: 6)
+        #expect(plain.contains("it may want \(url)"), "\(plain)")
+    }
+
+    @Test func `A key with a passphrase that came later is not asked for`() throws {
+        let nodes = try Self.nodes.get(), hosts = try hosts(["one"])
+        _ = try hosts.share()
+        let one = hosts["one"], own = nodes.certificate(of: "host"), locked = one.path + "/locked.key"
+        let made = try ChildProcess(
+            "/usr/bin/openssl", ["pkey", "-in", own.key, "-aes256", "-passout", "pass:abc", "-out", locked],
+            environment: [:]
+        ).run()
+        #expect(made.exitStatus == 0)
+        let file = one.path + "/" + Self.backendFile
+        let text = String(decoding: try #require(one.files[Self.backendFile]), as: UTF8.self)
+        for (key, message) in [
+            (locked, "the key \(locked) cannot be used: it has a passphrase, "),
+            ("/gone.key", "/gone.key cannot be read: "),
+        ] {
+            let changed = text.replacingOccurrences(
+                of: JSONValue.string(own.key).text(), with: JSONValue.string(key).text())
+            try Data(changed.utf8).write(to: URL(fileURLWithPath: file))
+            let refused = try one.run(["groups", "hosts", SharedHosts.group], exits: 2).standardError
+            #expect(refused.hasPrefix("credmgr: error: " + message), "\(refused)")
+        }
+    }
+}
