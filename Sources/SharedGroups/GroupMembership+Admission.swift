@@ -225,10 +225,11 @@ extension GroupMembership {
             do throws(CredentialError) {
                 guard try cluster.commit(transaction) else { continue }
             } catch {
+                guard error.code == .temporary, let standing = try cluster.read([epochKey])[0] else { throw error }
+                // Noted, as whatever is read: it may be put back.
+                _ = try memory.known(KeyEpoch(standing))
                 // It may have been done, and only its answer lost.
-                guard error.code == .temporary, try cluster.read([epochKey])[0]?.value == next.encoded else {
-                    throw error
-                }
+                guard standing.value == next.encoded else { throw error }
             }
             // At once: it may be put back before anybody has looked.
             if let ownWrap { try memory.keep(key, next, ownWrap) }

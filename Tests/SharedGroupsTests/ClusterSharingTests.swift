@@ -24,6 +24,25 @@ struct ClusterSharingTests {
         #expect(scene.world.cluster.content.revision == before)
     }
 
+    @Test func `who was expelled by another is remembered, read though it was for an answer that was lost`() throws
+    {
+        let scene = try SharedScene(), one = scene.run.hosts[0], two = scene.run.hosts[1], process = one.process()
+        let snapshot = scene.world.cluster.content
+        process.trace.act(before: "cluster.commit") {
+            _ = try? two.process().ports.sharing.membership.expel("three", from: World.group)
+            process.trace.fail("cluster.commit", with: CredentialError(.temporary, "the cluster does not answer"))
+            process.trace.act(before: "cluster.read") { process.trace.heal() }
+        }
+        let lost = #expect(throws: CredentialError.self) {
+            try process.ports.sharing.membership.expel("spare", from: World.group)
+        }
+        #expect(lost?.code == .temporary)
+        scene.world.cluster.restore(snapshot)
+        let refused = #expect(throws: CredentialError.self) { try scene.run.token(one.process(), force: true) }
+        #expect(refused?.code == .storeUnavailable)
+        #expect(refused?.message.contains("before three was expelled") == true)
+    }
+
     @Test func `one expel after a restore takes out all who were expelled before it`() throws {
         let scene = try SharedScene(), one = scene.run.hosts[0], two = scene.run.hosts[1]
         let snapshot = scene.world.cluster.content
