@@ -5,6 +5,54 @@ import Testing
 
 // Certificates, of the nodes and of a host, that are not what they should be.
 extension `What goes wrong in a group of several hosts` {
+    private func row(_ group: String, _ home: Home) throws -> JSONObject {
+        let rows = (try home.json(["groups", "--json"]).array ?? []).compactMap(\.object)
+        return try #require(rows.first { $0["group"]?.string == group })
+    }
+
+    @Test func `Groups are listed beside one whose cluster refuses this host's certificate`() throws {
+        let nodes = try Self.nodes.get(), hosts = try hosts(["one"])
+        _ = try hosts.share()
+        let one = hosts["one"], group = SharedHosts.group
+        try hosts.tenant.define("Own", at: one)
+        try one.run(["types", "set", "Own", "keychain_group=own"])
+        let backend = try #require(one.files[Self.backendFile])
+        func state() throws -> (accounts: JSONValue?, state: JSONValue?) {
+            #expect(try row("own", one)["accounts"] == 0)
+            let row = try row(group, one)
+            return (row["accounts"], row["shared"]?.object?["state"])
+        }
+        #expect(try state() == (1, "usable"))
+
+        // It is let in, and may do nothing: how many accounts there are now is not known.
+        try come(one, as: "other", backend)
+        let hint =
+            "hint: an administrator of the cluster gives its user the role of the group, by what this prints: "
+            + "credmgr groups share \(group) --print-etcd-setup --name other --prefix \(hosts.prefix)\n"
+        let listed = try one.run(["groups"])
+        #expect(listed.standardError.contains("warning: the accounts of group \(group) are left out: "))
+        #expect(listed.standardError.hasSuffix(hint), "\(listed.standardError)")
+        #expect(try state() == (.null, "unavailable"))
+        #expect(try one.run(["groups", "--group", group], exits: 5).standardError.hasSuffix(hint))
+        try one.run(
+            Array(
+                try #require(hint.split(separator: ": ").last).split(separator: " ").dropFirst().map { word in
+                    word.trimmingCharacters(in: .newlines)
+                }))
+
+        // It is not let in: what was seen last serves.
+        try come(one, as: "stranger", backend)
+        let closed = try one.run(["groups"]).standardError
+        #expect(closed.contains("group \(group) is shown as this host has last seen it: "))
+        #expect(
+            closed.contains("may not take the certificate \(nodes.certificate(of: "stranger").certificate)"),
+            "\(closed)")
+        #expect(try state() == (1, "unavailable"))
+
+        try backend.write(to: URL(fileURLWithPath: one.path + "/" + Self.backendFile))
+        #expect(try state() == (1, "usable"))
+    }
+
     @Test(arguments: ["share", "join"])
     func `What is wrong with the certificates is told before or by the first connection`(command: String) throws {
         let nodes = try Self.nodes.get(), home = try Home(), group = "certificates"

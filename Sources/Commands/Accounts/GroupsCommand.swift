@@ -51,7 +51,7 @@ struct GroupsCommand: Command {
         if let group = session.options.group { rows = rows.filter { $0.key == group.name } }
         // A list of nothing but groups that cannot be read is none.
         if let failure = registries.failure, rows.values.allSatisfy({ $0.accountCount == nil }) { throw failure }
-        for (_, error) in registries.leftOut { session.notices.warning(error.text) }
+        for (_, error) in registries.leftOut { session.notices.warning(error) }
         let sorted = rows.sorted { $0.key < $1.key }
         if arguments.wantsJSON {
             return try session.print(
