@@ -204,9 +204,9 @@ extension GroupMembership {
             }
             let next = try epoch.next(
                 expelling: name, leaving, known: known, hosts: given.map(\.whenGivenKey), random
-            ) { (key) throws(CredentialError) in
-                if let user = leaving.first(where: { $0.publicKey == key })?.user { return user }
-                return try memory.user(of: key)
+            ) { (host) throws(CredentialError) in
+                if let user = leaving.first(where: host.isSame)?.user { return user }
+                return try memory.user(of: host)
             }
             let key = try wrap(id).dataKey(
                 random.bytes(Self.keySize), of: next, former: try memory.givenKeys())
@@ -235,7 +235,7 @@ extension GroupMembership {
             if let ownWrap { try memory.keep(key, next, ownWrap) }
             var expulsion = Expulsion(
                 hosts: leaving.map { host in
-                    let other = given.first { $0.shownUser == host.user }?.name
+                    let other = given.first { $0.shownUser == host.user ?? host.name }?.name
                     return Expulsion.Host(name: host.name, user: host.user, sharesUserWith: other)
                 })
             // What was wrapped for hosts that are none any more, and by the passphrase, which they know. It opens nothing new, and the
@@ -257,7 +257,7 @@ extension GroupMembership {
                 return standing.shownUser
             }
         }
-        return try memory.user(of: host.publicKey)
+        return try memory.user(of: host)
     }
 
     /// By which epoch it is told who belongs to the group: by that of the cluster, unless it does not name all of whom this host

@@ -13,8 +13,9 @@ protocol GroupMemory: GroupKeys {
     /// The keys that this host was given, by their numbers, as far as they open.
     func givenKeys() throws(CredentialError) -> [Int64: DataKey]
 
-    /// As whom the cluster knew a host, by the makers of the keys that are kept here; `nil` where they do not tell.
-    func user(of publicKey: [UInt8]) throws(CredentialError) -> String?
+    /// As whom the cluster knew a host, by the makers of the keys that are kept here; `nil` where they do not tell. Anybody may have
+    /// put a record there with another's key, so its name counts, too.
+    func user(of host: ExpelledHost) throws(CredentialError) -> String?
 
     /// Keeps a key, as it was wrapped for this host, with the record of its epoch.
     func keep(_ key: DataKey, _ record: KeyEpoch, _ wrapped: [UInt8]) throws(CredentialError)
@@ -83,10 +84,11 @@ extension GroupLink: GroupMemory {
             hint: Message(verbatim: try first.expelling(from: group, parts.cryptography)))
     }
 
-    func user(of publicKey: [UInt8]) throws(CredentialError) -> String? {
+    func user(of host: ExpelledHost) throws(CredentialError) -> String? {
         for epoch in try keptEpochs().sorted(by: { $0.number > $1.number }) {
-            if let user = epoch.expelled.first(where: { $0.publicKey == publicKey })?.user { return user }
-            if let user = epoch.hosts.first(where: { $0.publicKey == publicKey })?.user { return user }
+            if let user = epoch.expelled.first(where: host.isSame)?.user { return user }
+            let given = epoch.hosts.first { $0.name == host.name && $0.publicKey == host.publicKey }
+            if let given { return given.user }
         }
         return nil
     }

@@ -58,10 +58,10 @@ struct KeyEpoch: Sendable, Hashable {
     ///   - name: who is expelled now. What its record has for a key it has written itself: where that is nobody's who is not expelled
     ///     already, or that of somebody who stays, a key that nobody has stands in its place.
     ///   - hosts: who is given the key.
-    ///   - user: as whom the cluster knew a host that was expelled, by its key. What stands there may be anybody's word.
+    ///   - user: as whom the cluster knew a host that was expelled. What stands there may be anybody's word.
     func next(
         expelling name: String, _ gone: [ExpelledHost], known: KeyEpoch, hosts: [Host], _ random: any RandomSource,
-        user: ([UInt8]) throws(CredentialError) -> String? = { _ in nil }
+        user: (ExpelledHost) throws(CredentialError) -> String? = { _ in nil }
     ) throws(CredentialError) -> KeyEpoch {
         // Where the cluster has a number that nobody has counted up to, it begins again.
         let count = (max(number, known.number) >> Self.randomBits) % Self.countLimit + 1
@@ -71,7 +71,7 @@ struct KeyEpoch: Sendable, Hashable {
         }
         if added.isEmpty { added = [ExpelledHost(name: name, publicKey: random.bytes(32))] }
         var all = expelled + known.missing(in: self) + added
-        for place in all.indices { all[place].user = try user(all[place].publicKey) }
+        for place in all.indices { all[place].user = try user(all[place]) }
         return KeyEpoch(number: count << Self.randomBits | drawn, expelled: all, hosts: hosts)
     }
 

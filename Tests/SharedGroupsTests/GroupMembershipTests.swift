@@ -50,7 +50,7 @@ private struct ClusterMemory: GroupMemory {
     func key(toOpen epoch: Int64) throws(CredentialError) -> [UInt8] { try key(ofEpoch: epoch) }
     func check(_ epoch: KeyEpoch) {}
     func known(_ epoch: KeyEpoch) -> KeyEpoch { .none }
-    func user(of publicKey: [UInt8]) -> String? { nil }
+    func user(of host: ExpelledHost) -> String? { nil }
     func newest() -> [(epoch: KeyEpoch, key: [UInt8]?)] { [] }
     func givenKeys() -> [Int64: DataKey] { [:] }
     func keep(_ key: DataKey, _ record: KeyEpoch, _ wrapped: [UInt8]) {}

@@ -116,7 +116,9 @@ struct GroupsExpelCommand: Command {
                 "\(ForeignText.shown(host.name, limit: 80)) does not belong to the group \(group) any more")
         }
         var revoked: Set<String> = []
-        for host in expulsion.hosts where revoked.insert(host.user ?? host.name).inserted {
+        // Of those who go with it nobody has asked; anybody may have written that they were expelled.
+        for host in expulsion.hosts
+        where host.name == arguments[ClusterOption.host] && revoked.insert(host.user ?? host.name).inserted {
             let name = ForeignText.shown(host.name, limit: 80)
             let revoke = EtcdCommands(group: group, prefix: prefix, hosts: [host.user ?? host.name]).revoke
             if let other = host.sharesUserWith {
