@@ -94,7 +94,8 @@ package struct SignInService: Sendable {
         defer { lock.release() }
 
         var set = TokenSet(account: account, journalKey: accounts.machine.random.bytes(32))
-        account.formerNames = nil
+        // What its record calls it until now; `nil` where there is none that can be read.
+        var recorded: Account.Names?
         if isNew, let former {
             // Its person has come back: a new record takes the place of the one that cannot be read.
             _ = try accounts.records.setAside(former.id, in: group)
@@ -106,7 +107,7 @@ package struct SignInService: Sendable {
             account.adoptRecord(record.account)
             if let stored = try accounts.repository.readUndamaged(account, in: group) {
                 set = stored
-                account.formerNames = record.account.names
+                recorded = record.account.names
             } else {
                 // What is damaged is replaced, whatever it was.
                 set.generation = record.sealed?.generation ?? 0
@@ -120,7 +121,7 @@ package struct SignInService: Sendable {
         account.username = result.identity.username ?? account.username
         account.displayName = result.identity.displayName ?? account.displayName
         // What stands in one file changes at once.
-        if account.formerNames == account.names || account.store != .secretService { account.formerNames = nil }
+        account.formerNames = account.store == .secretService && recorded != account.names ? recorded : nil
         account.policies = set.grants.keys.filter { !$0.isEmpty }.sorted()
         account.noteFlow(result.tokens.grant.flow, of: policy, under: type)
         // A policy that gives no refresh token, as one that resets passwords, says nothing of how long the sign-in
