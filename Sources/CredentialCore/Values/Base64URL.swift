@@ -44,9 +44,10 @@ public enum Base64URL {
     }
 
     private static func decode(
-        _ text: some Sequence<UInt8>, _ value: (UInt8) -> UInt32?
+        _ text: some Collection<UInt8>, _ value: (UInt8) -> UInt32?
     ) -> [UInt8]? {
         var output: [UInt8] = []
+        output.reserveCapacity(text.count * 3 / 4)
         var buffer: UInt32 = 0
         var bits = 0
         for byte in text {
