@@ -55,7 +55,7 @@ extension ClusterSharing: GroupHosting {
     ) throws(CredentialError) -> SharedHost {
         try checkLeft(group)
         let membership = GroupLink(group, backend, try parts.connect(backend, group), parts).membership
-        let (id, settings) = try membership.facts()
+        let id = try membership.groupID()
         var key = try GroupLink.makeKey(group, backend.keyStore, parts)
         // One that was left behind when this host was expelled is given nothing any more.
         if try membership.hasExpelled(key.publicKey) {
@@ -71,9 +71,10 @@ extension ClusterSharing: GroupHosting {
                 try membership.join(backend.host, key)
             }
         backend.groupID = id
-        backend.settings = settings
+        // What they agree on is proven by a key, which this host is given later.
+        backend.settings = GroupSettings()
         try GroupLink(group, backend, membership.cluster, parts).forgetUnopened()
-        try settings.write(to: parts.files, of: group)
+        try backend.settings.write(to: parts.files, of: group)
         try parts.files.write(backend.fileContent, to: GroupBackend.fileName, of: group)
         return try self.host(host)
     }
@@ -83,7 +84,9 @@ extension ClusterSharing: GroupHosting {
     ) throws(CredentialError) {
         let link = try sharedLink(group)
         _ = try link.standing([])
-        let settings = try link.membership.change { settings in
+        let settings = try link.membership.change(
+            known: try link.settings, by: { (epoch) throws(CredentialError) in try link.key(of: epoch) }
+        ) { settings in
             if let cacheSeconds { settings.cacheSeconds = cacheSeconds }
             if let takeOverSeconds { settings.takeOverSeconds = takeOverSeconds }
         }
@@ -229,6 +232,7 @@ extension ClusterSharing: GroupHosting {
                         check: "host \(ForeignText.shown(name, limit: 80))", text: "",
                         error: GroupHost.damage(link.membership.hostKey(name)))
                 }
+                findings += try unagreed(link)
                 findings.append(try clock(link))
                 findings += try besideAccounts(link)
             } catch {
@@ -313,6 +317,28 @@ extension ClusterSharing: GroupHosting {
             error: CredentialError(
                 .problemsFound, "its record says that it was admitted, and no host of the group has admitted it",
                 hint: "it gets nothing; to take its record away: \(command)"))
+    }
+
+    /// What stands in the cluster of what the hosts agree on, where none of them has set it.
+    private func unagreed(_ link: GroupLink) throws(CredentialError) -> [GroupFinding] {
+        let found = try link.cluster.read([link.membership.groupKey, link.membership.epochKey])
+        guard let record = found[0], let epoch = found[1],
+            try !link.isAgreed(GroupFacts(record), KeyEpoch(epoch))
+        else { return [] }
+        let settings = try link.settings, takeOver = settings.takeOverSeconds.map(String.init) ?? "never"
+        let command = ShellQuote.line([
+            "credmgr", "groups", "share", link.group.name, "--cache-ttl", String(settings.cacheSeconds),
+            "--take-over", takeOver,
+        ])
+        return [
+            GroupFinding(
+                check: "settings", text: "",
+                error: CredentialError(
+                    .problemsFound,
+                    "no host of the group has set what stands in the cluster of what they agree on, so it counts for "
+                        + "nothing",
+                    hint: "to put back what this host knows of it: \(command)"))
+        ]
     }
 
     private func unfinished(_ intent: Intent, of id: String, _ group: KeychainGroup) -> GroupFinding {

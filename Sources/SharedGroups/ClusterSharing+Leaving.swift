@@ -105,7 +105,7 @@ extension ClusterSharing {
             membership.groupKey, membership.epochKey, membership.hostKey(link.backend.host),
         ])
         guard let group = found[0], let epoch = found[1],
-            try membership.facts(in: group).id == link.backend.groupID
+            try GroupFacts(group).id == link.backend.groupID
         else { return .unknown }
         guard let record = found[2] else { return .gone }
         guard let host = try? GroupHost(record) else { return .unknown }

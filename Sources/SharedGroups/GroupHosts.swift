@@ -8,21 +8,13 @@ package struct GroupHost: Sendable, Hashable {
     /// Its X25519 key, made when it joined; the other half stays in the host's own store.
     package var publicKey: [UInt8]
     /// What shows that it was given the group's data key; `nil` for one that waits.
-    var admission: Admission?
+    var admission: KeyProof?
     /// When it asked, by its own clock.
     package var joinedAt: Instant
     /// Whether it is about to leave, and how.
     var leaves: Leaving?
     /// Whom the cluster takes it for, by the common name of its certificate; `nil` where that is its name, or cannot be shown.
     var user: String?
-
-    /// That whoever had the data key of an epoch has let a host in: the cluster takes any record, and nobody else can make this.
-    struct Admission: Sendable, Hashable {
-        /// The epoch.
-        let epoch: Int64
-        /// What ``KeyWrap/admission(of:key:epoch:)`` derives.
-        let proof: [UInt8]
-    }
 
     /// Whether it was ever given the group's data key, by what its record says: of another host only
     /// ``GroupMembership/isProven(_:in:key:_:)`` tells.
@@ -87,11 +79,7 @@ package struct GroupHost: Sendable, Hashable {
         object["version"] = 1
         object["name"] = .string(name)
         object["public_key"] = .string(Base64URL.encode(publicKey))
-        if let admission {
-            object["admitted"] = [
-                "epoch": .integer(admission.epoch), "proof": .string(Base64URL.encode(admission.proof)),
-            ]
-        }
+        object["admitted"] = admission?.json
         object["joined_at"] = .integer(joinedAt.epochSeconds)
         object["leaves"] = (leaves?.rawValue).map(JSONValue.string)
         object["user"] = user.map(JSONValue.string)
@@ -121,11 +109,7 @@ package struct GroupHost: Sendable, Hashable {
             let joinedAt = object["joined_at"]?.integer
         else { throw Self.damage(record.key) }
         self.init(name: name, publicKey: publicKey, joinedAt: Instant(epochSeconds: joinedAt))
-        if let admitted = object["admitted"]?.object, let epoch = admitted["epoch"]?.integer,
-            let proof = admitted["proof"]?.string.flatMap(Base64URL.decode)
-        {
-            admission = Admission(epoch: epoch, proof: proof)
-        }
+        admission = KeyProof(object["admitted"])
         leaves = object["leaves"]?.string.flatMap(Leaving.init(rawValue:))
         user = user(called: object["user"]?.string)
     }

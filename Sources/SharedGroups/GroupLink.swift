@@ -150,7 +150,7 @@ final class GroupLink: Sendable {
         let found = Array(reading.records[..<own.count])
         reading.records.removeFirst(own.count)
         guard let record = found[0], let epoch = found[1],
-            case let facts = try membership.facts(in: record), facts.id == backend.groupID
+            case let facts = try GroupFacts(record), facts.id == backend.groupID
         else {
             throw CredentialError(
                 .storeUnavailable,
@@ -180,16 +180,32 @@ final class GroupLink: Sendable {
                 .storeLocked, "this host, \(backend.host), is leaving the group \(group)",
                 hint: "credmgr groups leave \(group) --keep")
         }
-        if facts.settings != backend.settings { try facts.settings.write(to: parts.files, of: group) }
         if mayBeOlder {
-            _ = try forgotten(by: newest)
+            if try forgotten(by: newest).isEmpty { try take(facts, newest) }
         } else {
             try check(newest)
             // At once: what is told later is judged by what this host knows.
             if newest.number != known { _ = try key(ofEpoch: newest.number) }
+            try take(facts, newest)
         }
         if known > 0, let wrapped = found[3] { state.withLock { $0.given[known] = wrapped.value } }
         return (reading, epoch, found[2])
+    }
+
+    /// Takes what the hosts agree on, where one of them has set it.
+    private func take(_ facts: GroupFacts, _ newest: KeyEpoch) throws(CredentialError) {
+        guard facts.settings != backend.settings, try isAgreed(facts, newest) else { return }
+        try facts.settings.write(to: parts.files, of: group)
+    }
+
+    /// Whether a host of the group has set what stands there of what they agree on; without its newest key that cannot be told.
+    func isAgreed(_ facts: GroupFacts, _ newest: KeyEpoch) throws(CredentialError) -> Bool {
+        let key: [UInt8]
+        do throws(CredentialError) { key = try self.key(of: newest) } catch {
+            guard [.storeUnavailable, .storeLocked, .storeDamaged].contains(error.code) else { throw error }
+            return false
+        }
+        return try membership.wrap(facts.id).isAgreed(facts, key: key, epoch: newest.number)
     }
 
     /// Notes which account of the group is the newest one: what is added next here comes right after it, or not at all.

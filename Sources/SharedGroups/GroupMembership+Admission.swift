@@ -129,16 +129,16 @@ extension GroupMembership {
             // Noted at once: it may be put back before the next read.
             guard let seen = reading.records[0] else { throw noHost(name, among: []) }
             let known = try memory.known(KeyEpoch(seen))
-            let found = try cluster.read([epochKey] + reading.listed.map(\.key))
+            let found = try cluster.read([epochKey, groupKey] + reading.listed.map(\.key))
             // Whoever admits or expels changes the epoch, too: so those who have the key are of one moment, also where the cluster was
             // put back.
-            guard let epochRecord = found[0] else { continue }
+            guard let epochRecord = found[0], let groupRecord = found[1] else { continue }
             guard epochRecord == seen else {
                 _ = try memory.known(KeyEpoch(epochRecord))
                 continue
             }
-            let epoch = try KeyEpoch(epochRecord), id = try groupID()
-            let listed = found.dropFirst().compactMap(\.self)
+            let epoch = try KeyEpoch(epochRecord), facts = try GroupFacts(groupRecord), id = facts.id
+            let listed = found.dropFirst(2).compactMap(\.self)
             // One that cannot be read is remembered by what stands in its place.
             var hosts: [GroupHost] = []
             for record in listed {
@@ -167,6 +167,7 @@ extension GroupMembership {
                     "the host that is called \(name) has the fingerprint \(try namesake.fingerprint(cryptography))",
                     hint: "credmgr groups hosts \(path.split(separator: "/").last.map(String.init) ?? "")")
             }
+            let settings = try agreed(facts, epoch, judges, memory)
             // Nobody expels itself, whatever stands there.
             func isOwn(_ host: GroupHost) -> Bool { host.name == own.name && host.publicKey == own.key.publicKey }
             let gone = hosts.filter { host in
@@ -175,11 +176,18 @@ extension GroupMembership {
             }
             var given: [GroupHost] = [], transaction = ClusterTransaction()
             transaction.expect(epochRecord, at: epochKey)
-            for (record, host) in zip(listed, hosts) {
+            transaction.expect(groupRecord, at: groupKey)
+            for (record, standing) in zip(listed, hosts) {
+                var host = standing
                 transaction.expectRevision(record)
                 if gone.contains(host) {
                     transaction.changes.append(.remove(record.key))
                     continue
+                }
+                // Whom the cluster takes this host for it knows itself, whatever another has put into its record.
+                if isOwn(host), case let user = ownUser(of: host), host.user != user {
+                    host.user = user
+                    transaction.changes.append(.put(record.key, host.encoded))
                 }
                 // That this one has the key was just seen.
                 var isGiven = true
@@ -190,7 +198,6 @@ extension GroupMembership {
                     given.append(host)
                 } else if host.isAdmitted {
                     // Who says so without having been let in waits from now on.
-                    var host = host
                     host.admission = nil
                     transaction.changes.append(.put(record.key, host.encoded))
                 }
@@ -210,7 +217,12 @@ extension GroupMembership {
             }
             let key = try wrap(id).dataKey(
                 random.bytes(Self.keySize), of: next, former: try memory.givenKeys())
-            transaction.changes += [.put(epochKey, next.encoded), .put(recordKey(next.number), next.encoded)]
+            transaction.changes += [
+                .put(epochKey, next.encoded), .put(recordKey(next.number), next.encoded),
+                .put(
+                    groupKey,
+                    try facts.encoded(agreeing: settings, wrap(id), key: key.bytes, epoch: key.epoch)),
+            ]
             var ownWrap: [UInt8]?
             for host in given {
                 let wrapped = try wrap(id).wrap(key, for: host, by: own.key)
@@ -276,6 +288,18 @@ extension GroupMembership {
         // Who has only seen who was expelled, and was not given the key that was made then, knows no better.
         let newest = known.missing(in: standing).isEmpty ? [] : try memory.newest()
         return newest.isEmpty ? [(standing, key)] : newest
+    }
+
+    /// What the hosts agree on, which goes on with a new key: as it stands there where it is proven, and as this host knows it
+    /// otherwise.
+    private func agreed(
+        _ facts: GroupFacts, _ standing: KeyEpoch, _ judges: [(epoch: KeyEpoch, key: [UInt8]?)],
+        _ memory: any GroupMemory
+    ) throws(CredentialError) -> GroupSettings {
+        for (epoch, key) in judges where epoch == standing {
+            if let key, try wrap(facts.id).isAgreed(facts, key: key, epoch: epoch.number) { return facts.settings }
+        }
+        return try memory.settings
     }
 
     private func noHost(_ name: String, among hosts: [GroupHost]) -> CredentialError {

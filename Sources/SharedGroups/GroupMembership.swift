@@ -15,7 +15,6 @@ package struct GroupMembership: Sendable {
 
     static let attempts = 8
     static let keySize = 32
-    private static let idSize = 16
 
     package init(
         cluster: any Cluster, path: String, cryptography: any Cryptography & KeyAgreement,
@@ -61,26 +60,23 @@ package struct GroupMembership: Sendable {
         _ name: String, _ key: HostKey, settings: GroupSettings = GroupSettings(), passphrase: Secret? = nil
     ) throws(CredentialError) {
         var host = own(name, key)
-        let id = random.bytes(Self.idSize), secret = random.bytes(Self.keySize)
+        let facts = GroupFacts(settings: settings, random), secret = random.bytes(Self.keySize)
         let epoch = KeyEpoch(number: KeyEpoch.firstNumber, hosts: [host.whenGivenKey])
         var transaction = ClusterTransaction()
         transaction.conditions = [groupKey: 0, epochKey: 0]
-        var object = JSONObject()
-        settings.put(into: &object)
-        object["version"] = 1
-        object["id"] = .string(Base64URL.encode(id))
-        host.admission = try wrap(id).admission(of: host, key: secret, epoch: epoch.number)
+        let wrap = wrap(facts.id)
+        host.admission = try wrap.admission(of: host, key: secret, epoch: epoch.number)
         transaction.changes = [
-            .put(groupKey, JSONValue.object(object).bytes()),
+            .put(groupKey, try facts.encoded(agreeing: settings, wrap, key: secret, epoch: epoch.number)),
             .put(epochKey, epoch.encoded), .put(recordKey(epoch.number), epoch.encoded),
             .put(hostKey(name), host.encoded),
-            try give(try wrap(id).dataKey(secret, of: epoch), to: host, by: key, id),
+            try give(try wrap.dataKey(secret, of: epoch), to: host, by: key, facts.id),
         ]
         if let passphrase {
             transaction.changes.append(
                 .put(
                     dataKey(epoch.number, Self.passphraseName),
-                    try wrap(id).wrap(secret, by: passphrase, epoch: epoch.number)))
+                    try wrap.wrap(secret, by: passphrase, epoch: epoch.number)))
         }
         if try cluster.commit(transaction) { return }
         throw CredentialError(
@@ -95,10 +91,13 @@ package struct GroupMembership: Sendable {
     func shareAgain(
         _ name: String, _ key: HostKey, settings: GroupSettings, passphrase: Secret?
     ) throws(CredentialError) {
-        _ = try change { $0 = settings }
+        let id = try groupID()
+        try change(
+            known: settings, by: { (epoch) throws(CredentialError) in try open(epoch.number, id, (name, key)) }
+        ) { $0 = settings }
         for _ in 0..<Self.attempts {
             guard let epochRecord = try cluster.read([epochKey])[0] else { break }
-            let id = try groupID(), epoch = try Self.epoch(epochRecord)
+            let epoch = try Self.epoch(epochRecord)
             let place = dataKey(epoch, Self.passphraseName)
             var transaction = ClusterTransaction()
             // Whoever comes in by the other passphrase meanwhile writes it again.
@@ -132,9 +131,12 @@ package struct GroupMembership: Sendable {
     /// This host as it asks.
     private func own(_ name: String, _ key: HostKey) -> GroupHost {
         var host = GroupHost(name: name, publicKey: key.publicKey, joinedAt: clock.now)
-        host.user = host.user(called: cluster.ownCertificate?.commonName)
+        host.user = ownUser(of: host)
         return host
     }
+
+    /// Whom the cluster takes this host for, as its record has it.
+    func ownUser(of host: GroupHost) -> String? { host.user(called: cluster.ownCertificate?.commonName) }
 
     private func isTaken(_ name: String) -> CredentialError {
         CredentialError(
@@ -210,49 +212,41 @@ package struct GroupMembership: Sendable {
     /// The group's random id.
     ///
     /// - Throws: ``ErrorCode/configuration`` when there is no group; ``ErrorCode/storeDamaged``.
-    package func groupID() throws(CredentialError) -> [UInt8] { try facts().id }
-
-    /// The group's id, and what its hosts agree on.
-    ///
-    /// - Throws: as ``groupID()``.
-    package func facts() throws(CredentialError) -> (id: [UInt8], settings: GroupSettings) {
+    package func groupID() throws(CredentialError) -> [UInt8] {
         guard let record = try cluster.read([groupKey])[0] else {
             throw CredentialError(
                 .configuration, "there is no shared group at \(path)")
         }
-        return try facts(in: record)
-    }
-
-    func facts(in record: ClusterRecord) throws(CredentialError) -> (id: [UInt8], settings: GroupSettings) {
-        let (id, object) = try Self.object(in: record)
-        return (id, GroupSettings(object))
-    }
-
-    private static func object(
-        in record: ClusterRecord
-    ) throws(CredentialError) -> (id: [UInt8], object: JSONObject) {
-        guard let object = try? JSONValue.parse(record.value, limits: .ownFile).object, object["version"] == 1,
-            let id = object["id"]?.string.flatMap(Base64URL.decode), id.count == idSize
-        else { throw damaged("\(record.key) of the cluster is no group of this version", record.key) }
-        return (id, object)
+        return try GroupFacts(record).id
     }
 
     /// Changes what the hosts agree on.
     ///
-    /// - Throws: as ``facts()``; ``ErrorCode/temporary``.
+    /// - Parameters:
+    ///   - known: what they do as this host knows it, where nobody of the group has set what stands there.
+    ///   - key: that of an epoch.
+    /// - Throws: as ``groupID()``; ``ErrorCode/temporary``; what `key` throws.
+    @discardableResult
     func change(
+        known: GroupSettings, by key: (KeyEpoch) throws(CredentialError) -> [UInt8],
         _ change: (inout GroupSettings) -> Void
     ) throws(CredentialError) -> GroupSettings {
         for _ in 0..<Self.attempts {
-            guard let record = try cluster.read([groupKey])[0] else { break }
-            var settings = try facts(in: record).settings
+            let found = try cluster.read([groupKey, epochKey])
+            guard let record = found[0], let epochRecord = found[1] else { break }
+            let facts = try GroupFacts(record), epoch = try KeyEpoch(epochRecord), key = try key(epoch)
+            let wrap = wrap(facts.id)
+            var settings = try wrap.isAgreed(facts, key: key, epoch: epoch.number) ? facts.settings : known
             change(&settings)
-            // What a newer version has put there stays.
-            var object = try Self.object(in: record).object
-            settings.put(into: &object)
             var transaction = ClusterTransaction()
             transaction.expect(record, at: groupKey)
-            transaction.changes = [.put(groupKey, JSONValue.object(object).bytes())]
+            // Whoever is expelled meanwhile can prove nothing by the key that is made then.
+            transaction.expect(epochRecord, at: epochKey)
+            transaction.changes = [
+                .put(
+                    groupKey,
+                    try facts.encoded(agreeing: settings, wrap, key: key, epoch: epoch.number))
+            ]
             if try cluster.commit(transaction) { return settings }
         }
         throw busy

@@ -13,6 +13,9 @@ protocol GroupMemory: GroupKeys {
     /// The keys that this host was given, by their numbers, as far as they open.
     func givenKeys() throws(CredentialError) -> [Int64: DataKey]
 
+    /// What the hosts agree on, as one of them has proven last.
+    var settings: GroupSettings { get throws(CredentialError) }
+
     /// As whom the cluster knew a host, by the makers of the keys that are kept here; `nil` where they do not tell. Anybody may have
     /// put a record there with another's key, so its name counts, too.
     func user(of host: ExpelledHost) throws(CredentialError) -> String?
@@ -82,6 +85,10 @@ extension GroupLink: GroupMemory {
             "the cluster of the group \(group) was put back to a time before \(names) was expelled, so nothing is written that "
                 + "could be read there",
             hint: Message(verbatim: try first.expelling(from: group, parts.cryptography)))
+    }
+
+    var settings: GroupSettings {
+        get throws(CredentialError) { try GroupSettings(in: parts.files, of: group) ?? backend.settings }
     }
 
     func user(of host: ExpelledHost) throws(CredentialError) -> String? {

@@ -1,7 +1,7 @@
 import CredentialCore
 import StrictJSON
 
-/// What the hosts of a group agree on; it stands in clear beside the group's id.
+/// What the hosts of a group agree on; it stands in clear beside the group's id, with a proof that one of them has set it.
 package struct GroupSettings: Sendable, Hashable {
     /// How long an access token is kept before the cluster is asked again, in seconds.
     package var cacheSeconds = GroupBackend.standardCacheSeconds
@@ -18,6 +18,55 @@ package struct GroupSettings: Sendable, Hashable {
     func put(into object: inout JSONObject) {
         object["cache_ttl"] = .integer(cacheSeconds)
         object["take_over"] = takeOverSeconds.map(JSONValue.integer)
+    }
+}
+
+/// What the record of a group says.
+struct GroupFacts: Sendable {
+    /// The group's random id.
+    let id: [UInt8]
+    /// What its hosts agree on, as far as ``agreement`` proves it.
+    let settings: GroupSettings
+    /// That one who has the data key of an epoch has set them.
+    private(set) var agreement: KeyProof?
+    /// What a newer version has put there stays.
+    private var object = JSONObject()
+
+    private static let idSize = 16
+
+    /// A group that begins.
+    init(settings: GroupSettings, _ random: any RandomSource) {
+        id = random.bytes(Self.idSize)
+        self.settings = settings
+        object["version"] = 1
+        object["id"] = .string(Base64URL.encode(id))
+    }
+
+    /// Reads a record of the cluster.
+    ///
+    /// - Throws: ``ErrorCode/storeDamaged``.
+    init(_ record: ClusterRecord) throws(CredentialError) {
+        guard let object = try? JSONValue.parse(record.value, limits: .ownFile).object, object["version"] == 1,
+            let id = object["id"]?.string.flatMap(Base64URL.decode), id.count == Self.idSize
+        else {
+            throw GroupMembership.damaged("\(record.key) of the cluster is no group of this version", record.key)
+        }
+        self.id = id
+        self.object = object
+        settings = GroupSettings(object)
+        agreement = KeyProof(object["agreed"])
+    }
+
+    /// As it stands in the cluster once one who has the data key of an epoch has set what the hosts agree on.
+    ///
+    /// - Throws: ``ErrorCode/internalFault``.
+    func encoded(
+        agreeing settings: GroupSettings, _ wrap: KeyWrap, key: [UInt8], epoch: Int64
+    ) throws(CredentialError) -> [UInt8] {
+        var object = object
+        settings.put(into: &object)
+        object["agreed"] = try wrap.agreement(on: settings, key: key, epoch: epoch).json
+        return JSONValue.object(object).bytes()
     }
 }
 

@@ -116,23 +116,45 @@ struct KeyWrap: Sendable {
     /// - Throws: ``ErrorCode/internalFault``.
     func admission(
         of host: GroupHost, key: [UInt8], epoch: Int64
-    ) throws(CredentialError) -> GroupHost.Admission {
-        GroupHost.Admission(
-            epoch: epoch,
-            proof: try cryptography.deriveKey(
-                from: key, salt: groupID,
-                info:
-                    "credmgr admission 1/\(epoch)/\(Base64URL.encode(host.publicKey))/\(host.name)/\(host.shownUser)",
-                length: 32))
+    ) throws(CredentialError) -> KeyProof {
+        try proof(
+            "credmgr admission 1/\(epoch)/\(Base64URL.encode(host.publicKey))/\(host.name)/\(host.shownUser)",
+            key, epoch)
     }
 
     /// Whether a host was let in, and not only says so.
     ///
     /// - Throws: ``ErrorCode/internalFault``.
     func isAdmitted(_ host: GroupHost, key: [UInt8], epoch: Int64) throws(CredentialError) -> Bool {
-        guard let admission = host.admission, admission.epoch == epoch else { return false }
-        return ConstantTime.equal(
-            admission.proof, try self.admission(of: host, key: key, epoch: epoch).proof)
+        guard let admission = host.admission else { return false }
+        return Self.isSame(admission, try self.admission(of: host, key: key, epoch: epoch))
+    }
+
+    /// The proof that one who has the data key of an epoch has set what the hosts agree on.
+    ///
+    /// - Throws: ``ErrorCode/internalFault``.
+    func agreement(
+        on settings: GroupSettings, key: [UInt8], epoch: Int64
+    ) throws(CredentialError) -> KeyProof {
+        let takeOver = settings.takeOverSeconds.map(String.init) ?? "never"
+        return try proof("credmgr settings 1/\(epoch)/\(settings.cacheSeconds)/\(takeOver)", key, epoch)
+    }
+
+    /// Whether what the group's record says was set by one who has the data key of an epoch.
+    ///
+    /// - Throws: ``ErrorCode/internalFault``.
+    func isAgreed(_ facts: GroupFacts, key: [UInt8], epoch: Int64) throws(CredentialError) -> Bool {
+        guard let agreement = facts.agreement else { return false }
+        return Self.isSame(agreement, try self.agreement(on: facts.settings, key: key, epoch: epoch))
+    }
+
+    private func proof(_ info: String, _ key: [UInt8], _ epoch: Int64) throws(CredentialError) -> KeyProof {
+        KeyProof(
+            epoch: epoch, proof: try cryptography.deriveKey(from: key, salt: groupID, info: info, length: 32))
+    }
+
+    private static func isSame(_ one: KeyProof, _ other: KeyProof) -> Bool {
+        one.epoch == other.epoch && ConstantTime.equal(one.proof, other.proof)
     }
 
     /// Wraps a data key by a passphrase:

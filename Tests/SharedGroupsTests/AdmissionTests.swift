@@ -30,7 +30,7 @@ struct AdmissionTests {
         replaced.publicKey = newcomer.publicKey
         for forged in [newcomer, replaced] { try put(forged) }
         newcomer.name = "five"
-        newcomer.admission = GroupHost.Admission(epoch: epoch.number, proof: try #require(expelled.admission).proof)
+        newcomer.admission = KeyProof(epoch: epoch.number, proof: try #require(expelled.admission).proof)
         try put(newcomer)
 
         let seen = try membership(one).hosts(of: World.group)
@@ -72,13 +72,17 @@ struct AdmissionTests {
     @Test func `who expels keeps its own key, whatever its record says`() throws {
         let scene = try SharedScene(), one = scene.run.hosts[0]
         var own = try GroupHost(try #require(scene.world.cluster.content.records[World.path + "hosts/one"]))
-        own.admission = GroupHost.Admission(epoch: 1, proof: [0])
+        own.admission = KeyProof(epoch: 1, proof: [0])
+        // Whose role the others would be told to take away.
+        own.user = "two"
         var transaction = ClusterTransaction()
         transaction.changes = [.put(World.path + "hosts/one", own.encoded)]
         #expect(try scene.link.cluster.commit(transaction))
         _ = try membership(one).expel("three", from: World.group)
-        #expect(
-            try membership(one).hosts(of: World.group).filter(\.isAdmitted).map(\.name) == ["one", "spare", "two"])
+        let hosts = try membership(one).hosts(of: World.group)
+        #expect(hosts.filter(\.isAdmitted).map(\.name) == ["one", "spare", "two"])
+        #expect(hosts.map(\.user) == hosts.map(\.name))
+        #expect(try scene.newest.hosts.map(\.user).sorted() == hosts.map(\.name))
         #expect(try scene.run.token(one.process(), force: true).refreshed)
     }
 

@@ -260,7 +260,7 @@ struct ClusterSharingTests {
             backend.takeOverSeconds = takeOverSeconds
             _ = try membership(four).share(World.group, backend, [], passphrase: passphrase.map { Secret($0) })
             let record = try #require(scene.world.cluster.content.records[path + "group"])
-            #expect(try scene.link.membership.facts(in: record).settings == backend.settings)
+            #expect(try GroupFacts(record).settings == backend.settings)
             let isThere = scene.world.cluster.content.records[path + "keys/1/-passphrase"] != nil
             #expect(isThere == (passphrase != nil))
             // It ended before it had written down that the group is shared.

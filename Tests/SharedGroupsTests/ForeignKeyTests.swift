@@ -1,4 +1,5 @@
 import CredentialCore
+import StrictJSON
 import Testing
 
 @testable import SharedGroups
@@ -187,6 +188,68 @@ struct ForeignKeyTests {
         #expect(again?.code == .denied)
         _ = try one.expel("spare", fingerprint: asked.fingerprint, from: World.group)
         try checkMended(scene)
+    }
+
+    @Test func `who stands there with the key of another goes out without it`() throws {
+        let outcast = try Outcast(), scene = try outcast.scene.get(), holders = ["one", "three", "two"]
+        for place in 0..<3 { #expect(try token(scene, place)) }
+        let two = try outcast.host("two")
+        var evil = GroupHost(name: "evil", publicKey: two.publicKey, joinedAt: two.joinedAt)
+        evil.admission = two.admission
+        evil.user = "three"
+        try outcast.put([.put(World.path + "hosts/evil", evil.encoded)])
+        let expulsion = try scene.run.hosts[0].process().ports.sharing.membership.expel("evil", from: World.group)
+        // Nobody's role is to be taken away: not that of whose key it has, nor of whose name.
+        #expect(expulsion.hosts == [Expulsion.Host(name: "evil", user: nil)])
+        try checkMended(scene, holders)
+        #expect(!(try scene.newest.has(two.whenExpelled)))
+    }
+
+    @Test func `what an expelled host has the others agree on counts for nothing`() throws {
+        let outcast = try Outcast(), scene = try outcast.scene.get(), place = World.path + "group"
+        func sharing(_ place: Int) -> any GroupSharing { scene.run.hosts[place].process().ports.sharing }
+        func agreed(_ place: Int) throws -> GroupSettings? { try sharing(place).backend(of: World.group)?.settings }
+        func finding() -> GroupFinding? {
+            sharing(1).membership.findings(of: World.group).first { $0.check == "settings" }
+        }
+        var ours = GroupSettings(), theirs = GroupSettings()
+        (ours.cacheSeconds, theirs.cacheSeconds, theirs.takeOverSeconds) = (50, 86_400, 30)
+        try sharing(0).membership.change(World.group, cacheSeconds: 50, takeOverSeconds: nil)
+        for place in 0..<3 {
+            #expect(try token(scene, place))
+            #expect(try agreed(place) == ours)
+        }
+        #expect(finding() == nil)
+        let facts = try GroupFacts(try #require(scene.world.cluster.content.records[place]))
+        // Proven by the key that it had, and as if that were the newest; and not at all.
+        var forged = try [KeyEpoch.firstNumber, scene.newest.number].map { epoch in
+            try facts.encoded(agreeing: theirs, outcast.wrap, key: outcast.formerKey, epoch: epoch)
+        }
+        var unproven = try #require(try JSONValue.parse(forged[0]).object)
+        unproven["agreed"] = nil
+        forged.append(JSONValue.object(unproven).bytes())
+        for content in forged {
+            try outcast.put([.put(place, content)])
+            for place in 0..<3 {
+                #expect(try token(scene, place))
+                #expect(try agreed(place) == ours)
+            }
+            #expect(finding()?.error?.code == .problemsFound)
+            #expect(
+                finding()?.error?.hint?.hasSuffix(
+                    "credmgr groups share default --cache-ttl 50 --take-over never") == true)
+        }
+        // The next key goes with what they agree on, and so does whoever puts that back.
+        try expel("three", scene)
+        #expect(finding() == nil)
+        try outcast.put([.put(place, forged[0])])
+        try sharing(1).membership.change(World.group, cacheSeconds: 40, takeOverSeconds: nil)
+        ours.cacheSeconds = 40
+        for place in 0..<2 {
+            #expect(try token(scene, place))
+            #expect(try agreed(place) == ours)
+        }
+        #expect(finding() == nil)
     }
 
     @Test func `what cannot be taken away of an expelled host is said, and that it is out`() throws {

@@ -47,6 +47,7 @@ extension World {
                 newest.expelled
                 + [ExpelledHost(name: host.name, publicKey: outcast)].filter { !newest.has($0) }
             let forged: KeyEpoch
+            var provingKey = former.key.bytes
             switch schedule.random.below(3) {
             case 0: forged = former.epoch
             case 1:
@@ -59,6 +60,7 @@ extension World {
                     hosts: members.map(\.whenGivenKey) + [evil.whenGivenKey], random)
                 let key = try wrap.dataKey(
                     random.bytes(32), of: forged, former: [former.epoch.number: former.key])
+                provingKey = key.bytes
                 let made = cryptography.makeAgreementKey()
                 for member in members {
                     changes.append(
@@ -68,6 +70,15 @@ extension World {
                                 key, for: member,
                                 by: .init(privateKey: made.privateKey, publicKey: made.publicKey))))
                 }
+            }
+            if let record = cluster.content.records[Self.path + "group"] {
+                var settings = GroupSettings()
+                settings.takeOverSeconds = 0
+                changes.append(
+                    .put(
+                        record.key,
+                        try GroupFacts(record).encoded(
+                            agreeing: settings, wrap, key: provingKey, epoch: forged.number)))
             }
             changes += [
                 .put(Self.path + "epoch", forged.encoded), .put(Self.path + "hosts/evil", evil.encoded),

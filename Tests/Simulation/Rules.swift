@@ -1,4 +1,5 @@
 import CredentialCore
+import StrictJSON
 import TestPorts
 
 @testable import SharedGroups
@@ -35,6 +36,21 @@ struct Rules {
         }
         guard let id else { return nil }
         keys = AccountKeys(group: World.path, id: String(id))
+    }
+
+    /// What is taken as what the hosts agree on, or put there as that, is nothing that an expelled host has put there, as far as this
+    /// host can know that. Once one could not, others have it from that one.
+    static func agreed(_ content: [UInt8], by process: SimulatedProcess, isLate: Bool = false) -> [String] {
+        let world = process.world
+        guard (try? JSONValue.parse(content))?.object?["take_over"]?.integer != nil, !world.takesOver,
+            !world.isMisled
+        else { return [] }
+        let forgeries = world.newest.flatMap { world.forgeries[$0.number] }
+        if !isLate, let forgeries, forgeries.allSatisfy(process.knows) {
+            return ["\(process.host.name) takes what an expelled host has the others agree on"]
+        }
+        world.isMisled = true
+        return []
     }
 
     static func digest(_ token: RefreshToken) -> TokenDigest {

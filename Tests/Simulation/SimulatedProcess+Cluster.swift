@@ -143,6 +143,9 @@ extension SimulatedProcess: Cluster {
             }
         }
         world.problems += Rules.keys(in: transaction, by: self)
+        for case .put(World.path + "group", let content, _) in transaction.changes {
+            world.problems += Rules.agreed(content, by: self, isLate: isLate)
+        }
         // What is done late was asked for before it had read the last of that.
         if !isLate { host.knowsExpelled.formUnion(readExpelled) }
         world.cluster.apply(transaction)
@@ -207,6 +210,7 @@ extension SimulatedProcess: GroupFiles {
                     world.problems.append("\(host.name) takes a key that an expelled host has made")
                 }
             }
+            if name == GroupSettings.fileName { world.problems += Rules.agreed(content, by: self) }
             host.files[name] = content
             if name.hasPrefix(NotesInFiles.intentPrefix),
                 let note = host.note(of: String(name.dropFirst(NotesInFiles.intentPrefix.count)))

@@ -143,6 +143,9 @@ final class World: @unchecked Sendable {
     private var snapshot: SimulatedCluster.Content?
     /// The keys that expelled hosts have put there, by their numbers.
     var forgeries: [Int64: [Forgery]] = [:]
+    /// Whether a host that could not know better has taken what an expelled host has put there as what the hosts agree on: others
+    /// may have it from that one.
+    var isMisled = false
     /// How many processes there have been.
     var processes = 0
     /// What another host than one does while that stands still; `nil` for nothing.
