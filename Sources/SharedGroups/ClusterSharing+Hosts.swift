@@ -73,8 +73,8 @@ extension ClusterSharing: GroupHosting {
         backend.groupID = id
         // What they agree on is proven by a key, which this host is given later.
         backend.settings = GroupSettings()
+        try parts.files.remove(GroupSettings.fileName, of: group)
         try GroupLink(group, backend, membership.cluster, parts).forgetUnopened()
-        try backend.settings.write(to: parts.files, of: group)
         try parts.files.write(backend.fileContent, to: GroupBackend.fileName, of: group)
         return try self.host(host)
     }
@@ -84,9 +84,12 @@ extension ClusterSharing: GroupHosting {
     ) throws(CredentialError) {
         let link = try sharedLink(group)
         _ = try link.standing([])
-        let settings = try link.membership.change(
-            known: try link.settings, by: { (epoch) throws(CredentialError) in try link.key(of: epoch) }
-        ) { settings in
+        let known = try link.settings ?? link.backend.settings
+        let settings = try link.membership.change(known: known) { (epoch) throws(CredentialError) in
+            // An epoch that was put back proves what somebody may have set who was expelled since.
+            try link.check(epoch)
+            return try link.key(of: epoch)
+        } _: { settings in
             if let cacheSeconds { settings.cacheSeconds = cacheSeconds }
             if let takeOverSeconds { settings.takeOverSeconds = takeOverSeconds }
         }
@@ -325,11 +328,15 @@ extension ClusterSharing: GroupHosting {
         guard let record = found[0], let epoch = found[1],
             try !link.isAgreed(GroupFacts(record), KeyEpoch(epoch))
         else { return [] }
-        let settings = try link.settings, takeOver = settings.takeOverSeconds.map(String.init) ?? "never"
-        let command = ShellQuote.line([
-            "credmgr", "groups", "share", link.group.name, "--cache-ttl", String(settings.cacheSeconds),
-            "--take-over", takeOver,
-        ])
+        var hint: Message = "a host that has belonged to the group for longer may know it: credmgr doctor"
+        if let settings = try link.settings {
+            let takeOver = settings.takeOverSeconds.map(String.init) ?? "never"
+            let command = ShellQuote.line([
+                "credmgr", "groups", "share", link.group.name, "--cache-ttl", String(settings.cacheSeconds),
+                "--take-over", takeOver,
+            ])
+            hint = "to put back what this host knows of it: \(command)"
+        }
         return [
             GroupFinding(
                 check: "settings", text: "",
@@ -337,7 +344,7 @@ extension ClusterSharing: GroupHosting {
                     .problemsFound,
                     "no host of the group has set what stands in the cluster of what they agree on, so it counts for "
                         + "nothing",
-                    hint: "to put back what this host knows of it: \(command)"))
+                    hint: hint))
         ]
     }
 

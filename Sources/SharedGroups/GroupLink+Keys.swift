@@ -33,7 +33,14 @@ extension GroupLink: GroupKeys {
     private func taken(_ epoch: Int64) throws(CredentialError) -> DataKey {
         if let failure = recentFailure { throw failure }
         let wrapped = try givenKey(epoch), record: KeyEpoch?
-        let (key, maker) = try unwrap(wrapped, epoch)
+        // A store that is locked says nothing of the key.
+        _ = try hostKey()
+        let key: DataKey, maker: [UInt8]
+        do throws(CredentialError) { (key, maker) = try unwrap(wrapped, epoch) } catch {
+            // A host of the group would have given this one a key that opens.
+            guard error.isOfKey, try newestKept() > 0 else { throw error }
+            throw try foreignKey()
+        }
         if let standing = standing(epoch) { record = standing } else { record = try past(epoch) }
         guard let record, try parts.cryptography.sha256(record.encoded) == key.recordDigest else {
             throw try foreignKey()

@@ -180,6 +180,7 @@ final class GroupLink: Sendable {
                 .storeLocked, "this host, \(backend.host), is leaving the group \(group)",
                 hint: "credmgr groups leave \(group) --keep")
         }
+        if known > 0, let wrapped = found[3] { state.withLock { $0.given[known] = wrapped.value } }
         if mayBeOlder {
             if try forgotten(by: newest).isEmpty { try take(facts, newest) }
         } else {
@@ -188,7 +189,6 @@ final class GroupLink: Sendable {
             if newest.number != known { _ = try key(ofEpoch: newest.number) }
             try take(facts, newest)
         }
-        if known > 0, let wrapped = found[3] { state.withLock { $0.given[known] = wrapped.value } }
         return (reading, epoch, found[2])
     }
 
@@ -202,7 +202,7 @@ final class GroupLink: Sendable {
     func isAgreed(_ facts: GroupFacts, _ newest: KeyEpoch) throws(CredentialError) -> Bool {
         let key: [UInt8]
         do throws(CredentialError) { key = try self.key(of: newest) } catch {
-            guard [.storeUnavailable, .storeLocked, .storeDamaged].contains(error.code) else { throw error }
+            guard error.isOfKey else { throw error }
             return false
         }
         return try membership.wrap(facts.id).isAgreed(facts, key: key, epoch: newest.number)

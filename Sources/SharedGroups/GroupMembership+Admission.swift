@@ -167,7 +167,14 @@ extension GroupMembership {
                     "the host that is called \(name) has the fingerprint \(try namesake.fingerprint(cryptography))",
                     hint: "credmgr groups hosts \(path.split(separator: "/").last.map(String.init) ?? "")")
             }
-            let settings = try agreed(facts, epoch, judges, memory)
+            // What they agree on goes on with a new key: as it stands there where that is in no doubt, or as this host knows it. Who
+            // knows nothing of it leaves it as it is, for the others to tell.
+            var settings = try memory.settings
+            if !isDoubtful, let key = judges[0].key,
+                try wrap(id).isAgreed(facts, key: key, epoch: epoch.number)
+            {
+                settings = facts.settings
+            }
             // Nobody expels itself, whatever stands there.
             func isOwn(_ host: GroupHost) -> Bool { host.name == own.name && host.publicKey == own.key.publicKey }
             let gone = hosts.filter { host in
@@ -217,12 +224,11 @@ extension GroupMembership {
             }
             let key = try wrap(id).dataKey(
                 random.bytes(Self.keySize), of: next, former: try memory.givenKeys())
-            transaction.changes += [
-                .put(epochKey, next.encoded), .put(recordKey(next.number), next.encoded),
-                .put(
-                    groupKey,
-                    try facts.encoded(agreeing: settings, wrap(id), key: key.bytes, epoch: key.epoch)),
-            ]
+            transaction.changes += [.put(epochKey, next.encoded), .put(recordKey(next.number), next.encoded)]
+            if let settings {
+                let proven = try facts.encoded(agreeing: settings, wrap(id), key: key.bytes, epoch: key.epoch)
+                transaction.changes.append(.put(groupKey, proven))
+            }
             var ownWrap: [UInt8]?
             for host in given {
                 let wrapped = try wrap(id).wrap(key, for: host, by: own.key)
@@ -280,7 +286,7 @@ extension GroupMembership {
         let key: [UInt8]
         do throws(CredentialError) { key = try memory.key(of: standing) } catch {
             // Without one it may be that this host is not admitted; one that is none can be nobody's of the group.
-            guard [.storeUnavailable, .storeDamaged, .validationFailed].contains(error.code),
+            guard error.isOfKey, error.code != .storeLocked,
                 case let newest = try memory.newest(), !newest.isEmpty
             else { throw error }
             return newest
@@ -288,18 +294,6 @@ extension GroupMembership {
         // Who has only seen who was expelled, and was not given the key that was made then, knows no better.
         let newest = known.missing(in: standing).isEmpty ? [] : try memory.newest()
         return newest.isEmpty ? [(standing, key)] : newest
-    }
-
-    /// What the hosts agree on, which goes on with a new key: as it stands there where it is proven, and as this host knows it
-    /// otherwise.
-    private func agreed(
-        _ facts: GroupFacts, _ standing: KeyEpoch, _ judges: [(epoch: KeyEpoch, key: [UInt8]?)],
-        _ memory: any GroupMemory
-    ) throws(CredentialError) -> GroupSettings {
-        for (epoch, key) in judges where epoch == standing {
-            if let key, try wrap(facts.id).isAgreed(facts, key: key, epoch: epoch.number) { return facts.settings }
-        }
-        return try memory.settings
     }
 
     private func noHost(_ name: String, among hosts: [GroupHost]) -> CredentialError {

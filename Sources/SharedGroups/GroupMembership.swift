@@ -92,9 +92,11 @@ package struct GroupMembership: Sendable {
         _ name: String, _ key: HostKey, settings: GroupSettings, passphrase: Secret?
     ) throws(CredentialError) {
         let id = try groupID()
-        try change(
-            known: settings, by: { (epoch) throws(CredentialError) in try open(epoch.number, id, (name, key)) }
-        ) { $0 = settings }
+        try change(known: settings) { (epoch) throws(CredentialError) in
+            try open(epoch.number, id, (name, key))
+        } _: {
+            $0 = settings
+        }
         for _ in 0..<Self.attempts {
             guard let epochRecord = try cluster.read([epochKey])[0] else { break }
             let epoch = try Self.epoch(epochRecord)
@@ -228,7 +230,7 @@ package struct GroupMembership: Sendable {
     /// - Throws: as ``groupID()``; ``ErrorCode/temporary``; what `key` throws.
     @discardableResult
     func change(
-        known: GroupSettings, by key: (KeyEpoch) throws(CredentialError) -> [UInt8],
+        known: GroupSettings, _ key: (KeyEpoch) throws(CredentialError) -> [UInt8],
         _ change: (inout GroupSettings) -> Void
     ) throws(CredentialError) -> GroupSettings {
         for _ in 0..<Self.attempts {

@@ -13,8 +13,8 @@ protocol GroupMemory: GroupKeys {
     /// The keys that this host was given, by their numbers, as far as they open.
     func givenKeys() throws(CredentialError) -> [Int64: DataKey]
 
-    /// What the hosts agree on, as one of them has proven last.
-    var settings: GroupSettings { get throws(CredentialError) }
+    /// What the hosts agree on, as one of them has proven last; `nil` where this host has met nothing but the defaults.
+    var settings: GroupSettings? { get throws(CredentialError) }
 
     /// As whom the cluster knew a host, by the makers of the keys that are kept here; `nil` where they do not tell. Anybody may have
     /// put a record there with another's key, so its name counts, too.
@@ -87,8 +87,8 @@ extension GroupLink: GroupMemory {
             hint: Message(verbatim: try first.expelling(from: group, parts.cryptography)))
     }
 
-    var settings: GroupSettings {
-        get throws(CredentialError) { try GroupSettings(in: parts.files, of: group) ?? backend.settings }
+    var settings: GroupSettings? {
+        get throws(CredentialError) { try GroupSettings(in: parts.files, of: group) }
     }
 
     func user(of host: ExpelledHost) throws(CredentialError) -> String? {
@@ -104,7 +104,7 @@ extension GroupLink: GroupMemory {
         // Another process may have seen one just now, or was stopped when it had.
         for number in try notedEpochs() {
             do throws(CredentialError) { _ = try key(ofEpoch: number) } catch {
-                guard [.storeUnavailable, .storeLocked, .storeDamaged].contains(error.code) else { throw error }
+                guard error.isOfKey else { throw error }
             }
         }
         let keys = try givenKeys()

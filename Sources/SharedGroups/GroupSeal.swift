@@ -90,6 +90,11 @@ package struct GroupSeal: Sendable {
     }
 }
 
+extension CredentialError {
+    /// Whether a data key is not there for this host, does not open, or was made by nobody of the group.
+    var isOfKey: Bool { [.storeUnavailable, .storeLocked, .storeDamaged, .validationFailed].contains(code) }
+}
+
 /// The data keys of a group that this host was given, one per epoch.
 protocol GroupKeys: Sendable {
     /// The key of an epoch to seal by, 32 bytes.

@@ -51,6 +51,20 @@ struct ForeignKeyTests {
                     revision: 1))
         }
 
+        /// What stood there while it belonged to the group, but for the accounts, with what it would have the others agree on, proven by
+        /// the key of that time.
+        func standing(agreeing seconds: Int64) throws -> [ClusterTransaction.Change] {
+            let place = World.path + "group"
+            var settings = GroupSettings()
+            settings.takeOverSeconds = seconds
+            let facts = try GroupFacts(
+                ClusterRecord(key: place, value: try #require(former[place]), revision: 1))
+            let proven = try facts.encoded(
+                agreeing: settings, wrap, key: formerKey, epoch: KeyEpoch.firstNumber)
+            return former.filter { !$0.key.contains("/a/") && $0.key != place }.map { .put($0.key, $0.value) }
+                + [.put(place, proven)]
+        }
+
         /// Another machine of whoever has it.
         func accomplice(provenBy key: [UInt8], _ epoch: Int64) throws -> GroupHost {
             var host = GroupHost(
@@ -188,6 +202,58 @@ struct ForeignKeyTests {
         #expect(again?.code == .denied)
         _ = try one.expel("spare", fingerprint: asked.fingerprint, from: World.group)
         try checkMended(scene)
+    }
+
+    @Test(arguments: ["nothing that opens", "a key that is none"])
+    func `what it gives the others in place of a key keeps nobody from making one`(_ given: String) throws {
+        let outcast = try Outcast(), scene = try outcast.scene.get(), newest = try scene.newest
+        for place in 0..<3 { #expect(try token(scene, place)) }
+        let members = try ["one", "two", "three"].map { try outcast.host($0) }
+        let forged = KeyEpoch(
+            number: newest.number + 1, expelled: newest.expelled, hosts: members.map(\.whenGivenKey))
+        // As a wrap begins, with public keys that are zero; or with words.
+        let wrapped =
+            given == "a key that is none" ? [3] + [UInt8](repeating: 0, count: 200) : Array(given.utf8)
+        try outcast.put(
+            try outcast.standing(agreeing: 30) + [.put(World.path + "epoch", forged.encoded)]
+                + members.map {
+                    .put("\(World.path)keys/\(forged.number)/\($0.name)", wrapped)
+                })
+        for place in 0..<3 {
+            let error = refusal(scene, place)
+            #expect(error?.code == .storeUnavailable)
+            #expect(error?.hint?.contains("credmgr groups expel default spare --fingerprint") == true)
+        }
+        try expel("spare", scene)
+        try checkMended(scene)
+    }
+
+    @Test func `an older key that is put back proves nothing to who has read of a newer one`() throws {
+        let outcast = try Outcast(), scene = try outcast.scene.get(), newest = try scene.newest
+        let process = scene.run.hosts[0].process(), two = scene.run.hosts[1]
+        let theirs = try outcast.standing(agreeing: 30)
+        // Between the look at the group and the change.
+        process.trace.act(before: "cluster.read") {
+            process.trace.act(before: "cluster.read") { try? outcast.put(theirs) }
+        }
+        let refused = #expect(throws: CredentialError.self) {
+            try process.ports.sharing.membership.change(World.group, cacheSeconds: 50, takeOverSeconds: nil)
+        }
+        #expect(refused?.code == .storeUnavailable)
+
+        // The second host reads of the newer key, and has none.
+        try outcast.put([
+            .put(World.path + "epoch", newest.encoded), .remove("\(World.path)keys/\(newest.number)/two"),
+        ])
+        let locked = #expect(throws: CredentialError.self) { try two.process().ports.sharing.check(World.group) }
+        #expect(locked?.code == .storeLocked)
+        try outcast.put(theirs)
+        _ = try two.process().ports.sharing.membership.expel("spare", from: World.group)
+        try checkMended(scene)
+        for place in 0..<3 {
+            let backend = try scene.run.hosts[place].process().ports.sharing.backend(of: World.group)
+            #expect(backend?.takeOverSeconds == nil)
+        }
     }
 
     @Test func `who stands there with the key of another goes out without it`() throws {

@@ -50,7 +50,7 @@ private struct ClusterMemory: GroupMemory {
     func key(toOpen epoch: Int64) throws(CredentialError) -> [UInt8] { try key(ofEpoch: epoch) }
     func check(_ epoch: KeyEpoch) {}
     func known(_ epoch: KeyEpoch) -> KeyEpoch { .none }
-    var settings: GroupSettings { GroupSettings() }
+    var settings: GroupSettings? { nil }
     func user(of host: ExpelledHost) -> String? { nil }
     func newest() -> [(epoch: KeyEpoch, key: [UInt8]?)] { [] }
     func givenKeys() -> [Int64: DataKey] { [:] }

@@ -46,6 +46,7 @@ extension World {
             let named =
                 newest.expelled
                 + [ExpelledHost(name: host.name, publicKey: outcast)].filter { !newest.has($0) }
+            if draw(4) { return try changeSettings(former, of: outcast, wrap) }
             let forged: KeyEpoch
             var provingKey = former.key.bytes
             switch schedule.random.below(3) {
@@ -71,15 +72,7 @@ extension World {
                                 by: .init(privateKey: made.privateKey, publicKey: made.publicKey))))
                 }
             }
-            if let record = cluster.content.records[Self.path + "group"] {
-                var settings = GroupSettings()
-                settings.takeOverSeconds = 0
-                changes.append(
-                    .put(
-                        record.key,
-                        try GroupFacts(record).encoded(
-                            agreeing: settings, wrap, key: provingKey, epoch: forged.number)))
-            }
+            changes += try settings(wrap, provingKey, forged.number)
             changes += [
                 .put(Self.path + "epoch", forged.encoded), .put(Self.path + "hosts/evil", evil.encoded),
                 .put("\(Self.path)keys/\(forged.number)/-epoch", forged.encoded),
@@ -94,6 +87,32 @@ extension World {
         transaction.changes = changes
         cluster.apply(transaction)
         wasRestored = true
+    }
+
+    /// Has the hosts agree on something else while the newest key stays, proven by one that it has.
+    private func changeSettings(
+        _ former: FormerKey, of outcast: [UInt8], _ wrap: KeyWrap
+    ) throws(CredentialError) {
+        var transaction = ClusterTransaction()
+        let number = draw(2) ? newest?.number : nil
+        transaction.changes = try settings(wrap, former.key.bytes, number ?? former.epoch.number)
+        changedSettings.append(Forgery(content: [], outcast: outcast, accomplice: [], isNew: false))
+        tell("somebody who was expelled changes what the hosts agree on")
+        cluster.apply(transaction)
+        wasRestored = true
+    }
+
+    /// What it would have the hosts agree on.
+    private func settings(
+        _ wrap: KeyWrap, _ key: [UInt8], _ epoch: Int64
+    ) throws(CredentialError) -> [ClusterTransaction.Change] {
+        guard let record = cluster.content.records[Self.path + "group"] else { return [] }
+        var settings = GroupSettings()
+        settings.takeOverSeconds = 0
+        return [
+            .put(
+                record.key, try GroupFacts(record).encoded(agreeing: settings, wrap, key: key, epoch: epoch))
+        ]
     }
 
     private func formerKeys(of outcast: [UInt8]) -> [FormerKey] {
@@ -132,5 +151,10 @@ extension SimulatedProcess {
         (knewEpochs + madeEpochs).contains {
             $0.encoded != forged.content && $0.has(ExpelledHost(name: "", publicKey: forged.outcast))
         }
+    }
+
+    /// Whether it knows so of what stands under a number. What its host has taken without knowing that is its own.
+    func knows(_ forged: World.Forgery, as number: Int64) -> Bool {
+        knows(forged) && (!forged.isNew || host.files["epoch-\(number)"] != forged.content)
     }
 }

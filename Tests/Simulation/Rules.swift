@@ -45,8 +45,10 @@ struct Rules {
         guard (try? JSONValue.parse(content))?.object?["take_over"]?.integer != nil, !world.takesOver,
             !world.isMisled
         else { return [] }
-        let forgeries = world.newest.flatMap { world.forgeries[$0.number] }
-        if !isLate, let forgeries, forgeries.allSatisfy(process.knows) {
+        let knows = world.forgeries.allSatisfy { number, forgeries in
+            forgeries.allSatisfy { process.knows($0, as: number) }
+        }
+        if !isLate, knows, world.changedSettings.allSatisfy(process.knows) {
             return ["\(process.host.name) takes what an expelled host has the others agree on"]
         }
         world.isMisled = true
@@ -114,12 +116,7 @@ struct Rules {
     private var forged: [String] {
         guard let value = puts[keys.set] else { return [] }
         let number = value.dropFirst().prefix(8).reduce(Int64(0)) { $0 << 8 | Int64($1) }
-        // What it has taken without knowing that is its own.
-        let known = world.forgeries[number]?.contains { forgery in
-            process.knows(forgery)
-                && (!forgery.isNew || host.files["epoch-\(number)"] != forgery.content)
-        }
-        guard known == true else { return [] }
+        guard world.forgeries[number]?.contains(where: { process.knows($0, as: number) }) == true else { return [] }
         return ["\(host.name) seals \(keys.set) by the key \(number), which an expelled host has"]
     }
 

@@ -210,6 +210,7 @@ extension SimulatedProcess: GroupFiles {
                     world.problems.append("\(host.name) takes a key that an expelled host has made")
                 }
             }
+            world.tell("\(self.name) keeps \(name)")
             if name == GroupSettings.fileName { world.problems += Rules.agreed(content, by: self) }
             host.files[name] = content
             if name.hasPrefix(NotesInFiles.intentPrefix),

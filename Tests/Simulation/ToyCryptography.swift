@@ -40,8 +40,9 @@ struct ToyCryptography: Cryptography, KeyAgreement {
         return (secret, padded(Self.power(3, Self.number(secret))))
     }
 
-    func agree(privateKey: [UInt8], publicKey: [UInt8]) -> [UInt8] {
-        padded(Self.power(Self.number(publicKey), Self.number(privateKey)))
+    func agree(privateKey: [UInt8], publicKey: [UInt8]) throws(CredentialError) -> [UInt8] {
+        guard Self.number(publicKey) != 0 else { throw CredentialError(.validationFailed, "the key is none") }
+        return padded(Self.power(Self.number(publicKey), Self.number(privateKey)))
     }
 
     private func padded(_ number: UInt64) -> [UInt8] { Self.bytes(number) + [UInt8](repeating: 0, count: 24) }

@@ -143,6 +143,8 @@ final class World: @unchecked Sendable {
     private var snapshot: SimulatedCluster.Content?
     /// The keys that expelled hosts have put there, by their numbers.
     var forgeries: [Int64: [Forgery]] = [:]
+    /// Those who have only changed what the hosts agree on.
+    var changedSettings: [Forgery] = []
     /// Whether a host that could not know better has taken what an expelled host has put there as what the hosts agree on: others
     /// may have it from that one.
     var isMisled = false
