@@ -151,7 +151,13 @@ extension GroupMembership {
                         name: self.name(of: record), publicKey: try cryptography.sha256(record.value),
                         joinedAt: clock.now))
             }
-            // Who is not admitted cannot expel.
+            // Nobody expels itself, whatever stands there.
+            func isOwn(_ host: GroupHost) -> Bool { host.name == own.name && host.publicKey == own.key.publicKey }
+            // Who was expelled meanwhile makes no key, nor who is not admitted.
+            guard hosts.contains(where: isOwn) else {
+                throw CredentialError(
+                    .storeLocked, "this host, \(own.name), does not belong to the group any more")
+            }
             let judges = try judges(epoch, known, memory)
             let isDoubtful = judges.map(\.epoch) != [epoch] || !known.missing(in: epoch).isEmpty
             var meant: [ExpelledHost] = []
@@ -175,8 +181,6 @@ extension GroupMembership {
             {
                 settings = facts.settings
             }
-            // Nobody expels itself, whatever stands there.
-            func isOwn(_ host: GroupHost) -> Bool { host.name == own.name && host.publicKey == own.key.publicKey }
             let gone = hosts.filter { host in
                 meant.contains(where: host.whenExpelled.isSame)
                     || !isOwn(host) && (known.has(host.whenExpelled) || epoch.has(host.whenExpelled))

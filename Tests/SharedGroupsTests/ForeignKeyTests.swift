@@ -228,6 +228,30 @@ struct ForeignKeyTests {
         try checkMended(scene)
     }
 
+    @Test func `who is expelled while it expels another makes no key, though its name has come again`() throws {
+        let scene = try SharedScene(), process = scene.run.hosts[2].process()
+        let newcomer = SimulatedHost("three", scene.world)
+        scene.world.hosts.append(newcomer)
+        process.trace.act(before: "cluster.read") {
+            process.trace.act(before: "cluster.read") {
+                #expect(throws: Never.self) {
+                    try expel("three", scene)
+                    let asked = try newcomer.join(newcomer.process(), takesOver: false)
+                    try scene.run.hosts[0].process().ports.sharing.membership.admit(
+                        "three", fingerprint: asked.fingerprint, to: World.group)
+                }
+            }
+        }
+        let refused = #expect(throws: CredentialError.self) {
+            try process.ports.sharing.membership.expel("spare", from: World.group)
+        }
+        #expect(refused?.code == .storeLocked)
+        #expect(try scene.holders == ["one", "spare", "three", "two"])
+        for host in [scene.run.hosts[0], scene.run.hosts[1], newcomer] {
+            #expect(try scene.run.token(host.process(), force: true).refreshed)
+        }
+    }
+
     @Test func `an older key that is put back proves nothing to who has read of a newer one`() throws {
         let outcast = try Outcast(), scene = try outcast.scene.get(), newest = try scene.newest
         let process = scene.run.hosts[0].process(), two = scene.run.hosts[1]
