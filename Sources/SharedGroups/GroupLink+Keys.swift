@@ -37,9 +37,14 @@ extension GroupLink: GroupKeys {
         _ = try hostKey()
         let key: DataKey, maker: [UInt8]
         do throws(CredentialError) { (key, maker) = try unwrap(wrapped, epoch) } catch {
-            // A host of the group would have given this one a key that opens.
-            guard error.isOfKey, try newestKept() > 0 else { throw error }
-            throw try foreignKey()
+            // A host of the group has given this one a key that opens; it may have been changed since, or be of somebody else.
+            guard error.isOfKey, try !givenKeys().isEmpty else { throw error }
+            var told = try foreignKey()
+            let command = ShellQuote.line(["credmgr", "groups", "expel", group.name, backend.host])
+            if let advice = told.advice {
+                told.advice = "where the other hosts of the group go on, on one of them: \(command); else \(advice)"
+            }
+            throw told
         }
         if let standing = standing(epoch) { record = standing } else { record = try past(epoch) }
         guard let record, try parts.cryptography.sha256(record.encoded) == key.recordDigest else {

@@ -192,9 +192,10 @@ final class GroupLink: Sendable {
         return (reading, epoch, found[2])
     }
 
-    /// Takes what the hosts agree on, where one of them has set it.
+    /// Takes what the hosts agree on, where one of them has set it; also where that is what a host begins with, so that it knows.
     private func take(_ facts: GroupFacts, _ newest: KeyEpoch) throws(CredentialError) {
-        guard facts.settings != backend.settings, try isAgreed(facts, newest) else { return }
+        if facts.settings == backend.settings, try settings != nil { return }
+        guard try isAgreed(facts, newest) else { return }
         try facts.settings.write(to: parts.files, of: group)
     }
 

@@ -156,7 +156,8 @@ extension GroupMembership {
             // Who was expelled meanwhile makes no key, nor who is not admitted.
             guard hosts.contains(where: isOwn) else {
                 throw CredentialError(
-                    .storeLocked, "this host, \(own.name), does not belong to the group any more")
+                    .storeLocked, "this host, \(own.name), does not belong to the group \(groupName) any more",
+                    hint: "before this host joins it again: credmgr groups leave \(groupName)")
             }
             let judges = try judges(epoch, known, memory)
             let isDoubtful = judges.map(\.epoch) != [epoch] || !known.missing(in: epoch).isEmpty
@@ -171,7 +172,7 @@ extension GroupMembership {
                 throw CredentialError(
                     .denied,
                     "the host that is called \(name) has the fingerprint \(try namesake.fingerprint(cryptography))",
-                    hint: "credmgr groups hosts \(path.split(separator: "/").last.map(String.init) ?? "")")
+                    hint: "credmgr groups hosts \(groupName)")
             }
             // What they agree on goes on with a new key: as it stands there where that is in no doubt, or as this host knows it. Who
             // knows nothing of it leaves it as it is, for the others to tell.

@@ -40,6 +40,8 @@ package struct GroupMembership: Sendable {
         }
     }
 
+    /// What the group is called here.
+    var groupName: String { path.split(separator: "/").last.map(String.init) ?? "" }
     var groupKey: String { path + "group" }
     var epochKey: String { path + "epoch" }
     /// No host can be called this.

@@ -13,7 +13,7 @@ protocol GroupMemory: GroupKeys {
     /// The keys that this host was given, by their numbers, as far as they open.
     func givenKeys() throws(CredentialError) -> [Int64: DataKey]
 
-    /// What the hosts agree on, as one of them has proven last; `nil` where this host has met nothing but the defaults.
+    /// What the hosts agree on, as one of them has proven last; `nil` where this host has met nothing that was proven.
     var settings: GroupSettings? { get throws(CredentialError) }
 
     /// As whom the cluster knew a host, by the makers of the keys that are kept here; `nil` where they do not tell. Anybody may have

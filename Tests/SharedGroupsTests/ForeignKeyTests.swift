@@ -228,6 +228,39 @@ struct ForeignKeyTests {
         try checkMended(scene)
     }
 
+    @Test func `what the hosts have begun with is known, and proven anew where the cluster was put back`() throws {
+        let outcast = try Outcast(), scene = try outcast.scene.get()
+        for place in 0..<3 { #expect(try token(scene, place)) }
+        try outcast.put(
+            outcast.former.filter { !$0.key.contains("/a/") }.map { .put($0.key, $0.value) })
+        let two = scene.run.hosts[1].process().ports.sharing.membership
+        _ = try two.expel("spare", from: World.group)
+        try checkMended(scene)
+        for place in 0..<3 {
+            let findings = scene.run.hosts[place].process().ports.sharing.membership.findings(of: World.group)
+            #expect(findings.allSatisfy { $0.error == nil })
+        }
+    }
+
+    @Test func `whose key in the cluster was changed is told to be let in anew by the others`() throws {
+        let scene = try SharedScene()
+        #expect(try token(scene, 1))
+        try expel("spare", scene)
+        var transaction = ClusterTransaction()
+        transaction.changes = [
+            .put("\(World.path)keys/\(try scene.newest.number)/two", Array("nothing that opens".utf8))
+        ]
+        #expect(try scene.link.cluster.commit(transaction))
+        let told = #expect(throws: CredentialError.self) {
+            try scene.run.hosts[1].process().ports.sharing.check(World.group)
+        }
+        #expect(told?.code == .storeUnavailable)
+        #expect(
+            told?.hint?.hasPrefix(
+                "where the other hosts of the group go on, on one of them: credmgr groups expel default two; ")
+                == true)
+    }
+
     @Test func `who is expelled while it expels another makes no key, though its name has come again`() throws {
         let scene = try SharedScene(), process = scene.run.hosts[2].process()
         let newcomer = SimulatedHost("three", scene.world)
