@@ -228,6 +228,34 @@ struct ForeignKeyTests {
         try checkMended(scene)
     }
 
+    @Test(arguments: [true, false])
+    func `where it gives nobody the key that it puts there the others leave with what they have`(
+        areNamed: Bool
+    ) throws {
+        let outcast = try Outcast(), scene = try outcast.scene.get(), newest = try scene.newest
+        for place in 0..<3 { #expect(try token(scene, place)) }
+        let evil = try outcast.accomplice(provenBy: outcast.formerKey, KeyEpoch.firstNumber)
+        let members = areNamed ? try ["one", "two", "three"].map { try outcast.host($0) } : []
+        let forged = KeyEpoch(
+            number: newest.number + 1, expelled: newest.expelled,
+            hosts: (members + [evil]).map(\.whenGivenKey))
+        try outcast.put([
+            .put(World.path + "epoch", forged.encoded),
+            .put("\(World.path)keys/\(forged.number)/evil", Array("theirs".utf8)),
+        ])
+        #expect(refusal(scene, 1)?.code == .storeLocked)
+        // No host can tell that from an expel that has taken it out.
+        let refused = #expect(throws: CredentialError.self) { try expel("spare", scene) }
+        #expect(refused?.code == .storeLocked)
+        var taken: [TokenSet] = []
+        try scene.run.hosts[1].process().ports.sharing.membership.leave(World.group) {
+            (_, _) throws(CredentialError) in
+        } take: { (sets, _) throws(CredentialError) in
+            taken = sets
+        }
+        #expect(taken.map(\.account.id) == [scene.account])
+    }
+
     @Test func `what the hosts have begun with is known, and proven anew where the cluster was put back`() throws {
         let outcast = try Outcast(), scene = try outcast.scene.get()
         for place in 0..<3 { #expect(try token(scene, place)) }
