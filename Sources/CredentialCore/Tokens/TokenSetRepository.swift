@@ -390,51 +390,6 @@ package struct TokenSetRepository: Sendable {
         return set
     }
 
-    /// Forgets an account: its token set first, then its record, so that no secret is left without one. The caller holds
-    /// the account's lock.
-    ///
-    /// - Returns: why something of it is still journaled, though the account is gone.
-    /// - Throws: the errors of ``SecretStore/remove(_:)`` and ``AccountRecords/remove(_:in:expecting:)``.
-    @discardableResult
-    package func remove(_ account: Account, in group: KeychainGroup) throws(CredentialError) -> CredentialError? {
-        let record = try recordToRemove(account, in: group)
-        // The copy that does not count goes first: as long as that fails, the account is as it was.
-        if account.store == .secretService || record?.account.store == .secretService
-            || record?.account.leftover == .secretService
-        {
-            try stores.store(.secretService).remove(item(account.id, group))
-        }
-        // A sign-in that waits would come again by itself. A generation of an account that is gone does not: it stays until then,
-        // for as long as the record cannot be removed it is the account.
-        let isGeneration = try !isSignInWaiting(account.id, in: group)
-        if !isGeneration { try journal.remove(account.id, in: group) }
-        for name in try waitingLogins(of: account.id, in: group) { try journal.remove(name, in: group) }
-        var current = record
-        while let now = current {
-            switch try records.remove(account.id, in: group, expecting: now.generation) {
-            case .done: current = nil
-            case .unknown(let error): throw error
-            case .overtaken: current = try records.read(account.id, in: group)
-            }
-        }
-        // What opens it was in the token set, so what is left of it harms nobody.
-        do throws(CredentialError) { if isGeneration { try journal.remove(account.id, in: group) } } catch {
-            return error
-        }
-        return nil
-    }
-
-    /// A damaged record goes, too; where it lies then, nothing looks for an account.
-    private func recordToRemove(
-        _ account: Account, in group: KeychainGroup
-    ) throws(CredentialError) -> AccountRecord? {
-        do throws(CredentialError) { return try records.read(account.id, in: group) } catch {
-            guard error.code == .storeDamaged else { throw error }
-            _ = try records.setAside(account.id, in: group)
-            return nil
-        }
-    }
-
     func item(_ id: String, _ group: KeychainGroup) -> SecretItem {
         SecretItem(group: group, owner: id, kind: .tokenSet)
     }
