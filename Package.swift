@@ -137,7 +137,7 @@ let sources: [Target] =
 let testTargets: [Target] = [
     // Tests. TestSupport starts the real keyrings and servers; Tests/Fixtures holds the corpora.
     .target(
-        name: "TestSupport", dependencies: ["CredentialCore", "StrictJSON"], path: "Tests/TestSupport",
+        name: "TestSupport", dependencies: ["CLinux", "CredentialCore", "StrictJSON"], path: "Tests/TestSupport",
         swiftSettings: testing),
     // A machine in memory: a double of every port.
     .target(
@@ -170,7 +170,7 @@ let testTargets: [Target] = [
         path: "Tests/Fuzz", exclude: ["Corpus"], swiftSettings: testing),
     tests("FuzzTests", ["FuzzTargets"]),
     // The model of a protocol, by SPIN.
-    tests("ModelTests", []),
+    tests("ModelTests", ["TestSupport"]),
     tests("StrictJSONTests", ["StrictJSON"]),
     tests(
         "CredentialCoreTests",

@@ -30,9 +30,7 @@ final class CurlTestServer {
     let port: UInt16
     private let folder: TemporaryFolder
     private let certificate: TestAuthority.Certificate?
-    private let process = Process()
-    private let input = Pipe()
-    private let output: FileHandle
+    private let process: RunningProcess
 
     init(_ replies: Reply..., certificate: TestAuthority.Certificate? = nil) throws {
         folder = try TemporaryFolder()
@@ -52,26 +50,12 @@ final class CurlTestServer {
             arguments.append(path)
         }
         let servers = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-        process.executableURL = servers.appendingPathComponent("Servers/scripted-http")
-        process.arguments = arguments
-        process.environment = ["PATH": "/usr/bin:/bin"]
-        process.standardInput = input
-        let pipe = Pipe()
-        process.standardOutput = pipe
-        output = pipe.fileHandleForReading
-        try process.run()
-        var line = ""
-        while let byte = try output.read(upToCount: 1)?.first, byte != 0x0A {
-            line.unicodeScalars.append(Unicode.Scalar(byte))
-        }
-        guard let port = UInt16(line) else { throw CocoaError(.fileReadCorruptFile) }
+        process = try ChildProcess(
+            servers.appendingPathComponent("Servers/scripted-http").path, arguments,
+            environment: ["PATH": "/usr/bin:/bin"]
+        ).start(input: .pipe)
+        guard let port = try process.line().flatMap({ UInt16($0) }) else { throw CocoaError(.fileReadCorruptFile) }
         self.port = port
-    }
-
-    deinit {
-        try? output.close()
-        try? input.fileHandleForWriting.close()
-        process.waitUntilExit()
     }
 
     /// An address of this server.
@@ -86,10 +70,11 @@ final class CurlTestServer {
 
     /// Ends the server and gives what it received.
     func stop() throws -> [Request] {
-        try input.fileHandleForWriting.close()
-        let lines = try output.readToEnd() ?? Data()
-        return try lines.split(separator: 0x0A).map { line in
-            let fields = try JSONDecoder().decode([String: String].self, from: line)
+        process.closeInput()
+        // The first line is the port.
+        let lines = try process.outcome().standardOutput.split(separator: "\n").dropFirst()
+        return try lines.map { line in
+            let fields = try JSONDecoder().decode([String: String].self, from: Data(line.utf8))
             return Request(
                 head: fields["head"] ?? "", body: [UInt8](Data(base64Encoded: fields["body"] ?? "") ?? Data()))
         }

@@ -150,16 +150,9 @@ import Testing
     }
 
     private func status(_ home: Home, _ words: [String]) throws -> Int32 {
-        let (process, errors) = (Process(), Pipe())
-        process.executableURL = URL(fileURLWithPath: Home.program)
-        process.arguments = words
-        process.environment = home.environment
-        process.standardError = errors
-        try process.run()
-        let text = String(decoding: errors.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-        process.waitUntilExit()
-        #expect(text.hasPrefix("credmgr: error: "))
-        return process.terminationStatus
+        let outcome = try home.start(words).outcome()
+        #expect(outcome.standardError.hasPrefix("credmgr: error: "))
+        return outcome.exitStatus
     }
 
     @Test func `Help is a result, for every command`() throws {

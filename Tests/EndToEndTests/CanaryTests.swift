@@ -159,36 +159,24 @@ import Testing
     @Test func `A running sign-in shows none to others, and a crash of it neither`() throws {
         let home = try Home(), tenant = try DemoTenant()
         try tenant.define(at: home)
-        let process = Process(), errors = Pipe(), input = Pipe(), output = Pipe()
-        process.executableURL = URL(fileURLWithPath: Home.program)
-        process.arguments = ["login", "--type", DemoTenant.typeName, "--no-browser"]
-        process.environment = home.environment
-        process.currentDirectoryURL = URL(fileURLWithPath: home.path)
-        process.standardError = errors
-        process.standardInput = input
-        process.standardOutput = output
-        try process.run()
-        var said = ""
-        while !said.contains("standard input") {
-            let piece = errors.fileHandleForReading.availableData
-            guard !piece.isEmpty else { break }
-            said += String(decoding: piece, as: UTF8.self)
-        }
-        let pid = process.processIdentifier
+        var command = home.command(["login", "--type", DemoTenant.typeName, "--no-browser"])
+        command.directory = home.path
+        let process = try command.start(input: .pipe)
+        try process.wait(for: "standard input")
+        let pid = process.id
         let limits = try String(contentsOfFile: "/proc/\(pid)/limits", encoding: .utf8)
         let core = limits.split(separator: "\n").first { $0.hasPrefix("Max core file size") }
         #expect(core?.split(separator: " ").dropFirst(4).first == "0")
         // Not dumpable: the files of the process belong to root, whoever runs it.
         let owner = try FileManager.default.attributesOfItem(atPath: "/proc/\(pid)/environ")[.ownerAccountID]
         #expect((owner as? NSNumber)?.intValue == 0)
-        kill(pid, SIGSEGV)
-        process.waitUntilExit()
-        try? input.fileHandleForWriting.close()
-        #expect(process.terminationReason == .uncaughtSignal)
-        #expect(process.terminationStatus == SIGSEGV)
-        let rest = errors.fileHandleForReading.readDataToEndOfFile()
-        #expect(rest.isEmpty, "\(String(decoding: rest, as: UTF8.self))")
-        #expect(output.fileHandleForReading.readDataToEndOfFile().isEmpty)
+        process.send(SIGSEGV)
+        let outcome = try process.outcome()
+        #expect(outcome.signal == SIGSEGV)
+        // Nothing follows the line that was waited for.
+        let lines = outcome.standardError.split(separator: "\n")
+        #expect(lines.last?.contains("standard input") == true, "\(outcome.standardError)")
+        #expect(outcome.standardOutput.isEmpty)
         #expect(!home.files.keys.contains { $0.contains("core") })
         // Nothing is left behind that the next sign-in stumbles over.
         try tenant.signIn(at: home)

@@ -19,17 +19,10 @@ struct `Cloud programs with a token` {
 
     @Test func `boto3 takes a role's credentials, and moto knows whose they are`() throws {
         let port = try freePort()
-        let moto = Process()
-        moto.executableURL = URL(fileURLWithPath: clients + "/moto_server")
-        moto.arguments = ["-H", "127.0.0.1", "-p", String(port)]
-        moto.environment = environment
-        moto.standardOutput = FileHandle.nullDevice
-        moto.standardError = FileHandle.nullDevice
-        try moto.run()
-        defer {
-            kill(moto.processIdentifier, SIGKILL)
-            moto.waitUntilExit()
-        }
+        let moto = try ChildProcess(
+            clients + "/moto_server", ["-H", "127.0.0.1", "-p", String(port)], environment: environment
+        ).start()
+        defer { moto.kill() }
         let script = """
             import boto3, time, urllib.request
             deadline = time.monotonic() + 90

@@ -192,17 +192,8 @@ import Testing
         provider.change {
             $0.token = .json(200, ["access_token": "at-2", "expires_in": 3600, "refresh_token": "rt-2"])
         }
-        let keeper = Process()
-        keeper.executableURL = URL(fileURLWithPath: Home.program)
-        keeper.arguments = ["token", "--type", "Work", "--output", file, "--keep"]
-        keeper.environment = home.environment
-        keeper.standardError = FileHandle.nullDevice
-        try keeper.run()
-        defer {
-            // A test's process starts its children with every signal blocked that can be.
-            kill(keeper.processIdentifier, SIGKILL)
-            keeper.waitUntilExit()
-        }
+        let keeper = try home.start(["token", "--type", "Work", "--output", file, "--keep"])
+        defer { keeper.kill() }
         let deadline = ContinuousClock.now + .seconds(60)
         while home.text(of: "out/token") != "at-2\n", ContinuousClock.now < deadline { sched_yield() }
         #expect(home.text(of: "out/token") == "at-2\n" && keeper.isRunning)

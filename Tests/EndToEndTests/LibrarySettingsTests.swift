@@ -67,20 +67,12 @@ import Testing
         try #require(made.exitStatus == 0, "\(made.standardError)")
         let reply = try home.write("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n", to: "tmp/reply")
         let servers = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-        let server = Process(), input = Pipe(), output = Pipe()
-        server.executableURL = servers.appendingPathComponent("Servers/scripted-http")
-        server.arguments = ["--tls", certificate, key, reply]
-        server.standardInput = input
-        server.standardOutput = output
-        try server.run()
-        defer {
-            try? input.fileHandleForWriting.close()
-            server.waitUntilExit()
-        }
-        var port = ""
-        while let byte = try output.fileHandleForReading.read(upToCount: 1)?.first, byte != 0x0A {
-            port.unicodeScalars.append(Unicode.Scalar(byte))
-        }
+        let server = try ChildProcess(
+            servers.appendingPathComponent("Servers/scripted-http").path, ["--tls", certificate, key, reply],
+            environment: ["PATH": "/usr/bin:/bin"]
+        ).start(input: .pipe)
+        defer { server.kill() }
+        let port = try #require(try server.line())
         let log = home.path + "/keys"
         let variables = ["SSLKEYLOGFILE": log, "CURL_CA_BUNDLE": certificate]
         // What any other program does.

@@ -142,30 +142,16 @@ import Testing
             "types", "add", "Work", "--issuer", server.issuer, "--client-id", "device", "--scope",
             "openid api.read",
         ])
-        let pipe = home.path + "/tmp/notices"
-        #expect(mkfifo(pipe, 0o600) == 0)
-        let environment = home.environment
-        let signIn = Concurrently {
-            try ChildProcess(
-                "/bin/sh", ["-c", #"exec "$0" login --type Work --flow device 2>"$1""#, Home.program, pipe],
-                environment: environment
-            ).run()
-        }
-        let notices = try #require(FileHandle(forReadingAtPath: pipe))
-        var text = ""
-        while !text.contains("or open") {
-            let more = notices.availableData
-            if more.isEmpty { break }
-            text += String(decoding: more, as: UTF8.self)
-        }
+        let signIn = try home.start(["login", "--type", "Work", "--flow", "device"])
+        var text = try signIn.wait(for: "or open")
         func word(after mark: String) throws -> String {
             let rest = try #require(text.range(of: mark)).upperBound
             return String(text[rest...].drop { $0 == " " }.prefix { !$0.isWhitespace })
         }
         try server.approveDevice(
             verificationURI: try word(after: "device, open"), userCode: try word(after: "the code"))
-        text += String(decoding: try notices.readToEnd() ?? Data(), as: UTF8.self)
-        let outcome = try signIn.value()
+        let outcome = try signIn.outcome()
+        text = outcome.standardError
         #expect(outcome.exitStatus == 0, "\(text)")
         // The code is shown once, however often the server is asked; a picture of it is for terminals.
         #expect(text.components(separatedBy: "and enter the code").count == 2)
@@ -279,25 +265,5 @@ import Testing
         #expect(refused.standardError.contains("invalid_target"))
         try home.run(["token", "--force-refresh"])
         #expect(try home.json(["token", "--introspect"]).object?["active"] == true)
-    }
-}
-
-/// Work on a thread of its own, and what came of it.
-private final class Concurrently<Value: Sendable>: @unchecked Sendable {
-    // Written once, before the group is left.
-    private var result: Result<Value, any Error>?
-    private let group = DispatchGroup()
-
-    init(_ work: @escaping @Sendable () throws -> Value) {
-        group.enter()
-        Thread.detachNewThread { [self] in
-            result = Result { try work() }
-            group.leave()
-        }
-    }
-
-    func value() throws -> Value {
-        group.wait()
-        return try #require(result).get()
     }
 }

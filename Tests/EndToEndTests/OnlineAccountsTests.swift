@@ -21,17 +21,11 @@ struct `Sign-ins of GNOME Online Accounts` {
 
     /// Has the daemon add an account of Google's, as its dialog does after a sign-in; gives its `accounts.conf`.
     private func addGoogle(_ refreshToken: String) throws -> String {
-        let goa = Process()
-        goa.executableURL = URL(fileURLWithPath: daemon)
         // Nothing that it does later has a network.
-        goa.environment = keyring.environment.merging(["https_proxy": "http://127.0.0.1:1"]) { $1 }
-        goa.standardOutput = FileHandle.nullDevice
-        goa.standardError = FileHandle.nullDevice
-        try goa.run()
-        defer {
-            kill(goa.processIdentifier, SIGKILL)
-            goa.waitUntilExit()
-        }
+        let goa = try ChildProcess(
+            daemon, environment: keyring.environment.merging(["https_proxy": "http://127.0.0.1:1"]) { $1 }
+        ).start()
+        defer { goa.kill() }
         let name = "org.gnome.OnlineAccounts"
         let added = try ChildProcess(
             "sh",

@@ -29,24 +29,6 @@ import Testing
         return home
     }
 
-    /// Starts the program and leaves it running.
-    private func start(_ words: [String], in home: Home) throws -> Process {
-        let process = Process()
-        // Whoever runs these tests in the background ignores SIGINT.
-        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-        process.arguments = ["--default-signal=INT", Home.program] + words
-        process.environment = home.environment
-        process.standardOutput = FileHandle.nullDevice
-        process.standardError = FileHandle.nullDevice
-        // The threads that tests run on block signals, and children inherit that.
-        var none = sigset_t(), held = sigset_t()
-        sigemptyset(&none)
-        pthread_sigmask(SIG_SETMASK, &none, &held)
-        defer { pthread_sigmask(SIG_SETMASK, &held, nil) }
-        try process.run()
-        return process
-    }
-
     /// The process that wrote its number down, as soon as it has.
     private func process(_ name: String, in home: Home) throws -> pid_t {
         for _ in 0..<3_000 {
@@ -73,11 +55,10 @@ import Testing
     @Test(arguments: [SIGINT, SIGTERM, SIGKILL])
     func `A plugin ends with the command that runs it, and with its worker`(_ signal: Int32) throws {
         let home = try home(hangingAt: "begin")
-        let command = try start(["login", "--type", "Canned"], in: home)
+        let command = try home.start(["login", "--type", "Canned"])
         let plugin = try process("plugin", in: home), stray = try process("stray", in: home)
-        kill(command.processIdentifier, signal)
-        command.waitUntilExit()
-        #expect(command.terminationReason == .uncaughtSignal)
+        command.send(signal)
+        #expect(try command.signal() == signal)
         #expect(ends(plugin) && ends(stray))
         let supervisor = try process("supervisor", in: home)
         #expect(ends(supervisor))
@@ -86,17 +67,16 @@ import Testing
     @Test func `A refresh goes on when its command is interrupted, and its plugin ends with the worker`() throws {
         let home = try home(hangingAt: "refresh")
         try home.run(["login", "--type", "Canned"])
-        let command = try start(["token", "--force-refresh"], in: home)
+        let command = try home.start(["token", "--force-refresh"])
         let plugin = try process("plugin", in: home), stray = try process("stray", in: home)
         let supervisor = try process("supervisor", in: home)
         let fields = try #require(
             try String(contentsOfFile: "/proc/\(supervisor)/stat", encoding: .utf8).split(separator: ")").last
         ).split(separator: " ")
         let worker = try #require(pid_t(fields[1]))
-        #expect(worker != command.processIdentifier)
-        kill(command.processIdentifier, SIGINT)
-        command.waitUntilExit()
-        #expect(command.terminationReason == .uncaughtSignal)
+        #expect(worker != command.id)
+        command.send(SIGINT)
+        #expect(try command.signal() == SIGINT)
         #expect(kill(plugin, 0) == 0 && kill(worker, 0) == 0)
         kill(worker, SIGKILL)
         #expect(ends(plugin) && ends(stray) && ends(supervisor))

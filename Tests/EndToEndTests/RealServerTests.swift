@@ -105,28 +105,18 @@ import Testing
             "types", "add", "Device", "--issuer", server.issuer, "--client-id", server.deviceClient.id, "--flow",
             "device", "--scope", "openid",
         ])
-        let errors = Pipe(), output = Pipe(), process = Process()
-        process.executableURL = URL(fileURLWithPath: Home.program)
-        process.arguments = ["login", "--type", "Device"]
-        process.environment = home.environment
-        process.standardError = errors
-        process.standardOutput = output
-        process.standardInput = FileHandle.nullDevice
-        try process.run()
-        var said = "", page: String?, code: String?
-        while page == nil || code == nil {
-            let piece = errors.fileHandleForReading.availableData
-            guard !piece.isEmpty else { break }
-            said += String(decoding: piece, as: UTF8.self)
+        let process = try home.start(["login", "--type", "Device"])
+        var page: String?, code: String?
+        let said = try process.wait(until: "a page and a code") { said in
             page = said.firstMatch(of: /open (http\S+)\n/).map { String($0.1) }
             code = said.firstMatch(of: /enter the code  (\S+)\n/).map { String($0.1) }
+            return page != nil && code != nil
         }
         try server.approveDevice(
             verificationURI: try #require(page, "\(said)"), userCode: try #require(code, "\(said)"))
-        let result = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-        process.waitUntilExit()
-        #expect(process.terminationStatus == 0)
-        #expect(result.contains("\t"))
+        let outcome = try process.outcome()
+        #expect(outcome.exitStatus == 0)
+        #expect(outcome.standardOutput.contains("\t"))
         try home.run(["token", "--type", "Device"])
     }
 }

@@ -10,30 +10,11 @@ import Testing
     func `An interrupted sign-in leaves no account and no listener`(number: Int32) throws {
         let home = try Home(), tenant = try DemoTenant()
         try tenant.define(at: home, settings: AppSettings(base: tenant.base, redirectURI: "http://localhost"))
-        let process = Process(), errors = Pipe()
-        process.executableURL = URL(fileURLWithPath: Home.program)
-        process.arguments = ["login", "--type", DemoTenant.typeName, "--no-browser"]
-        process.environment = home.environment
-        process.standardInput = FileHandle.nullDevice
-        process.standardOutput = FileHandle.nullDevice
-        process.standardError = errors
-        // Threads of a test hold signals back, and a child would inherit that.
-        var none = sigset_t(), held = sigset_t()
-        sigemptyset(&none)
-        pthread_sigmask(SIG_SETMASK, &none, &held)
-        try process.run()
-        pthread_sigmask(SIG_SETMASK, &held, nil)
-        var said = ""
-        while !said.contains("code_challenge_method=S256") {
-            let piece = errors.fileHandleForReading.availableData
-            guard !piece.isEmpty else { break }
-            said += String(decoding: piece, as: UTF8.self)
-        }
-        kill(process.processIdentifier, number)
-        process.waitUntilExit()
-        let ending = (process.terminationReason, process.terminationStatus)
+        let process = try home.start(["login", "--type", DemoTenant.typeName, "--no-browser"])
+        try process.wait(for: "code_challenge_method=S256")
+        process.send(number)
         // A shell tells 130 of a program that ended with it and of one that died by SIGINT alike.
-        #expect(ending == (.uncaughtSignal, number) || ending == (.exit, 128 + number), "\(ending)")
+        #expect(try process.status() == 128 + number)
         #expect(try home.json(["accounts", "--json"]).array?.isEmpty == true)
         try tenant.signIn(at: home)
     }

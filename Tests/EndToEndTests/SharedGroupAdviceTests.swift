@@ -6,11 +6,9 @@ import Testing
 
 /// What the commands of shared groups advise, and what their hosts agree on, with a real node.
 @Suite(.serialized) struct `What is said of a group of several hosts` {
-    private static let nodes = Result { try EtcdNodes(1) }
-
     private func hosts(
         _ names: [String] = ["one", "two"], _ change: (inout DemoSwitches) -> Void = { _ in }
-    ) throws -> SharedHosts { try SharedHosts(try Self.nodes.get(), names, change) }
+    ) throws -> SharedHosts { try SharedHosts(try EtcdNodes.shared(), names, change) }
 
     private func administer(_ script: String, _ nodes: EtcdNodes) throws -> ChildProcess.Outcome {
         let root = nodes.certificate(of: "root")
@@ -26,7 +24,7 @@ import Testing
     // MARK: For the administrator
 
     @Test func `The commands for an administrator may be run again`() throws {
-        let home = try Home(), nodes = try Self.nodes.get()
+        let home = try Home(), nodes = try EtcdNodes.shared()
         let words = ["groups", "share", "fleet", "--print-etcd-setup", "--hosts"]
         for names in ["alpha", "alpha,beta,gamma", "alpha,beta,gamma"] {
             let outcome = try administer(try home.run(words + [names]).standardOutput, nodes)

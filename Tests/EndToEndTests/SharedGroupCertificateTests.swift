@@ -11,7 +11,7 @@ extension `What goes wrong in a group of several hosts` {
     }
 
     @Test func `Groups are listed beside one whose cluster refuses this host's certificate`() throws {
-        let nodes = try Self.nodes.get(), hosts = try hosts(["one"])
+        let nodes = try EtcdNodes.shared(), hosts = try hosts(["one"])
         _ = try hosts.share()
         let one = hosts["one"], group = SharedHosts.group
         try hosts.tenant.define("Own", at: one)
@@ -55,7 +55,7 @@ extension `What goes wrong in a group of several hosts` {
 
     @Test(arguments: ["share", "join"])
     func `What is wrong with the certificates is told before or by the first connection`(command: String) throws {
-        let nodes = try Self.nodes.get(), home = try Home(), group = "certificates"
+        let nodes = try EtcdNodes.shared(), home = try Home(), group = "certificates"
         let url = nodes.endpoints[0], own = nodes.certificate(of: "host"), other = nodes.certificate(of: "other")
         let stranger = nodes.certificate(of: "stranger"), help = "hint: credmgr groups \(command) --help\n"
         let junk = try home.write("x", to: "junk.pem"), locked = home.path + "/locked.key"
@@ -142,7 +142,7 @@ extension `What goes wrong in a group of several hosts` {
     }
 
     @Test func `A key with a passphrase that came later is not asked for`() throws {
-        let nodes = try Self.nodes.get(), hosts = try hosts(["one"])
+        let nodes = try EtcdNodes.shared(), hosts = try hosts(["one"])
         _ = try hosts.share()
         let one = hosts["one"], own = nodes.certificate(of: "host"), locked = one.path + "/locked.key"
         let made = try ChildProcess(

@@ -5,16 +5,14 @@ import Testing
 
 /// What becomes of a shared group when somebody who may write below it has changed its records, with a real node.
 @Suite(.serialized) struct `Records of a shared group that were changed` {
-    private static let nodes = Result { try EtcdNodes(1) }
-
     private func hosts(_ names: [String] = ["one", "two"]) throws -> SharedHosts {
-        try SharedHosts(try Self.nodes.get(), names)
+        try SharedHosts(try EtcdNodes.shared(), names)
     }
 
     @Test func `Where a record is damaged no other account is taken, and expel refreshes the others`()
         throws
     {
-        let nodes = try Self.nodes.get(), hosts = try SharedHosts(nodes, ["one", "two", "three"])
+        let nodes = try EtcdNodes.shared(), hosts = try SharedHosts(nodes, ["one", "two", "three"])
         let one = hosts["one"], three = hosts["three"]
         let alice = try hosts.tenant.signIn(at: one)
         let bob = try hosts.tenant.signIn(DemoTenant.bob, at: one)
@@ -37,7 +35,7 @@ import Testing
     }
 
     @Test func `A record that others have changed hurts its account only, and doctor tells`() throws {
-        let nodes = try Self.nodes.get(), hosts = try hosts()
+        let nodes = try EtcdNodes.shared(), hosts = try hosts()
         let alice = try hosts.share()
         let one = hosts["one"]
         let bob = try hosts.tenant.signIn(DemoTenant.bob, at: one)
@@ -77,7 +75,7 @@ import Testing
     @Test func `What stands beside an account and was changed is mended by doctor, and nothing is sent twice`()
         throws
     {
-        let nodes = try Self.nodes.get(), hosts = try SharedHosts(nodes) { $0.rotation = .keepsOld }
+        let nodes = try EtcdNodes.shared(), hosts = try SharedHosts(nodes) { $0.rotation = .keepsOld }
         let id = try hosts.share(), one = hosts["one"], two = hosts["two"]
         let place = "\(hosts.prefix)/\(SharedHosts.group)/a/\(id)/"
         hosts.tenant.provider.change {
@@ -103,7 +101,7 @@ import Testing
     @Test func `A record under a key that nobody has is damaged, and not one of a group without this host`()
         throws
     {
-        let nodes = try Self.nodes.get(), hosts = try hosts()
+        let nodes = try EtcdNodes.shared(), hosts = try hosts()
         let id = try hosts.share(), one = hosts["one"]
         try one.run(SharedHosts.token("--force-refresh"))
         let place = "\(hosts.prefix)/\(SharedHosts.group)/a/\(id)/set"

@@ -7,10 +7,8 @@ import Testing
 /// What goes wrong with the cluster of a shared group, with real nodes: each with its error and exit status, and no group of
 /// this machine alone touched by it.
 @Suite(.serialized) struct `What goes wrong in a group of several hosts` {
-    static let nodes = Result { try EtcdNodes(1) }
-
     func hosts(_ names: [String] = ["one", "two"]) throws -> SharedHosts {
-        try SharedHosts(try Self.nodes.get(), names)
+        try SharedHosts(try EtcdNodes.shared(), names)
     }
 
     @Test func `Options that make no sense are told before anything is asked`() throws {
@@ -56,7 +54,7 @@ import Testing
     }
 
     @Test func `Wrong authorities, strangers and missing roles are refused`() throws {
-        let nodes = try Self.nodes.get(), hosts = try hosts()
+        let nodes = try EtcdNodes.shared(), hosts = try hosts()
         let one = hosts["one"]
         try hosts.tenant.signIn(at: one)
         let words = ["groups", "share", SharedHosts.group]
@@ -106,19 +104,12 @@ import Testing
         _ = try hosts.share()
         let one = hosts["one"], two = hosts["two"], provider = hosts.tenant.provider
         provider.holdTokenReplies(1)
-        let refresh = Process(), errors = Pipe()
-        refresh.executableURL = URL(fileURLWithPath: Home.program)
-        refresh.arguments = SharedHosts.token("--force-refresh")
-        refresh.environment = two.environment
-        refresh.standardOutput = FileHandle.nullDevice
-        refresh.standardError = errors
-        try refresh.run()
+        let refresh = try two.start(SharedHosts.token("--force-refresh"))
         try #require(provider.waitForHeldTokenReplies())
         for node in 0...1 { nodes.pause(node) }
         provider.releaseTokenReplies()
-        let told = String(decoding: errors.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-        refresh.waitUntilExit()
-        #expect(refresh.terminationStatus == 0 && told.contains("are kept sealed on this host"), "\(told)")
+        let outcome = try refresh.outcome(), told = outcome.standardError
+        #expect(outcome.exitStatus == 0 && told.contains("are kept sealed on this host"), "\(told)")
         for node in 0...1 { nodes.pause(node, false) }
         try two.run(["groups", "leave", SharedHosts.group])
         // The token that the provider has replaced is sent by nobody.
@@ -130,7 +121,7 @@ import Testing
 
     /// Has a host come with the certificate of a user.
     func come(_ host: Home, as user: String, _ backend: Data) throws {
-        let nodes = try Self.nodes.get()
+        let nodes = try EtcdNodes.shared()
         var text = String(decoding: backend, as: UTF8.self)
         let own = nodes.certificate(of: "host"), other = nodes.certificate(of: user)
         for (file, new) in [(own.certificate, other.certificate), (own.key, other.key)] {
@@ -198,7 +189,7 @@ import Testing
     }
 
     @Test func `A group that cannot be looked into leaves the accounts of other groups what they are`() throws {
-        let nodes = try Self.nodes.get(), hosts = try hosts(["one", "two"])
+        let nodes = try EtcdNodes.shared(), hosts = try hosts(["one", "two"])
         let alice = try hosts.share(), one = hosts["one"]
         try hosts.tenant.define("Own", at: one)
         try one.run(["types", "set", "Own", "keychain_group=own"])
@@ -296,7 +287,7 @@ import Testing
     }
 
     @Test func `A cluster that is put back to an earlier state gets back what a host knows better`() throws {
-        let nodes = try Self.nodes.get(), hosts = try hosts(["one", "two", "three"])
+        let nodes = try EtcdNodes.shared(), hosts = try hosts(["one", "two", "three"])
         let id = try hosts.share()
         let one = hosts["one"], two = hosts["two"], three = hosts["three"]
         let set = "\(hosts.prefix)/\(SharedHosts.group)/a/\(id)/set"
@@ -329,7 +320,7 @@ import Testing
 
     @Test func `A cluster that is put back to before a host was expelled takes nothing that it could read`() throws
     {
-        let nodes = try Self.nodes.get(), hosts = try hosts(["one", "two", "three"])
+        let nodes = try EtcdNodes.shared(), hosts = try hosts(["one", "two", "three"])
         let id = try hosts.share()
         let one = hosts["one"], path = "\(hosts.prefix)/\(SharedHosts.group)/"
         let kept = try ["epoch", "keys/1/three", "hosts/one", "hosts/two", "hosts/three", "a/\(id)/set"].map {

@@ -8,11 +8,9 @@ import Testing
 /// Groups that several hosts share, through real nodes of etcd, against a provider that ends a sign-in when a refresh token
 /// comes twice.
 @Suite(.serialized) struct `A group of several hosts` {
-    private static let nodes = Result { try EtcdNodes(1) }
-
     private func hosts(_ names: [String] = ["one", "two"], variables: [String: String] = [:]) throws -> SharedHosts
     {
-        try SharedHosts(try Self.nodes.get(), names, variables: variables)
+        try SharedHosts(try EtcdNodes.shared(), names, variables: variables)
     }
 
     @Test func `A second host is let in by its fingerprint, and has the same sign-in`() throws {
@@ -121,7 +119,7 @@ import Testing
     }
 
     @Test func `A refresh that nobody knows the end of waits for a person`() throws {
-        let hosts = try SharedHosts(try Self.nodes.get()) { $0.rotation = .keepsOld }
+        let hosts = try SharedHosts(try EtcdNodes.shared()) { $0.rotation = .keepsOld }
         let id = try hosts.share()
         let one = hosts["one"], two = hosts["two"]
         hosts.tenant.provider.change {
@@ -219,7 +217,7 @@ import Testing
     }
 
     @Test func `Nothing but ciphertext lies on the nodes`() throws {
-        let nodes = try Self.nodes.get()
+        let nodes = try EtcdNodes.shared()
         let hosts = try hosts()
         _ = try hosts.share()
         try hosts["two"].run(SharedHosts.token("--force-refresh"))

@@ -9,59 +9,28 @@ import Testing
 @Suite(.serialized) struct `Watching a group of several hosts` {
     /// A `watch --json` under way.
     private final class Watch {
-        private let process = Process()
-        private let lines = Pipe(), notes = Pipe()
-        private var rest: [UInt8] = []
+        private let process: RunningProcess
 
         init(at home: Home) throws {
-            process.executableURL = URL(fileURLWithPath: Home.program)
-            process.arguments = ["watch", "--json", "--group", SharedHosts.group]
-            process.environment = home.environment
-            process.standardOutput = lines
-            process.standardError = notes
-            try process.run()
-        }
-
-        deinit {
-            kill(process.processIdentifier, SIGKILL)
-            process.waitUntilExit()
+            process = try home.start(["watch", "--json", "--group", SharedHosts.group])
         }
 
         /// The next event, waited for.
         func event() throws -> String? {
-            while true {
-                if let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
-                    let line = Array(rest[..<end])
-                    rest.removeSubrange(...end)
-                    return try JSONValue.parse(line).object?["event"]?.string
-                }
-                let piece = lines.fileHandleForReading.availableData
-                guard !piece.isEmpty else { return nil }
-                rest += piece
-            }
+            try process.line().flatMap { try JSONValue.parse(Array($0.utf8)).object?["event"]?.string }
         }
 
         /// Waits until it has said something.
-        func waitForNote(_ text: String) -> Bool {
-            var said = ""
-            while !said.contains(text) {
-                let piece = notes.fileHandleForReading.availableData
-                guard !piece.isEmpty else { return false }
-                said += String(decoding: piece, as: UTF8.self)
-            }
-            return true
-        }
+        func waitForNote(_ text: String) throws { try process.wait(for: text) }
     }
 
     @Test func `What another host does is seen at once, and what it signs out is no longer given here`() throws {
-        let nodes = try EtcdNodes(1)
-        defer { nodes.stop() }
-        let hosts = try SharedHosts(nodes)
+        let hosts = try SharedHosts(try EtcdNodes.shared())
         let id = try hosts.share(["--cache-ttl", "1h"])
         let one = hosts["one"], two = hosts["two"]
         let before = try two.run(SharedHosts.token()).line
         let watch = try Watch(at: two)
-        try #require(watch.waitForNote("watching"))
+        try watch.waitForNote("watching")
         try one.run(["label", id, "ours"])
         #expect(try watch.event() == "account.updated")
         #expect(try two.run(SharedHosts.token()).line == before)
@@ -89,20 +58,18 @@ import Testing
         let id = try hosts.share()
         try hosts["two"].run(SharedHosts.token())
         let watch = try Watch(at: hosts["two"])
-        try #require(watch.waitForNote("watching"))
+        try watch.waitForNote("watching")
         try hosts["one"].run(["label", id, "first"])
         #expect(try watch.event() == "account.updated")
         nodes.pause(0)
-        #expect(watch.waitForNote("are not seen for now"))
+        try watch.waitForNote("are not seen for now")
         nodes.pause(0, false)
         try hosts["one"].run(["label", id, "second"])
         #expect(try watch.event() == "account.updated")
     }
 
     @Test func `A program that has the library sees it, too`() async throws {
-        let nodes = try EtcdNodes(1)
-        defer { nodes.stop() }
-        let hosts = try SharedHosts(nodes)
+        let hosts = try SharedHosts(try EtcdNodes.shared())
         let id = try hosts.share()
         let one = hosts["one"], two = hosts["two"]
         try two.run(SharedHosts.token())

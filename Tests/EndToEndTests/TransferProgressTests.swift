@@ -12,27 +12,19 @@ import Testing
     private final class World {
         let home: Home
         private let tenant: DemoTenant
-        private let server = Process()
-        private let input = Pipe()
+        private let server: RunningProcess
 
         init() throws {
             (home, tenant) = (try Home(), try DemoTenant())
-            let output = Pipe()
-            server.executableURL = World.tests.appendingPathComponent("Servers/slow-http")
-            server.arguments = ["4.5", String(size)]
-            server.environment = ["PATH": "/usr/bin:/bin"]
-            server.standardInput = input
-            server.standardOutput = output
-            try server.run()
-            let port = String(decoding: output.fileHandleForReading.availableData, as: UTF8.self).prefix {
-                $0 != "\n"
-            }
+            server = try ChildProcess(
+                World.tests.appendingPathComponent("Servers/slow-http").path, ["4.5", String(size)],
+                environment: ["PATH": "/usr/bin:/bin"]
+            ).start(input: .pipe)
+            let port = try #require(try server.line())
             try tenant.definePolicies(at: home, ["api_base": .string("http://127.0.0.1:\(port)")])
             try tenant.signIn(at: home, policy: "sign-in")
             try Data(count: size).write(to: URL(fileURLWithPath: home.path + "/big"))
         }
-
-        deinit { try? input.fileHandleForWriting.close() }
 
         static let tests = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
 

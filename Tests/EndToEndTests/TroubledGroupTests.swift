@@ -5,7 +5,6 @@ import Testing
 
 /// What is wrong with one group stops no list of the others.
 @Suite struct `Groups beside one that is in trouble` {
-    private static let nodes = Result { try EtcdNodes(1) }
     private let tenant: DemoTenant
 
     init() throws { tenant = try DemoTenant() }
@@ -66,7 +65,7 @@ import Testing
     }
 
     @Test func `A host that waits, or was expelled, lists its own groups`() throws {
-        let hosts = try SharedHosts(try Self.nodes.get())
+        let hosts = try SharedHosts(try EtcdNodes.shared())
         let one = hosts["one"], two = hosts["two"], group = SharedHosts.group
         try hosts.tenant.signIn(at: one)
         try one.run(["groups", "share", group] + hosts.cluster(as: "one"))

@@ -53,18 +53,11 @@ import Testing
     @Test func `A lock that another process has is named`() throws {
         try home.run(refresh)
         let lock = try #require(home.files.keys.first { $0.hasSuffix(".lock") && $0.contains(account) })
-        let holder = Process()
-        holder.executableURL = URL(fileURLWithPath: "/usr/bin/flock")
-        let output = Pipe(), input = Pipe()
-        holder.arguments = [home.path + "/" + lock, "sh", "-c", "echo held; cat"]
-        holder.standardOutput = output
-        holder.standardInput = input
-        try holder.run()
-        #expect(output.fileHandleForReading.readData(ofLength: 5) == Data("held\n".utf8))
-        defer {
-            try? input.fileHandleForWriting.close()
-            holder.waitUntilExit()
-        }
+        let holder = try ChildProcess(
+            "flock", [home.path + "/" + lock, "sh", "-c", "echo held; cat"], environment: ["PATH": "/usr/bin:/bin"]
+        ).start(input: .pipe)
+        defer { holder.kill() }
+        #expect(try holder.line() == "held")
         let session = try home.onTerminal(refresh + ["--timeout", "4"])
         #expect(session.status == 6)
         #expect(session.text.contains(" the account's lock") && session.text.contains(" Waiting for "))

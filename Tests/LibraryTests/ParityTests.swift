@@ -73,8 +73,7 @@ import Testing
     }
 
     @Test func `what nobody knows the end of is settled where somebody says so`() async throws {
-        let nodes = try EtcdNodes(1), names = nodes.certificate(of: "host")
-        defer { nodes.stop() }
+        let nodes = try EtcdNodes.shared(), names = nodes.certificate(of: "host")
         try store.configure(world.type, persisting: true)
         let alice = try await world.signIn(store)
         let shared = try await world.command([

@@ -76,24 +76,19 @@ import Testing
                 "-subj", "/CN=tasks-client", "-addext", "subjectAltName=IP:127.0.0.1",
             ], environment: ["PATH": "/usr/bin:/bin"])
         try #require(try await offPool { try making.run(seconds: 120) }.exitStatus == 0)
-        let server = Process(), output = Pipe()
-        server.executableURL = URL(fileURLWithPath: "/usr/bin/openssl")
-        server.arguments = [
-            "s_server", "-accept", "127.0.0.1:0", "-cert", certificate, "-key", key, "-CAfile", certificate,
-            "-Verify", "1", "-verify_return_error", "-www",
-        ]
-        server.standardInput = Pipe()
-        server.standardOutput = output
-        server.standardError = FileHandle.nullDevice
-        try server.run()
-        defer { server.terminate() }
+        let server = try ChildProcess(
+            "openssl",
+            [
+                "s_server", "-accept", "127.0.0.1:0", "-cert", certificate, "-key", key, "-CAfile", certificate,
+                "-Verify", "1", "-verify_return_error", "-www",
+            ], environment: ["PATH": "/usr/bin:/bin"]
+        ).start(input: .pipe)
+        defer { server.kill() }
         let port = try await offPool {
-            var text = ""
-            while !text.contains("ACCEPT 127.0.0.1:") || !text.hasSuffix("\n") {
-                guard let byte = try output.fileHandleForReading.read(upToCount: 1)?.first else { break }
-                text.unicodeScalars.append(Unicode.Scalar(byte))
+            while let line = try server.line() {
+                if line.hasPrefix("ACCEPT 127.0.0.1:") { return String(line.split(separator: ":").last ?? "") }
             }
-            return text.split(separator: "\n").last?.split(separator: ":").last.map(String.init) ?? ""
+            return ""
         }
         func send(_ variables: [String: String], _ change: (inout AccountType) -> Void) async throws -> HTTPResponse
         {

@@ -133,10 +133,14 @@ import Testing
                 log.append(event(attempt))
                 done.signal()
             }
-            while try openCount(path) < 2 { sched_yield() }
+            let limit = ContinuousClock.now + .seconds(60)
+            while try openCount(path) < 2 {
+                try #require(ContinuousClock.now < limit, "the writer has not opened the log within 60 s")
+                sched_yield()
+            }
             try folder.rename("events.jsonl", to: "events.jsonl.1")
             flock(file.number, LOCK_UN)
-            done.wait()
+            try #require(done.wait(timeout: .now() + 60) == .success, "the writer is not done within 60 s")
             return try String(contentsOfFile: path + ".1", encoding: .utf8).isEmpty
                 && FileManager.default.fileExists(atPath: path)
         }

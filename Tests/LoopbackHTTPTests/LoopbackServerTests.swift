@@ -96,7 +96,7 @@ import Testing
         }
         let port = server.port
         let request = Background { try? LoopbackClient().send("GET", "http://127.0.0.1:\(port)/").status }
-        entered.wait()
+        try #require(entered.wait(timeout: .now() + 60) == .success, "no request within 60 s")
         let stopping = Background { server.stop() }
         leave.signal()
         try stopping.value()

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// The protocol of groups that hosts share, `docs/models/shared-refresh.pml`, checked by SPIN: what is built holds in
@@ -58,18 +59,11 @@ private enum ModelChecker {
     }
 
     private static func output(_ words: [String], in folder: URL) throws -> String {
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-        process.arguments = words
-        process.currentDirectoryURL = folder
-        let pipe = Pipe()
-        process.standardOutput = pipe
-        process.standardError = pipe
-        try process.run()
-        let bytes = pipe.fileHandleForReading.readDataToEndOfFile()
-        process.waitUntilExit()
-        let text = String(decoding: bytes, as: UTF8.self)
-        try #require(process.terminationStatus == 0, "\(words[0]): \(text)")
+        let outcome = try ChildProcess(
+            "env", words, environment: ["PATH": "/usr/bin:/bin"], directory: folder.path
+        ).run(seconds: 600)
+        let text = outcome.standardOutput + outcome.standardError
+        try #require(outcome.exitStatus == 0, "\(words[0]): \(text)")
         return text
     }
 

@@ -44,11 +44,16 @@ import Testing
             let total = 500_000
             let thread = Thread {
                 var seen = 0
-                while seen < total { seen += reader.readData(ofLength: 1000).count }
+                while seen < total {
+                    let piece = reader.readData(ofLength: 1000)
+                    if piece.isEmpty { exit(4) }
+                    seen += piece.count
+                }
                 exit(3)
             }
             thread.start()
             try StandardStream.output.write([UInt8](repeating: 65, count: total))
+            alarm(60)
             pause()
         }
     }
@@ -66,12 +71,10 @@ import Testing
             ).ask()
             done.signal()
         }
-        let screen = FileHandle(fileDescriptor: master)
-        var shown = ""
-        while !shown.contains("password: ") { shown += String(decoding: screen.availableData, as: UTF8.self) }
+        var shown = try Self.readScreen(master, until: "password: ")
         write(master, "hunter2\n", 8)
-        done.wait()
-        while !shown.contains("\n") { shown += String(decoding: screen.availableData, as: UTF8.self) }
+        try #require(done.wait(timeout: .now() + 60) == .success, "the question is not over within 60 s")
+        if !shown.contains("\n") { shown += try Self.readScreen(master, until: "\n") }
         #expect(answer.secret?.reveal() == "hunter2")
         #expect(!shown.contains("hunter2"))
         var settings = termios()
@@ -98,6 +101,27 @@ import Testing
         let (answer, shown) = try Self.ask(typing: Array(typed.utf8))
         #expect(answer?.reveal() == "x z")
         #expect(!shown.contains("\u{1}"))
+    }
+
+    /// Reads what a terminal shows until it has shown a text.
+    ///
+    /// - Throws: ``NotShown`` when the terminal is closed without it, or it does not come within a minute.
+    private static func readScreen(_ screen: Int32, until text: String) throws -> String {
+        var shown = "", buffer = [UInt8](repeating: 0, count: 1 << 12)
+        let limit = ContinuousClock.now + .seconds(60)
+        while !shown.contains(text) {
+            var waiting = pollfd(fd: screen, events: Int16(POLLIN), revents: 0)
+            guard ContinuousClock.now < limit else { throw NotShown(text: text, shown: shown) }
+            guard poll(&waiting, 1, 1_000) > 0 else { continue }
+            let count = Glibc.read(screen, &buffer, buffer.count)
+            guard count > 0 else { throw NotShown(text: text, shown: shown) }
+            shown += String(decoding: buffer.prefix(count), as: UTF8.self)
+        }
+        return shown
+    }
+
+    private struct NotShown: Error {
+        let text: String, shown: String
     }
 
     /// Types at a question as fast as the terminal takes it; gives the answer and what the terminal showed.
@@ -131,7 +155,7 @@ import Testing
                 }
             }
         }
-        done.wait()
+        try #require(done.wait(timeout: .now() + 60) == .success, "the question is not over within 60 s")
         return (answer.secret, String(decoding: shown, as: UTF8.self))
     }
 
@@ -154,11 +178,11 @@ import Testing
                 }
             }
             thread.start()
-            var shown = ""
-            let screen = FileHandle(fileDescriptor: master)
-            while !shown.contains("password: ") { shown += String(decoding: screen.availableData, as: UTF8.self) }
+            _ = try Self.readScreen(master, until: "password: ")
             // Ctrl-C would reach any thread; the one that asks is meant.
             pthread_kill(asking.thread, SIGINT)
+            // The thread ends this process; this one does so after a minute, by an alarm.
+            alarm(60)
             while true { pause() }
         }
     }

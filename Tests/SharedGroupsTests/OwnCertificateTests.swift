@@ -24,8 +24,7 @@ struct OwnCertificateTests {
     private let certificate: OwnCertificate
 
     init() throws {
-        let nodes = try EtcdNodes(1), file = nodes.certificate(of: "host").certificate
-        defer { nodes.stop() }
+        let file = try EtcdNodes.shared().certificate(of: "host").certificate
         let pem = Array(try Data(contentsOf: URL(fileURLWithPath: file)))
         certificate = try #require(OwnCertificate(file: "host.pem", pem: pem))
         let told = try ChildProcess(

@@ -320,7 +320,7 @@ import Testing
         // The hint, as it is pasted.
         let mended = try ChildProcess("/bin/sh", ["-c", "kill -CONT \(id)"]).run()
         #expect(mended.exitStatus == 0)
-        #expect(holder.end() == 0)
+        #expect(try holder.end() == 0)
         #expect(try scene.problems().isEmpty)
         #expect(try scene.run(["logout", "--account", ids[0]]).exitStatus == 0)
     }

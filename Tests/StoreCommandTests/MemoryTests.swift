@@ -68,24 +68,17 @@ struct MemoryTests {
 
     /// All that a command could still write to when it leaves.
     private func memory(after command: ChildProcess) throws -> Memory {
-        let strace = Process()
-        strace.executableURL = URL(fileURLWithPath: "/usr/bin/strace")
         // The call that ends the process takes a minute.
-        strace.arguments =
+        let strace = try ChildProcess(
+            "strace",
             ["-f", "-qq", "-o", "/dev/null", "-e", "trace=exit_group", "-e", "signal=none"]
-            + ["-e", "inject=exit_group:delay_enter=60000000", command.program] + command.arguments
-        strace.environment = command.environment
-        strace.standardInput = FileHandle.nullDevice
-        strace.standardOutput = FileHandle.nullDevice
-        strace.standardError = FileHandle.nullDevice
-        try strace.run()
-        defer {
-            kill(strace.processIdentifier, SIGKILL)
-            strace.waitUntilExit()
-        }
+                + ["-e", "inject=exit_group:delay_enter=60000000", command.program] + command.arguments,
+            environment: command.environment
+        ).start()
+        defer { strace.kill() }
         let limit = ContinuousClock.now.advanced(by: .seconds(30))
         while ContinuousClock.now < limit {
-            guard let process = Self.child(of: strace.processIdentifier),
+            guard let process = Self.child(of: strace.id),
                 let call = try? String(contentsOfFile: "/proc/\(process)/syscall", encoding: .utf8),
                 call.hasPrefix("\(Self.exitGroup) ")
             else {

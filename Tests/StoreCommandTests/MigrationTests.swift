@@ -156,7 +156,7 @@ struct MigrationTests {
             for round in 0..<40 {
                 let target = round.isMultiple(of: 2) ? StoreKind.file : .secretService
                 let migrate = scene.command(["store", "migrate", "--to", target.rawValue])
-                if try migrate.run(seconds: .random(in: 0...longest)).exitStatus == 137 {
+                if try migrate.run(killedAfter: .random(in: 0...longest)).exitStatus == 137 {
                     killed += 1
                 } else {
                     longest *= 0.8

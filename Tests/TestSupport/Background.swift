@@ -17,9 +17,18 @@ public final class Background<Value: Sendable>: @unchecked Sendable {
         thread.start()
     }
 
-    /// The result, once.
-    public func value() throws -> Value {
-        done.wait()
-        return try result.withLock { try $0?.get() } ?? { throw CancellationError() }()
+    /// The result.
+    ///
+    /// - Throws: what the work threw; ``ProcessFailure`` when it is not done within `seconds`.
+    @discardableResult public func value(
+        within seconds: Double = 300, file: StaticString = #fileID, line: UInt = #line
+    ) throws -> Value {
+        guard done.wait(timeout: .now() + seconds) == .success else {
+            throw ProcessFailure(description: "the work waited for at \(file):\(line) is not done within \(seconds) s")
+        }
+        // Whoever asks again gets the same.
+        done.signal()
+        guard let outcome = result.withLock({ $0 }) else { throw CancellationError() }
+        return try outcome.get()
     }
 }

@@ -9,6 +9,14 @@ public final class EtcdNodes: Sendable {
     private let script: ServerScript
     private let facts: Facts
 
+    private static let one = Result { try EtcdNodes(1) }
+
+    /// The one node of all tests of this process that leave a node as it is; started at first use. Each test uses keys
+    /// below a prefix of its own.
+    ///
+    /// - Throws: ``ServerFailure``.
+    public static func shared() throws -> EtcdNodes { try one.get() }
+
     /// Starts the nodes and waits until they have a leader.
     ///
     /// - Parameter election: after how many milliseconds without a leader there is an election.

@@ -28,8 +28,8 @@ public final class PrivateKeyring: @unchecked Sendable {
     public var busAddress: String { environment["DBUS_SESSION_BUS_ADDRESS"] ?? "" }
     private let folder: TemporaryFolder
     private let provider: Provider
-    private var bus: Process?
-    private var keyring: Process?
+    private var bus: RunningProcess?
+    private var keyring: RunningProcess?
 
     /// Whether the programs that it needs are installed.
     public static var isInstalled: Bool {
@@ -87,10 +87,10 @@ public final class PrivateKeyring: @unchecked Sendable {
     }
 
     private func startBus() throws {
-        let (bus, address) = try start(
+        let bus = try start(
             "/usr/bin/dbus-daemon", ["--config-file=\(folder.path)/bus.conf", "--nofork", "--print-address=1"])
         self.bus = bus
-        guard try Self.line(of: address) != nil else { throw Failure("the bus did not start") }
+        guard try bus.line() != nil else { throw Failure("the bus did not start") }
     }
 
     deinit { stop() }
@@ -102,7 +102,7 @@ public final class PrivateKeyring: @unchecked Sendable {
     }
 
     /// The process that provides the service.
-    public var serviceProcess: pid_t { keyring?.processIdentifier ?? 0 }
+    public var serviceProcess: pid_t { keyring?.id ?? 0 }
 
     /// Starts the service, with the default collection open, and returns when it answers.
     public func startService() throws {
@@ -113,9 +113,8 @@ public final class PrivateKeyring: @unchecked Sendable {
             try waitForCollection(locked: false)
         case .keePassXC:
             let database = try KeePassXCDatabase(folder: folder.path, environment: environment)
-            let input = Pipe()
-            (keyring, _) = try start("/usr/bin/keepassxc", database.arguments, input: input)
-            try input.fileHandleForWriting.write(contentsOf: Data((KeePassXCDatabase.password + "\n").utf8))
+            keyring = try start("/usr/bin/keepassxc", database.arguments, input: .pipe)
+            try keyring?.write(KeePassXCDatabase.password + "\n")
             // The alias is there before the database is open.
             try waitForCollection(locked: false)
         case .gnomeKeyringWithoutCollection:
@@ -130,14 +129,14 @@ public final class PrivateKeyring: @unchecked Sendable {
     }
 
     private func startProgram(_ program: String, _ arguments: [String]) throws {
-        let (process, output) = try start(program, arguments)
+        let process = try start(program, arguments)
         keyring = process
-        guard try Self.line(of: output) == "ready" else { throw Failure("\(program) is not ready") }
+        guard try process.line() == "ready" else { throw Failure("\(program) is not ready") }
     }
 
     /// Ends the service; its files stay.
     public func stopService() {
-        Self.end(keyring)
+        keyring?.kill()
         keyring = nil
     }
 
@@ -150,7 +149,7 @@ public final class PrivateKeyring: @unchecked Sendable {
 
     /// Ends the bus.
     public func stopBus() {
-        Self.end(bus)
+        bus?.kill()
         bus = nil
     }
 
@@ -214,26 +213,18 @@ public final class PrivateKeyring: @unchecked Sendable {
     }
 
     private func startKeyring(_ arguments: [String], password: String?) throws {
-        let input = Pipe()
-        (keyring, _) = try start(
-            "/usr/bin/gnome-keyring-daemon", ["--foreground", "--components=secrets"] + arguments, input: input)
+        let keyring = try start(
+            "/usr/bin/gnome-keyring-daemon", ["--foreground", "--components=secrets"] + arguments, input: .pipe)
+        self.keyring = keyring
         // The password is all of standard input: a newline would be part of it.
-        if let password { try input.fileHandleForWriting.write(contentsOf: Data(password.utf8)) }
-        try input.fileHandleForWriting.close()
+        if let password { try keyring.write(password) }
+        keyring.closeInput()
     }
 
-    private func start(_ program: String, _ arguments: [String], input: Pipe? = nil) throws -> (Process, FileHandle)
-    {
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: program)
-        process.arguments = arguments
-        process.environment = environment
-        process.standardInput = input ?? FileHandle.nullDevice as Any
-        let output = Pipe()
-        process.standardOutput = output
-        process.standardError = FileHandle.nullDevice
-        try process.run()
-        return (process, output.fileHandleForReading)
+    private func start(
+        _ program: String, _ arguments: [String], input: RunningProcess.Input = .none
+    ) throws -> RunningProcess {
+        try ChildProcess(program, arguments, environment: environment).start(input: input)
     }
 
     /// Asks until the answer has `text` in it; each question takes a few milliseconds, which is wait enough.
@@ -250,21 +241,6 @@ public final class PrivateKeyring: @unchecked Sendable {
         let options = ["--session", "--print-reply=literal", "--dest=" + (question.first ?? "")]
         return try ChildProcess("dbus-send", options + question.dropFirst(), environment: environment)
             .run(seconds: 10).standardOutput
-    }
-
-    private static func line(of output: FileHandle) throws -> String? {
-        var line = Data()
-        while let byte = try output.read(upToCount: 1), let first = byte.first {
-            if first == UInt8(ascii: "\n") { return String(decoding: line, as: UTF8.self) }
-            line.append(first)
-        }
-        return nil
-    }
-
-    private static func end(_ process: Process?) {
-        guard let process, process.isRunning else { return }
-        kill(process.processIdentifier, SIGKILL)
-        process.waitUntilExit()
     }
 
     /// What went wrong while starting.

@@ -4,9 +4,7 @@ import Synchronization
 /// A server of `Tests/Servers` that a script starts on a free port of the loopback, with data of its own.
 ///
 /// It ends with ``stop()``, with the last reference, and with the test process.
-final class ServerScript: @unchecked Sendable {
-    // Immutable after `init` but for the process, which Foundation guards itself.
-
+final class ServerScript: Sendable {
     /// The folder of the scripts.
     static let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
         .deletingLastPathComponent().appendingPathComponent("Servers")
@@ -14,8 +12,7 @@ final class ServerScript: @unchecked Sendable {
     /// The line of JSON that the script printed when its server was ready.
     let facts: Data
     private let folder: TemporaryFolder
-    private let process: Process
-    private let input: Pipe
+    private let process: RunningProcess
 
     /// Starts a server and waits until it is ready.
     ///
@@ -32,39 +29,28 @@ final class ServerScript: @unchecked Sendable {
     }
 
     private init(_ name: String, _ environment: [String: String], port: UInt16) throws {
-        let folder = try TemporaryFolder(), process = Process(), input = Pipe(), output = Pipe()
-        let errors = folder.path + "/errors"
-        try Data().write(to: URL(fileURLWithPath: errors))
-        process.executableURL = Self.folder.appendingPathComponent(name)
-        process.arguments = [String(port), folder.path + "/server"]
-        process.environment = environment.merging(["PATH": "/usr/bin:/bin"]) { $1 }
-        process.standardInput = input
-        process.standardOutput = output
-        process.standardError = try FileHandle(forWritingTo: URL(fileURLWithPath: errors))
-        try process.run()
-        var line = Data()
-        while let byte = try output.fileHandleForReading.read(upToCount: 1), !byte.isEmpty, byte != Data([0x0A]) {
-            line += byte
+        let folder = try TemporaryFolder()
+        let process = try ChildProcess(
+            Self.folder.appendingPathComponent(name).path, [String(port), folder.path + "/server"],
+            environment: environment.merging(["PATH": "/usr/bin:/bin"]) { $1 }
+        ).start(input: .pipe)
+        guard let line = try process.line(within: 240), !line.isEmpty else {
+            process.closeInput()
+            throw ServerFailure(description: try process.outcome(within: 60).standardError)
         }
-        guard !line.isEmpty else {
-            try? input.fileHandleForWriting.close()
-            process.waitUntilExit()
-            throw ServerFailure(description: (try? String(contentsOfFile: errors, encoding: .utf8)) ?? "no server")
-        }
-        facts = line
+        facts = Data(line.utf8)
         self.folder = folder
         self.process = process
-        self.input = input
     }
 
     deinit { stop() }
 
     /// Ends the server; a second call does nothing.
     func stop() {
-        guard process.isRunning else { return }
         // Its script ends the server, by process id, when its input ends.
-        try? input.fileHandleForWriting.close()
-        process.waitUntilExit()
+        process.closeInput()
+        // One that does not end is killed with its group.
+        if (try? process.status(within: 60)) == nil { process.kill() }
     }
 }
 

@@ -17,7 +17,7 @@ public final class StoppedProcess: Sendable {
         let failure = posix_spawn(&started, program, nil, nil, &words, &variables)
         guard failure == 0 else { throw POSIXError(POSIXErrorCode(rawValue: failure) ?? .EIO) }
         id = started
-        let status = Self.wait(started, WUNTRACED)
+        let status = try Self.wait(started, WUNTRACED)
         // WIFSTOPPED
         guard status & 0xFF == 0x7F else { throw Ended(status: status) }
     }
@@ -31,15 +31,19 @@ public final class StoppedProcess: Sendable {
     /// Lets it go on, and waits for its end.
     ///
     /// - Returns: its exit status, or 128 plus the signal's number.
-    public func end() -> Int32 {
+    ///
+    /// - Throws: ``ProcessFailure`` when it does not end.
+    public func end() throws -> Int32 {
         kill(id, SIGCONT)
-        let status = Self.wait(id, 0)
+        let status = try Self.wait(id, 0)
         return status & 0x7F == 0 ? status >> 8 & 0xFF : 128 + status & 0x7F
     }
 
-    private static func wait(_ id: pid_t, _ options: Int32) -> Int32 {
-        var status: Int32 = 0
-        while waitpid(id, &status, options) < 0, errno == EINTR {}
-        return status
+    private static func wait(_ id: pid_t, _ options: Int32) throws -> Int32 {
+        try Background {
+            var status: Int32 = 0
+            while waitpid(id, &status, options) < 0, errno == EINTR {}
+            return status
+        }.value(within: 60)
     }
 }

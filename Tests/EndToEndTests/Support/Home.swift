@@ -52,6 +52,16 @@ final class Home: Sendable {
     /// The program that was built with the tests.
     static let program = ProgramHome.program
 
+    /// A call of the program.
+    func command(_ words: [String], _ variables: [String: String] = [:]) -> ChildProcess {
+        home.command(words, variables)
+    }
+
+    /// Starts the program, to run beside the test.
+    func start(_ words: [String], _ variables: [String: String] = [:]) throws -> RunningProcess {
+        try command(words, variables).start()
+    }
+
     /// Runs the program to its end.
     @discardableResult func run(
         _ words: [String], input: String = "", environment: [String: String] = [:], exits status: Int32 = 0,
