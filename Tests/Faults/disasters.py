@@ -80,7 +80,7 @@ def power_cuts(program, store, cuts):
         file.truncate(8 << 20)
     call("mkfs.ext4", "-q", "-O", "^metadata_csum_seed", image)
     mount, world, problems, done = Mount("-o", "loop", image), None, [], 0
-    own = shutil.copy(program, folder + "/credmgr")  # A path by which its processes are found, and only those.
+    own = copied(program, folder + "/installed")  # Its processes are found by this path, and no others.
     try:
         world = World(own, store, home=mount.path + "/home")
         world.sign_in()
@@ -99,7 +99,7 @@ def power_cuts(program, store, cuts):
         writer.start()
         for number in range(cuts):
             time.sleep(random.uniform(0, 0.25))
-            stopped = stop_all(own)
+            stopped = stop_all(folder + "/installed/")
             last = len(acknowledged) - 1
             shutil.copy(image, copy)
             for process in stopped:
@@ -129,14 +129,28 @@ def power_cuts(program, store, cuts):
     return {"faults": cuts, "done": done, "refused": 0, "aborted": 0, "ended": 0}, problems
 
 
-def stop_all(program):
-    """Stops every process of a program, and those they start meanwhile, except the provider."""
+def copied(program, folder):
+    """Copies a program into a folder, and gives the copy. An installation is copied as a whole: its small program starts
+    the full one, which is found from the real path of the small one."""
+    prefix = os.path.dirname(os.path.dirname(os.path.realpath(program)))
+    full = "libexec/credmgr/credmgr"
+    if not os.path.exists(os.path.join(prefix, full)):
+        os.mkdir(folder)
+        return shutil.copy(program, folder + "/credmgr")
+    for name in ["bin/credmgr", full]:
+        os.makedirs(os.path.dirname(os.path.join(folder, name)))
+        shutil.copy(os.path.join(prefix, name), os.path.join(folder, name))
+    return folder + "/bin/credmgr"
+
+
+def stop_all(folder):
+    """Stops every process of the programs in a folder, and those they start meanwhile, except the provider."""
     stopped = set()
     while True:
         found = set()
         for name in filter(str.isdigit, os.listdir("/proc")):
             try:
-                if os.readlink(f"/proc/{name}/exe") == program:
+                if os.readlink(f"/proc/{name}/exe").startswith(folder):
                     with open(f"/proc/{name}/cmdline") as file:
                         if "\0demo\0" not in file.read():
                             found.add(int(name))
