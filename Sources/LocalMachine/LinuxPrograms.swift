@@ -35,14 +35,16 @@ package struct LinuxPrograms: ProgramRunner, BrowserPrograms {
     }
 
     package func refreshWorker(
-        _ input: [UInt8], holding lock: any HeldLock, seconds: Int
+        _ input: [UInt8], holding lock: any HeldLock, seconds: Int, whenLate: () -> Void
     ) throws(CredentialError) -> [UInt8] {
         var environment = environment
         // The bus that this process uses: the worker then has no reason to set the variable, which libraries that are
         // opened on another thread read.
         if let bus = SessionBus.address(environment: environment) { environment["DBUS_SESSION_BUS_ADDRESS"] = bus }
         let launch = ProgramLaunch(worker, [RefreshWire.command], environment: environment)
-        return try DetachedWorker(launch).run(input, holding: lock, seconds: seconds)
+        return try DetachedWorker(launch).run(
+            input, holding: lock, seconds: seconds, outlivesCaller: !PIDNamespace.endsWithThisProcess,
+            whenLate: whenLate)
     }
 
     /// Whether this program's own file cannot be read: then no other process looks into it as it starts.

@@ -25,8 +25,10 @@ do throws(CredentialError) {
     LibrarySettings.drop()
     let machine = try Machine(environment: environment, caller: caller, translations: translations)
     if words == [RefreshWire.command] {
-        WorkerProcess.detach()
-        status = RefreshWorker.run(machine.context, lock: try FileLock(inherited: DetachedWorker.lockDescriptor))
+        let life = WorkerLife()
+        try life.start()
+        status = RefreshWorker.run(
+            machine.context, lock: try FileLock(inherited: DetachedWorker.lockDescriptor), life: life)
     } else if words.first == BegunExec.command {
         try ExecCommand.carryOn(words, in: machine.context)
     } else {

@@ -83,7 +83,7 @@ import Testing
         func run(_ words: [String], seconds: Int) throws(CredentialError) -> ProgramResult { result }
 
         func refreshWorker(
-            _ input: [UInt8], holding lock: any HeldLock, seconds: Int
+            _ input: [UInt8], holding lock: any HeldLock, seconds: Int, whenLate: () -> Void
         ) throws(CredentialError) -> [UInt8] { [] }
     }
 

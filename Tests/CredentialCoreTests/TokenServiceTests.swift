@@ -250,7 +250,7 @@ private final class RecordedWorker: ProgramRunner {
     func run(_ words: [String], seconds: Int) throws(CredentialError) -> ProgramResult { throw Self.ended }
 
     func refreshWorker(
-        _ input: [UInt8], holding lock: any HeldLock, seconds: Int
+        _ input: [UInt8], holding lock: any HeldLock, seconds: Int, whenLate: () -> Void
     ) throws(CredentialError) -> [UInt8] {
         jobs.withLock { $0.append(input) }
         throw Self.ended

@@ -103,6 +103,21 @@ import Testing
         #expect(error.message.hasSuffix("no complete reply within the time allowed"))
     }
 
+    @Test func `A transfer that its observer gives up ends as by its time limit`() throws {
+        let server = try CurlTestServer(.stall)
+        var observer = TransferObserver(), asked = 0
+        observer.isGivenUp = {
+            asked += 1
+            return asked > 1
+        }
+        let error = #expect(throws: CredentialError.self) {
+            _ = try transport.send(HTTPRequest(address: try server.address(), timeout: nil), observer: observer)
+        }
+        #expect(error?.code == .temporary && error?.isBeforeRequest == false)
+        #expect(error?.message.hasSuffix("no complete reply within the time allowed") == true)
+        #expect(asked == 2)
+    }
+
     @Test func `A refused connection is temporary and says so`() throws {
         // The port is free again once its server has ended.
         let server = try CurlTestServer(.stall)

@@ -67,9 +67,9 @@ package final class MemoryPrograms: Programs {
     }
 
     package func refreshWorker(
-        _ input: [UInt8], holding lock: any HeldLock, seconds: Int
+        _ input: [UInt8], holding lock: any HeldLock, seconds: Int, whenLate: () -> Void
     ) throws(CredentialError) -> [UInt8] {
-        try worker.refreshWorker(input, holding: lock, seconds: seconds)
+        try worker.refreshWorker(input, holding: lock, seconds: seconds, whenLate: whenLate)
     }
 
     package func launch(_ words: [String]) throws(CredentialError) { _ = try start(words, [:]) }

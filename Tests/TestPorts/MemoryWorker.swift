@@ -41,7 +41,7 @@ package struct MemoryWorker: ProgramRunner {
     }
 
     package func refreshWorker(
-        _ input: [UInt8], holding lock: any HeldLock, seconds: Int
+        _ input: [UInt8], holding lock: any HeldLock, seconds: Int, whenLate: () -> Void
     ) throws(CredentialError) -> [UInt8] {
         try caller.call("programs.worker") { () throws(CredentialError) in
             defer { lock.release() }

@@ -29,7 +29,7 @@ package struct UnexpectedPrograms: ProgramRunner {
     }
 
     package func refreshWorker(
-        _ input: [UInt8], holding lock: any HeldLock, seconds: Int
+        _ input: [UInt8], holding lock: any HeldLock, seconds: Int, whenLate: () -> Void
     ) throws(CredentialError) -> [UInt8] {
         throw unexpected("a refresh worker")
     }

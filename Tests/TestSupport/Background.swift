@@ -24,7 +24,8 @@ public final class Background<Value: Sendable>: @unchecked Sendable {
         within seconds: Double = 300, file: StaticString = #fileID, line: UInt = #line
     ) throws -> Value {
         guard done.wait(timeout: .now() + seconds) == .success else {
-            throw ProcessFailure(description: "the work waited for at \(file):\(line) is not done within \(seconds) s")
+            throw ProcessFailure(
+                description: "the work waited for at \(file):\(line) is not done within \(seconds) s")
         }
         // Whoever asks again gets the same.
         done.signal()

@@ -116,7 +116,9 @@ public final class RunningProcess: Sendable {
     /// A program that has closed it, or has ended, is no failure: how it ended tells.
     ///
     /// - Throws: ``ProcessFailure`` when it does not read all of it within `seconds`.
-    public func write(_ text: String, within seconds: Double = 120) throws { try write(Data(text.utf8), within: seconds) }
+    public func write(_ text: String, within seconds: Double = 120) throws {
+        try write(Data(text.utf8), within: seconds)
+    }
 
     /// Writes bytes to its standard input, as ``write(_:within:)-(String,_)``.
     public func write(_ data: Data, within seconds: Double = 120) throws {
@@ -168,7 +170,9 @@ public final class RunningProcess: Sendable {
         do {
             try state.wait(
                 Double((limit - .now) / .seconds(1)),
-                orFailWith: { _ in failure("has ended, and what it started holds its output open", "within \(seconds) s") }
+                orFailWith: { _ in
+                    failure("has ended, and what it started holds its output open", "within \(seconds) s")
+                }
             ) { inner in inner[.output].isOpen || inner[.errors].isOpen ? nil : () }
         } catch {
             state.send(SIGKILL, toGroup: true)
@@ -238,7 +242,8 @@ extension RunningProcess {
         var id: pid_t = 0
         let failure = posix_spawn(&id, call.program, &actions, &attributes, &words, &variables)
         guard failure == 0 else {
-            throw ProcessFailure(description: "\(call.program) cannot be started: \(String(cString: strerror(failure)))")
+            throw ProcessFailure(
+                description: "\(call.program) cannot be started: \(String(cString: strerror(failure)))")
         }
         return id
     }
@@ -356,7 +361,9 @@ extension RunningProcess {
             if inner.end == nil {
                 _ = Glibc.kill(id, signal)
             }
-            if toGroup, inner.end == nil || inner.output.isOpen || inner.errors.isOpen { _ = Glibc.kill(-id, signal) }
+            if toGroup, inner.end == nil || inner.output.isOpen || inner.errors.isOpen {
+                _ = Glibc.kill(-id, signal)
+            }
         }
 
         /// Writes all of it; `false` when the time is over before.

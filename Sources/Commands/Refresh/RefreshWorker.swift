@@ -1,17 +1,22 @@
 package import CredentialCore
+package import Platform
 import Synchronization
 
 /// The worker's side: one job on standard input, one answer on standard output.
 package enum RefreshWorker {
     /// Does the job. Whether anybody still listens to the answer does not matter: the tokens are persisted.
     ///
+    /// - Parameter life: how long it may take.
     /// - Returns: the exit status.
-    package static func run(_ context: CommandContext, lock: any HeldLock) -> Int32 {
+    package static func run(_ context: CommandContext, lock: any HeldLock, life: WorkerLife) -> Int32 {
         defer { lock.release() }
+        var context = context
         let answer: [UInt8]
         let notes = Mutex<[String]>([])
         do throws(CredentialError) {
             let request = try RefreshWire.decodeRequest(try context.console.readInput(limit: 64 << 20))
+            context.machine.transport = WorkerTransport(
+                base: context.machine.transport, life: life, isPatient: request.account.store != .etcd)
             let session = Session(
                 context: context, options: GlobalOptions.ofWorker,
                 notices: Notices(
@@ -23,6 +28,8 @@ package enum RefreshWorker {
             let stores = session.stores(mayPrompt: false, whileWaiting: context.transport.prepare)
             let services = session.services(stores)
             services.repository.begin(request.account)
+            // Whatever came of it: a response is saved by now, or cannot be.
+            defer { life.answerIsSaved() }
             let given = try services.refresh.refresh(request, holding: lock)
             answer = RefreshWire.encode(given, notes: notes.withLock { $0 })
         } catch {

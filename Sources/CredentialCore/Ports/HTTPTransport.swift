@@ -124,6 +124,8 @@ public struct TransferObserver {
     public var sink: (([UInt8]) throws(CredentialError) -> Void)?
     /// Is told of progress, a few times a second.
     public var progress: ((TransferProgress) -> Void)?
+    /// Asked about once a second; `true` ends the transfer as its time limit does.
+    package var isGivenUp: (() -> Bool)?
 
     /// Makes an observer.
     public init(

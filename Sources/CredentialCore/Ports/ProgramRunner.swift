@@ -23,9 +23,12 @@ package protocol ProgramRunner: Sendable {
     /// Starts this program again as a refresh worker in a session of its own, gives it `input`, and waits for what
     /// it answers. The worker holds the lock from then on, and lives on when this process dies.
     ///
+    /// In a PID namespace whose first process is this one or its parent, the worker would end with this process. There it
+    /// is waited for to its end, and `whenLate` is called once when `seconds` are over.
+    ///
     /// - Throws: ``ErrorCode/inputOutput`` when it cannot be started; ``ErrorCode/temporary`` when it has not
-    ///   answered after `seconds`.
+    ///   answered after `seconds` and goes on without this process.
     func refreshWorker(
-        _ input: [UInt8], holding lock: any HeldLock, seconds: Int
+        _ input: [UInt8], holding lock: any HeldLock, seconds: Int, whenLate: () -> Void
     ) throws(CredentialError) -> [UInt8]
 }

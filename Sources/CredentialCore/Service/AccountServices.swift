@@ -135,7 +135,8 @@ package struct AccountServices: Sendable {
             TokenService(
                 accounts: self,
                 refresher: WorkerRefresher(
-                    programs: machine.programs, seconds: lockWait, waiting: policy.waiting, note: policy.note))
+                    programs: machine.programs, seconds: lockWait, waiting: policy.waiting, note: policy.note,
+                    warn: policy.warn))
         }
     }
 

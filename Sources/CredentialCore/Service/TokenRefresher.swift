@@ -20,27 +20,35 @@ package struct WorkerRefresher: TokenRefresher {
     private let seconds: Int
     private let waiting: any WaitingDisplay
     private let note: @Sendable (String) -> Void
+    private let warn: @Sendable (Message) -> Void
 
     /// Makes a refresher that waits at most `seconds` for the worker; the worker is not ended by that.
     ///
     /// - Parameters:
     ///   - waiting: tells that the provider takes long.
     ///   - note: takes what the worker has noted for `--verbose`.
+    ///   - warn: takes a sentence for the user.
     package init(
         programs: any ProgramRunner, seconds: Int, waiting: any WaitingDisplay = NoWaitingDisplay(),
-        note: @escaping @Sendable (String) -> Void = { _ in }
+        note: @escaping @Sendable (String) -> Void = { _ in },
+        warn: @escaping @Sendable (Message) -> Void = { _ in }
     ) {
         self.programs = programs
         self.seconds = seconds
         self.waiting = waiting
         self.note = note
+        self.warn = warn
     }
 
     package func refresh(
         _ request: TokenService.Request, holding lock: any HeldLock
     ) throws(CredentialError) -> TokenService.Answer {
         let answer = try waiting.during({ Self.place(of: request.type) }) { () throws(CredentialError) in
-            try programs.refreshWorker(RefreshWire.encode(request), holding: lock, seconds: seconds)
+            try programs.refreshWorker(RefreshWire.encode(request), holding: lock, seconds: seconds) {
+                warn(
+                    "the refresh takes longer than \(seconds) s; credmgr waits for it, because this container ends with the command"
+                )
+            }
         }
         for line in RefreshWire.notes(in: answer) { note(line) }
         return try RefreshWire.decodeAnswer(answer)

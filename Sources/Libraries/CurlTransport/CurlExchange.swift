@@ -42,7 +42,7 @@ final class CurlExchange {
         let context = unsafe Unmanaged.passUnretained(self).toOpaque()
         try unsafe transfer.setReceivers(head: Self.headCallback, body: Self.bodyCallback, context: context)
         if file != nil { try unsafe transfer.setReader(Self.readCallback, context: context) }
-        if observer.progress != nil {
+        if observer.progress != nil || observer.isGivenUp != nil {
             try unsafe transfer.setProgress(Self.progressCallback, context: context)
         }
     }
@@ -105,6 +105,10 @@ final class CurlExchange {
 
     private static let progressCallback: CurlProgressCallback = { context, toReceive, received, toSend, sent in
         guard let exchange = unsafe exchange(context) else { return 1 }
+        if exchange.observer.isGivenUp?() == true {
+            if exchange.failure == nil { exchange.failure = CurlFailure.late(exchange.host) }
+            return 1
+        }
         exchange.progress = TransferProgress(
             sent: Int64(sent), toSend: Int64(toSend), received: Int64(received), toReceive: Int64(toReceive))
         var now = timespec()

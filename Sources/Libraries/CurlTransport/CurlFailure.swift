@@ -44,7 +44,7 @@ struct CurlFailure {
             case 5: unreachable(host, "the name of the proxy cannot be resolved")
             case 6: unreachable(host, "its name cannot be resolved")
             case 7: unreachable(host, systemError == 0 ? "no connection" : Message(verbatim: reason(systemError)))
-            case 28: unreachable(host, "no complete reply within the time allowed")
+            case 28: Self.late(host)
             case 52, 18: Self.cutOff(host)
             case 1, 8, 27, 61, 100: CredentialError(.malformedReply, "the reply of \(host) is not sound HTTP")
             case 63: Self.tooLarge(host, request.maximumReplySize)
@@ -69,6 +69,11 @@ struct CurlFailure {
     /// The error of a reply that ended too early.
     static func cutOff(_ host: String) -> CredentialError {
         CredentialError(.temporary, "cannot reach \(host): it closed the connection before its reply was complete")
+    }
+
+    /// The error of a reply that was not complete in time.
+    static func late(_ host: String) -> CredentialError {
+        CredentialError(.temporary, "cannot reach \(host): no complete reply within the time allowed")
     }
 
     private func unreachable(_ host: String, _ reason: Message) -> CredentialError {

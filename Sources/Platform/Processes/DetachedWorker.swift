@@ -21,10 +21,15 @@ package struct DetachedWorker: Sendable {
 
     /// Starts the worker, hands the lock over and waits for the answer.
     ///
-    /// - Parameter seconds: how long to wait; the worker goes on after that.
+    /// - Parameters:
+    ///   - seconds: how long to wait; the worker goes on after that.
+    ///   - outlivesCaller: whether the worker can go on without this process; else it is waited for to its end, which
+    ///     ``WorkerLife`` bounds.
+    ///   - whenLate: called once when the time is over and the worker is waited for all the same.
     /// - Throws: ``ErrorCode/inputOutput`` when it cannot be started, ``ErrorCode/temporary`` when the time is over.
     package func run(
-        _ input: [UInt8], holding lock: any HeldLock, seconds: Int
+        _ input: [UInt8], holding lock: any HeldLock, seconds: Int, outlivesCaller: Bool = true,
+        whenLate: () -> Void = {}
     ) throws(CredentialError) -> [UInt8] {
         var launch = launch
         launch.inherited = [lock.descriptor]
@@ -36,11 +41,18 @@ package struct DetachedWorker: Sendable {
         guard let answers = program.output.take() else { return [] }
         let watch = Stopwatch()
         var answer: [UInt8] = []
+        var isLate = false
         while true {
             let left = Int64(seconds) * 1_000 - watch.elapsed
             var polled = pollfd(fd: answers.number, events: Int16(POLLIN), revents: 0)
-            let ready = left > 0 ? unsafe poll(&polled, 1, Int32(clamping: left)) : 0
+            let ready =
+                isLate ? unsafe poll(&polled, 1, -1) : left > 0 ? unsafe poll(&polled, 1, Int32(clamping: left)) : 0
             if ready < 0, errno == EINTR { continue }
+            if ready == 0, !outlivesCaller {
+                isLate = true
+                whenLate()
+                continue
+            }
             if ready <= 0 {
                 program.waitAside()
                 throw CredentialError(
@@ -56,19 +68,5 @@ package struct DetachedWorker: Sendable {
         // Not aside: a caller that ended first would leave it to the first process of a container, which may collect none.
         _ = program.wait()
         return answer
-    }
-}
-
-/// What a worker does first, so that nothing but the end of the machine ends it in the middle of its work.
-package enum WorkerProcess {
-    /// The longest that a worker may live, in seconds: no fault of a library may hold the lock for ever.
-    private static let lifetime: UInt32 = 150
-
-    /// Ignores the signals of terminals, shells and `timeout`, and sets the alarm that ends it at last.
-    package static func detach() {
-        for signal in [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGTTOU, SIGTTIN] {
-            _ = Glibc.signal(signal, SIG_IGN)
-        }
-        alarm(lifetime)
     }
 }
