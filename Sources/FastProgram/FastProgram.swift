@@ -91,8 +91,8 @@ import Glibc
 
     /// Writes the answer and ends; comes back where nothing of it could be written.
     private static func print(_ bytes: [UInt8]) {
-        // A reader that is gone is an error, which the full program tells.
-        let before = unsafe glibc_ignore_signal(SIGPIPE)
+        // A reader that is gone, or a limit on the size of files, is an error, which the full program tells.
+        let before = unsafe glibc_ignore_signal(SIGPIPE), limited = unsafe glibc_ignore_signal(SIGXFSZ)
         var written = 0
         while written < bytes.count {
             let count = unsafe bytes.withUnsafeBytes { bytes in
@@ -109,6 +109,7 @@ import Glibc
             fail("credmgr: error: standard output took only a part of the answer\n")
         }
         _ = unsafe signal(SIGPIPE, before)
+        _ = unsafe signal(SIGXFSZ, limited)
     }
 
     static func tell(_ message: StaticString) {

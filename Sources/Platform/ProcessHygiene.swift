@@ -9,14 +9,15 @@ package enum ProcessHygiene {
     ///   may be in one.
     /// - No core file, and no process of the same user may read this one's memory or environment.
     /// - New files belong to the user alone.
-    /// - Writing to a closed pipe is an error to handle, not the end.
+    /// - Writing to a closed pipe, or past a limit on the size of files, is an error to handle, not the end.
     /// - Descriptors 0 to 2 are open, so that no file opened later becomes standard output. One that was closed
     ///   still fails when it is used: nobody is told that a token was printed when it was not.
     ///
     /// - Returns: what was changed that programs which run for the caller should not inherit.
     package static func harden() -> CallerSettings {
         for number in [SIGSEGV, SIGBUS, SIGILL, SIGTRAP, SIGABRT, SIGFPE, SIGQUIT] { signal(number, SIG_DFL) }
-        signal(SIGPIPE, SIG_IGN)
+        // A limit on the size of files (RLIMIT_FSIZE) is an error of a write, too.
+        for number in [SIGPIPE, SIGXFSZ] { signal(number, SIG_IGN) }
         _ = linux_set_dumpable(0)
         let settings = CallerSettings.replace()
         for descriptor in STDIN_FILENO...STDERR_FILENO where fcntl(descriptor, F_GETFD) == -1 {

@@ -31,6 +31,25 @@ import Testing
         #expect(!gone.standardError.contains("ey"))
     }
 
+    @Test func `A limit on the size of files is an error, and costs no sign-in`() throws {
+        let home = try Home(["CREDMGR_STORE": "file"]), tenant = try DemoTenant { $0.rotation = .revokesOld }
+        try tenant.signIn(at: home)
+        let limited = try shell("ulimit -f 0; \"$CREDMGR\" token --force-refresh", home)
+        #expect(limited.exitStatus == 5, "\(limited.standardError)")
+        #expect(limited.standardError.contains("File too large"), "\(limited.standardError)")
+        #expect(tenant.provider.counters.refreshes == 0)
+        // A result that goes to a file is subject to the limit, too.
+        let result = try shell("ulimit -f 0; \"$CREDMGR\" token > \"$HOME/result\"", home)
+        #expect(result.exitStatus == 1)
+        #expect(result.standardError.contains("credmgr: error: cannot write"), "\(result.standardError)")
+        try home.run(["token", "--force-refresh"])
+        #expect(tenant.provider.counters.reusesDetected == 0)
+        // The program that `exec` runs ends by the signal, as without credmgr.
+        let child = try shell(
+            "\"$CREDMGR\" exec -- sh -c 'ulimit -f 0; echo x > \"$HOME/child\"'", home)
+        #expect(child.exitStatus == 128 + SIGXFSZ, "\(child.standardError)")
+    }
+
     @Test func `Closed standard streams do not become files`() throws {
         let home = try Home(), tenant = try DemoTenant()
         try tenant.signIn(at: home)

@@ -43,9 +43,9 @@ import Glibc
         var none = sigset_t()
         unsafe sigemptyset(&none)
         if launch.keepsIgnoredSignals {
-            // That one is ignored by this program, not by its caller.
+            // This program ignores them, not its caller.
             unsafe sigemptyset(&reset)
-            unsafe sigaddset(&reset, SIGPIPE)
+            for number in [SIGPIPE, SIGXFSZ] { unsafe sigaddset(&reset, number) }
         } else {
             unsafe sigfillset(&reset)
         }
