@@ -97,6 +97,28 @@ import Testing
         #expect(!scene.machine.hasLocks)
     }
 
+    @Test(arguments: [ErrorCode.malformedReply, .validationFailed], ["--jobs=1", "--jobs=8"])
+    func `refresh sends nothing more to a provider whose response it cannot use`(
+        _ code: ErrorCode, _ option: String
+    ) throws {
+        let scene = CommandScene(cryptography: LibCryptography())
+        scene.define()
+        for person in (0..<12).map({ "person\($0)" }) { #expect(scene.signIn(person).status == 0) }
+        scene.machine.clock.pass(3_600)
+        scene.machine.provider.fail(with: CredentialError(code, "no token in the reply"))
+        let outcome = scene.run("refresh", "--all", option)
+        #expect(outcome.status == code.exitStatus)
+        // Two may be on their way before the first response is here.
+        let sent = scene.machine.provider.refreshes.count
+        #expect((1...2).contains(sent), "\(sent)")
+        let leftOut = outcome.notices.components(separatedBy: "could not use an earlier response of its provider")
+        #expect(leftOut.count - 1 == 12 - sent, "\(outcome.notices)")
+        // The next run tries each again.
+        scene.machine.provider.fail(with: nil)
+        #expect(scene.run("refresh", "--all", option).status == 0)
+        #expect(scene.machine.provider.refreshes.count == sent + 12)
+    }
+
     @Test(arguments: ["0", "65", "x"]) func `a number of accounts that makes no sense is exit 2`(_ jobs: String) {
         #expect(Self.signedIn().run("refresh", "--all", "--jobs", jobs).status == 2)
     }

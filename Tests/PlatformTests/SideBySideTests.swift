@@ -66,6 +66,63 @@ import Testing
         #expect(order.withLock { $0 }.count == 4)
     }
 
+    private func caution(_ unproven: Int = 2) -> SideBySide<Int, String>.Caution {
+        SideBySide.Caution(
+            unproven: unproven,
+            verdict: { $0.hasPrefix("works") ? .works : $0.hasPrefix("broken") ? .isBroken : .unknown },
+            leaveOut: { "\($0) left out" })
+    }
+
+    @Test func `until a lane has proven itself few are under way, and then as many as are allowed`() {
+        let underWay = Atomic(0), most = Mutex((before: 0, after: 0)), isProven = Atomic(false)
+        // After the proof none ends before four are under way.
+        let gate = DispatchSemaphore(value: 0)
+        var taken = 0
+        SideBySide.run(Array(0..<12), atMost: 4, lane: { _ in "one" }, caution: caution()) { number, _ in
+            let count = underWay.add(1, ordering: .sequentiallyConsistent).newValue
+            let wasProven = isProven.load(ordering: .sequentiallyConsistent)
+            most.withLock { if wasProven { $0.after = max($0.after, count) } else { $0.before = max($0.before, count) } }
+            if wasProven, count == 4 { for _ in 0..<12 { gate.signal() } }
+            if wasProven { _ = gate.wait(timeout: .now() + 60) }
+            // The fifth is the first to say that the lane works.
+            if number == 4 { isProven.store(true, ordering: .sequentiallyConsistent) }
+            underWay.subtract(1, ordering: .sequentiallyConsistent)
+            return number >= 4 ? "works" : "unknown"
+        } take: { _ in
+            taken += 1
+        }
+        #expect(taken == 12)
+        #expect(most.withLock { $0.before } <= 2 && most.withLock { $0.after } == 4)
+    }
+
+    @Test(arguments: [1, 8])
+    func `a broken lane begins nothing more, and the others go on`(_ limit: Int) {
+        let begun = Mutex<Set<Int>>([])
+        var taken: [String] = []
+        SideBySide.run(
+            Array(0..<20), atMost: limit, lane: { $0.isMultiple(of: 2) ? "broken" : "other" }, caution: caution()
+        ) { number, _ in
+            begun.withLock { _ = $0.insert(number) }
+            return number.isMultiple(of: 2) ? "broken" : "works"
+        } take: {
+            taken.append($0)
+        }
+        #expect(taken.count == 20)
+        #expect((1...2).contains(begun.withLock { $0.count { $0.isMultiple(of: 2) } }))
+        #expect(begun.withLock { $0.count { !$0.isMultiple(of: 2) } } == 10)
+        #expect(taken.count { $0.hasSuffix("left out") } == 10 - taken.count { $0 == "broken" })
+    }
+
+    @Test func `what was put off is left out, too, when its lane breaks`() {
+        var taken: [String] = []
+        SideBySide.run([0, 1, 2], atMost: 1, lane: { _ in "one" }, caution: caution()) { number, mayPutOff in
+            number == 0 && mayPutOff ? nil : "broken"
+        } take: {
+            taken.append($0)
+        }
+        #expect(taken == ["0 left out", "broken", "2 left out"])
+    }
+
     @Test func `without an item nothing is done`() {
         SideBySide.run([Int](), atMost: 8, lane: { _ in "one" }) { _, _ in
             Issue.record("there was none")

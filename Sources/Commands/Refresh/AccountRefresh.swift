@@ -1,4 +1,5 @@
 import CredentialCore
+import Platform
 import Synchronization
 
 /// Refreshes what is about to expire of an account: per sign-in the token that its type asks for, and every other token
@@ -17,6 +18,26 @@ struct AccountRefresh: Sendable {
         /// What failed; one failure does not keep it from the next token.
         var failures: [CredentialError] = []
     }
+
+    /// A provider whose responses cannot be used may have rotated the refresh token of each: two accounts at once show
+    /// whether it works, and nothing more is sent to one that does not.
+    static let caution = SideBySide<RefreshPlan.Job, Outcome>.Caution(
+        unproven: 2,
+        verdict: { outcome in
+            if outcome.failures.contains(where: { unusable.contains($0.code) }) { return .isBroken }
+            return outcome.refreshed.isEmpty ? .unknown : .works
+        },
+        leaveOut: { job in
+            var outcome = Outcome()
+            outcome.failures.append(
+                named(
+                    CredentialError(
+                        .temporary, "not refreshed: credmgr could not use an earlier response of its provider"),
+                    job.account, type: job.account.type))
+            return outcome
+        })
+    /// The errors of a response that came and could not be used.
+    private static let unusable: Set<ErrorCode> = [.malformedReply, .validationFailed]
 
     private let session: Session
     private let demand: TokenDemand

@@ -11,7 +11,8 @@ struct RefreshCommand: Command {
             Refreshes what would expire within --min-valid, of one account or with --all of every account of \
             the group, or of all groups when none is named. Several accounts are refreshed side by side, each by a \
             process of its own that finishes whatever becomes of this one. It goes on after a failure and then ends \
-            with the status of the worst one. Made for a timer: it prints nothing on standard output.
+            with the status of the worst one. After a response that credmgr cannot use, it refreshes no further \
+            account of that provider. Made for a timer: it prints nothing on standard output.
             """,
         options: [all, minValid, jobs, SharedOption.type, SharedOption.account],
         examples: [.init("keep everything valid for an hour", "credmgr refresh --all --min-valid 3600")],
@@ -54,7 +55,7 @@ struct RefreshCommand: Command {
         var failures: [CredentialError] = []
         SideBySide.run(
             jobs, atMost: Int(arguments[Self.jobs] ?? Int64(Self.standardJobs)),
-            lane: { $0.account.registration.provider }
+            lane: { $0.account.registration.provider }, caution: AccountRefresh.caution
         ) { job, mayPutOff in
             let outcome = refresh.run(job, waits: !mayPutOff)
             if outcome != nil { progress.count() }
