@@ -147,7 +147,9 @@ import Synchronization
                 return (close(lane, in: &queue), false)
             }
             if let outcome { outcomes[index].put(.success(outcome)) }
-            for index in leftOut { if let caution { outcomes[index].put(.success(caution.leaveOut(items[index]))) } }
+            for index in leftOut {
+                if let caution { outcomes[index].put(.success(caution.leaveOut(items[index]))) }
+            }
             // The threads that had nothing to do while the lane was tried have ended.
             if isProven { startThreads() }
         }

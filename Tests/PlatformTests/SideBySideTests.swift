@@ -81,7 +81,9 @@ import Testing
         SideBySide.run(Array(0..<12), atMost: 4, lane: { _ in "one" }, caution: caution()) { number, _ in
             let count = underWay.add(1, ordering: .sequentiallyConsistent).newValue
             let wasProven = isProven.load(ordering: .sequentiallyConsistent)
-            most.withLock { if wasProven { $0.after = max($0.after, count) } else { $0.before = max($0.before, count) } }
+            most.withLock {
+                if wasProven { $0.after = max($0.after, count) } else { $0.before = max($0.before, count) }
+            }
             if wasProven, count == 4 { for _ in 0..<12 { gate.signal() } }
             if wasProven { _ = gate.wait(timeout: .now() + 60) }
             // The fifth is the first to say that the lane works.
