@@ -72,6 +72,22 @@ import Testing
         #expect(try reader.read(.prompt("It: "), for: line).reveal() == "one\ntwo\n")
     }
 
+    @Test func `a source with a second line is refused where the secret has one`() throws {
+        let printed = ProgramResult(output: Array("one\ntwo\n".utf8), exitStatus: 0)
+        let need = SecretNeed("the client_secret of account type Work", isText: true, isOneLine: true)
+        for text in ["one\ntwo", "one\r\ntwo\n", "\none", "one\n\ntwo"] {
+            machine.setFile("/s", text)
+            let error = refusal { _ = try reader().read(.file("/s"), for: need) }
+            #expect(error?.code == .configuration)
+            #expect(error?.message == "the client_secret of account type Work: the file /s has more than one line")
+        }
+        #expect(refusal { _ = try reader(output: printed).read(.command(["pass"]), for: need) } != nil)
+        for text in ["one", "one\n", "one\r\n"] {
+            machine.setFile("/s", text)
+            #expect(try reader().read(.file("/s"), for: need).reveal() == "one")
+        }
+    }
+
     @Test func `an empty secret is none`() throws {
         machine.setFile("/s", "\n")
         #expect(refusal { _ = try reader().read(.file("/s"), for: SecretNeed("it")) }?.code == .configuration)

@@ -48,6 +48,23 @@ import Testing
         #expect(next != token && !next.isEmpty)
     }
 
+    @Test(arguments: ["client_secret", "identity_token"])
+    func `A file with more than one line is sent to no server`(key: String) throws {
+        let provider = try ScriptedProvider()
+        let file = try home.write("root:x:0:0\ndaemon:x:1:1\n", to: "passwords")
+        let flow = key == "client_secret" ? "client_credentials" : "jwt_bearer"
+        try home.write(
+            #"{"issuer": "\#(provider.base)", "client_id": "app", "flow": "\#(flow)", "\#(key)": {"file": "\#(file)"}}"#,
+            to: "config/credmgr/types/Hostile.json")
+        let refused = try home.run(["login", "--type", "Hostile"], exits: 2)
+        #expect(refused.standardError.contains("\(file) has more than one line"), "\(refused.standardError)")
+        let sent = provider.paths.count { $0.hasSuffix("/token") }
+        #expect(sent == 0)
+        try home.write("one-line-secret\n", to: "passwords")
+        try home.run(["login", "--type", "Hostile"])
+        #expect(provider.paths.contains { $0.hasSuffix("/token") }, "\(provider.paths)")
+    }
+
     @Test(arguments: ["stranger", "forged"])
     func `A certificate of another name or another authority signs nobody in`(certificate: String) throws {
         var settings = Glewlwyd.Settings()

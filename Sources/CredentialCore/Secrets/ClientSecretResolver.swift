@@ -60,9 +60,11 @@ package struct ClientSecretResolver: ClientSecrets {
         case .file(let path): outside = .file(path)
         case .command(let words): outside = .command(words)
         }
-        // A private key has many lines, and so may a secret.
+        // A private key has many lines, and is sent nowhere. All else is sent to the server that the definition names.
         return try secrets.read(
-            outside, for: SecretNeed(Self.name(key, type), isText: true, mayBeShared: mayBeShared))
+            outside,
+            for: SecretNeed(
+                Self.name(key, type), isText: true, isOneLine: kind != .privateKey, mayBeShared: mayBeShared))
     }
 
     private func stored(

@@ -18,8 +18,11 @@ package enum SecretSource: Sendable, Hashable {
 package struct SecretNeed: Sendable {
     /// What it is and who asks for it: "the client_secret of account type Work", "the password (--password-file)".
     package var name: Message
-    /// Whether it may have several lines, as a private key has; else the first line counts.
+    /// Whether all of the source is the secret; else the first line is.
     package var isText: Bool
+    /// Whether a source with a second line is refused: it is another file than the one that was meant, and its content goes
+    /// to a server.
+    package var isOneLine: Bool
     /// Whether others may read its file: what a platform projects into a container is not for us to close.
     package var mayBeShared: Bool
     /// How its absence is told: as a fault of the call, of a definition, or of a store that it should open.
@@ -29,11 +32,12 @@ package struct SecretNeed: Sendable {
 
     /// Names a need.
     package init(
-        _ name: Message, isText: Bool = false, mayBeShared: Bool = false, absence: ErrorCode = .configuration,
-        hint: Message? = nil
+        _ name: Message, isText: Bool = false, isOneLine: Bool = false, mayBeShared: Bool = false,
+        absence: ErrorCode = .configuration, hint: Message? = nil
     ) {
         self.name = name
         self.isText = isText
+        self.isOneLine = isOneLine
         self.mayBeShared = mayBeShared
         self.absence = absence
         self.hint = hint
@@ -103,6 +107,9 @@ package struct SecretReader: Sendable {
             while end > 0, Self.endsLine(bytes[end - 1]) { end -= 1 }
         } else {
             end = bytes.firstIndex(where: Self.endsLine) ?? end
+        }
+        guard !need.isOneLine || !bytes[..<end].contains(where: Self.endsLine) else {
+            throw absent(need, "\(Self.shown(source)) has more than one line")
         }
         guard let text = String(validating: bytes[..<end], as: UTF8.self) else {
             throw absent(need, "\(Self.shown(source)) is not text in UTF-8")
