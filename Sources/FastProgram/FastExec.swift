@@ -14,10 +14,10 @@ enum FastExec {
             let content = try? cached.presentation.bytes(as: call.format)
         else { return }
         let caller = CallerSettings.replace()
-        guard
-            let file = try? RuntimeFile(
-                prefix: TokenEnvironment.filePrefix, runtime: environment["XDG_RUNTIME_DIR"])
-        else { return caller.restore() }
+        // Without a place for the file the full program has something to say.
+        guard let file = try? ExecTokenFile(runtime: environment["XDG_RUNTIME_DIR"]) else {
+            return caller.restore()
+        }
         var launch = ProgramLaunch(path, Array(program.words.dropFirst()), environment: environment)
         let token = String(decoding: content.dropLast(), as: UTF8.self)
         for (name, value) in program.environment.variables(token: token, file: file.path) {
@@ -33,7 +33,7 @@ enum FastExec {
             caller.restore()
             carryOn(
                 BegunExec(
-                    process: companion.program.process, lock: file.handDown(), file: file.name,
+                    process: companion.program.process, lock: file.handDown(), directory: file.directoryName,
                     group: cached.memo.group, type: cached.memo.account.type, account: cached.memo.account.id,
                     words: words))
             // The command has a right to its signals and its exit status all the same.
@@ -61,7 +61,7 @@ enum FastExec {
         return nil
     }
 
-    private static func end(like ending: ProgramEnding, _ file: RuntimeFile) -> Never {
+    private static func end(like ending: ProgramEnding, _ file: ExecTokenFile) -> Never {
         guard (try? file.remove()) != nil else {
             FastProgram.fail("credmgr: error: the file with the token cannot be removed\n")
         }

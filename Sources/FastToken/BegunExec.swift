@@ -8,10 +8,10 @@ package struct BegunExec: Sendable, Hashable {
 
     /// The process that runs the command.
     package var process: Int32
-    /// The descriptor that holds the lock of the file with the token.
+    /// The descriptor that holds the lock of the directory with the token's file.
     package var lock: Int32
-    /// The file's name in the folder of such files.
-    package var file: String
+    /// The name of that directory.
+    package var directory: String
     /// The group of the account.
     package var group: String
     /// The type that the token is asked for under.
@@ -23,11 +23,11 @@ package struct BegunExec: Sendable, Hashable {
 
     /// Names what was begun.
     package init(
-        process: Int32, lock: Int32, file: String, group: String, type: String, account: String, words: [String]
+        process: Int32, lock: Int32, directory: String, group: String, type: String, account: String, words: [String]
     ) {
         self.process = process
         self.lock = lock
-        self.file = file
+        self.directory = directory
         self.group = group
         self.type = type
         self.account = account
@@ -38,7 +38,7 @@ package struct BegunExec: Sendable, Hashable {
     package init?(_ words: [String]) {
         guard words.count > 7, let process = Self.process(in: words), let lock = Int32(words[2]) else { return nil }
         self.init(
-            process: process, lock: lock, file: words[3], group: words[4], type: words[5], account: words[6],
+            process: process, lock: lock, directory: words[3], group: words[4], type: words[5], account: words[6],
             words: Array(words[7...]))
     }
 
@@ -50,6 +50,6 @@ package struct BegunExec: Sendable, Hashable {
 
     /// The words behind the full program's name.
     package var commandLine: [String] {
-        [Self.command, String(process), String(lock), file, group, type, account] + words
+        [Self.command, String(process), String(lock), directory, group, type, account] + words
     }
 }

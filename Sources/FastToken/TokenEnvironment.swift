@@ -7,9 +7,6 @@ package struct TokenEnvironment: Sendable, Hashable {
 
     /// The variable that always has the file's path.
     package static let fileVariable = "CREDMGR_TOKEN_FILE"
-    /// How the file's name begins.
-    package static let filePrefix = "token-"
-
     /// Makes what there is without options.
     package init() {}
 
@@ -21,9 +18,10 @@ package struct TokenEnvironment: Sendable, Hashable {
     ///
     /// - Parameters:
     ///   - token: the token, without a newline.
-    ///   - path: the file's.
-    package func variables(token: String, file path: String) -> [String: String] {
+    ///   - path: the file's; `nil` where there is no file.
+    package func variables(token: String, file path: String?) -> [String: String] {
         var variables = [variable: token]
+        guard let path else { return variables }
         variables[Self.fileVariable] = path
         if let furtherFileVariable { variables[furtherFileVariable] = path }
         return variables

@@ -83,9 +83,14 @@ package struct LinuxPrograms: ProgramRunner, BrowserPrograms {
             prefix: prefix, suffix: suffix, runtime: environment["XDG_RUNTIME_DIR"], otherwise: runtimeFallback)
     }
 
-    package func runtimeFile(takenOver name: String, lock: Int32) throws(CredentialError) -> any PrivateFile {
-        try RuntimeFile(
-            takenOver: name, lock: lock, runtime: environment["XDG_RUNTIME_DIR"], otherwise: runtimeFallback)
+    package func execTokenFile() throws(CredentialError) -> (any PrivateFile)? {
+        try ExecTokenFile(runtime: environment["XDG_RUNTIME_DIR"])
+    }
+
+    package func execTokenFile(
+        takenOver directory: String, lock: Int32
+    ) throws(CredentialError) -> any PrivateFile {
+        try ExecTokenFile(takenOver: directory, lock: lock, runtime: environment["XDG_RUNTIME_DIR"])
     }
 
     package func pause(seconds: Int) { SystemTime.pause(milliseconds: Int64(seconds) * 1_000) }
@@ -102,3 +107,4 @@ package struct LinuxPrograms: ProgramRunner, BrowserPrograms {
 }
 
 extension RuntimeFile: PrivateFile {}
+extension ExecTokenFile: PrivateFile {}

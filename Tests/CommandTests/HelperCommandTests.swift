@@ -38,6 +38,22 @@ import Testing
         #expect(scene.programs.removed == [variables["CREDMGR_TOKEN_FILE"]])
     }
 
+    @Test func `without a directory in memory a command gets no file, and is not run where it wants one`() throws {
+        signedIn()
+        scene.programs.loseMemory()
+        let seen = Mutex<[String: String]?>(nil)
+        scene.programs.install("child") { _, variables in
+            seen.withLock { $0 = variables }
+            return ProgramResult(output: [], exitStatus: 0)
+        }
+        #expect(scene.run("exec", "--type", "Tasks", "--file-env", "F", "--", "child").status == 5)
+        #expect(seen.withLock { $0 } == nil)
+        let outcome = scene.run("exec", "--type", "Tasks", "--", "child")
+        #expect(outcome.status == 0)
+        #expect(outcome.notices.contains("the command runs without CREDMGR_TOKEN_FILE"), "\(outcome.notices)")
+        #expect(seen.withLock { $0 } == ["ACCESS_TOKEN": "access-ada-1"])
+    }
+
     @Test func `a program that is not there is found out before a token is asked for`() {
         signedIn()
         #expect(scene.run("exec", "--type", "Tasks", "--", "missing").status == 2)

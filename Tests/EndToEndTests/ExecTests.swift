@@ -3,6 +3,20 @@ import TestSupport
 import Testing
 
 @Suite struct `A command with a token` {
+    /// `$XDG_RUNTIME_DIR`.
+    private let runtime: TemporaryFolder
+
+    init() throws { runtime = try TemporaryFolder(isInMemory: true) }
+
+    /// The directories of runs.
+    private var directories: [String] {
+        get throws {
+            try FileManager.default.contentsOfDirectory(atPath: runtime.path).filter {
+                $0.contains("credmgr-exec.")
+            }
+        }
+    }
+
     private func shell(_ home: Home, _ script: String, _ more: [String] = [], exits status: Int32 = 0)
         throws -> ChildProcess.Outcome
     {
@@ -12,7 +26,7 @@ import Testing
     }
 
     @Test func `has it in its environment and in a private file that goes with it`() throws {
-        let home = try Home(), tenant = try DemoTenant()
+        let home = try Home(runtime: runtime), tenant = try DemoTenant()
         try tenant.signIn(at: home)
         let token = try home.run(["token"]).line
         let outcome = try shell(
@@ -23,11 +37,10 @@ import Testing
         let lines = outcome.standardOutput.split(separator: "\n").map(String.init)
         #expect(lines.count == 4)
         #expect(lines.prefix(2) == [token, token])
-        #expect(lines[2].hasPrefix(home.path + "/run/credmgr/"))
+        #expect(lines[2].hasPrefix(runtime.path + "/credmgr-exec.") && lines[2].hasSuffix("/token"))
         #expect(lines[3] == "600")
         #expect(!FileManager.default.fileExists(atPath: lines[2]))
-        let left = try FileManager.default.contentsOfDirectory(atPath: home.path + "/run/credmgr")
-        #expect(left == ["sweep"])
+        #expect(try directories.isEmpty)
         let named = try shell(home, #"echo "$MY_TOKEN${ACCESS_TOKEN-none}""#, ["--env", "MY_TOKEN"])
         #expect(named.line == token + "none")
         let listing = try home.run(["exec", "--", "env"]).standardOutput
@@ -106,13 +119,45 @@ import Testing
     }
 
     @Test func `What a killed one left is removed by the next`() throws {
-        let home = try Home(), tenant = try DemoTenant()
+        let home = try Home(runtime: runtime), tenant = try DemoTenant()
         try tenant.signIn(at: home)
         let killed = try shell(home, #"kill -9 $PPID; echo "$CREDMGR_TOKEN_FILE""#)
         #expect(killed.exitStatus == 137)
-        let folder = home.path + "/run/credmgr"
-        #expect(try FileManager.default.contentsOfDirectory(atPath: folder).contains { $0.hasPrefix("token-") })
+        #expect(try directories.count == 1)
+        #expect(FileManager.default.fileExists(atPath: killed.line))
         try home.run(["exec", "--", "true"])
-        #expect(try FileManager.default.contentsOfDirectory(atPath: folder) == ["sweep"])
+        #expect(try directories.isEmpty)
+    }
+
+    @Test func `has its file in shared memory where the runtime directory is on a disk`() throws {
+        let home = try Home(), tenant = try DemoTenant()
+        try tenant.signIn(at: home)
+        let outcome = try shell(home, #"echo "$CREDMGR_TOKEN_FILE"; stat -f -c %T "$CREDMGR_TOKEN_FILE""#)
+        let lines = outcome.standardOutput.split(separator: "\n").map(String.init)
+        #expect(lines.first?.hasPrefix("/dev/shm/credmgr-exec.") == true && lines.last == "tmpfs", "\(lines)")
+        #expect(lines.first.map { FileManager.default.fileExists(atPath: $0) } == false)
+        #expect(!FileManager.default.fileExists(atPath: home.path + "/run/credmgr"))
+    }
+
+    @Test(.needs(.root), .needs(.namespaces))
+    func `runs without its file where nothing is in memory, and not at all where the file is wanted`() throws {
+        let home = try Home(), tenant = try DemoTenant()
+        try tenant.signIn(at: home)
+        func exec(_ more: [String]) throws -> ChildProcess.Outcome {
+            let script = #"mount --bind /tmp /dev/shm && exec "$0" "$@""#
+            return try ChildProcess(
+                "unshare",
+                ["--mount", "sh", "-c", script, Home.program, "exec"] + more
+                    + ["--", "sh", "-c", #"echo "$ACCESS_TOKEN"; echo "${CREDMGR_TOKEN_FILE-none}""#],
+                environment: home.environment
+            ).run()
+        }
+        let token = try home.run(["token"]).line
+        let without = try exec([])
+        #expect(without.exitStatus == 0 && without.standardOutput == token + "\nnone\n", "\(without.standardError)")
+        #expect(without.standardError.contains("the command runs without CREDMGR_TOKEN_FILE"))
+        let refused = try exec(["--file-env", "TOKEN_FILE"])
+        #expect(refused.exitStatus == 5 && refused.standardOutput.isEmpty)
+        #expect(refused.standardError.contains("no directory in memory"))
     }
 }

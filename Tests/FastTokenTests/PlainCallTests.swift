@@ -137,7 +137,7 @@ import Testing
 
     @Test func `what the small program has begun is told without loss`() throws {
         let begun = BegunExec(
-            process: 4711, lock: 5, file: "token-1", group: "g", type: "T", account: "a",
+            process: 4711, lock: 5, directory: "token-1", group: "g", type: "T", account: "a",
             words: ["exec", "--type", "T", "--", "ls", ""])
         #expect(BegunExec(begun.commandLine) == begun)
         for count in 0...7 { #expect(BegunExec(Array(begun.commandLine.prefix(count))) == nil) }

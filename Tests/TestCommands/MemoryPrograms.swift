@@ -17,6 +17,7 @@ package final class MemoryPrograms: Programs {
         var made = 0
         var removed: [String] = []
         var ending: ProgramEnding?
+        var isWithoutMemory = false
         var whenPaused: @Sendable (Int) -> Void = { _ in }
     }
 
@@ -41,6 +42,9 @@ package final class MemoryPrograms: Programs {
     package func whenPaused(_ action: @escaping @Sendable (_ seconds: Int) -> Void) {
         state.withLock { $0.whenPaused = action }
     }
+
+    /// Has no directory in memory from now on.
+    package func loseMemory() { state.withLock { $0.isWithoutMemory = true } }
 
     /// The words of each program that was started.
     package var started: [[String]] { state.withLock(\.started) }
@@ -93,8 +97,15 @@ package final class MemoryPrograms: Programs {
         throw unexpected("the process \(process)")
     }
 
-    package func runtimeFile(takenOver name: String, lock: Int32) throws(CredentialError) -> any PrivateFile {
-        throw unexpected("the file \(name)")
+    package func execTokenFile() throws(CredentialError) -> (any PrivateFile)? {
+        guard !state.withLock(\.isWithoutMemory) else { return nil }
+        return try runtimeFile("credmgr-exec.", suffix: "/token")
+    }
+
+    package func execTokenFile(
+        takenOver directory: String, lock: Int32
+    ) throws(CredentialError) -> any PrivateFile {
+        throw unexpected("the directory \(directory)")
     }
 
     package func end(like ending: ProgramEnding) throws(CredentialError) -> Never {

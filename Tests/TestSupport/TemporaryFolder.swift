@@ -6,8 +6,10 @@ public final class TemporaryFolder: Sendable {
     public let path: String
 
     /// Makes a folder of mode 0700.
-    public init() throws {
-        path = NSTemporaryDirectory() + "credmgr-test-" + UUID().uuidString
+    ///
+    /// - Parameter isInMemory: whether it is on a memory file system.
+    public init(isInMemory: Bool = false) throws {
+        path = (isInMemory ? "/dev/shm/" : NSTemporaryDirectory()) + "credmgr-test-" + UUID().uuidString
         try FileManager.default.createDirectory(
             atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
     }

@@ -36,13 +36,18 @@ package protocol Programs: ProgramRunner, BrowserPrograms {
         _ process: Int32, meanwhile: @escaping @Sendable () -> Void, unattended: (CredentialError) -> Void
     ) throws(CredentialError) -> ProgramEnding
 
-    /// The private file that this process has made before it became this program.
+    /// A file in memory for the token of a command, in a directory of its own; `nil` where the machine has no place for it.
+    ///
+    /// - Throws: ``ErrorCode/inputOutput``; ``ErrorCode/storeUnavailable`` where locks do not work.
+    func execTokenFile() throws(CredentialError) -> (any PrivateFile)?
+
+    /// The file for a command's token that this process has made before it became this program.
     ///
     /// - Parameters:
-    ///   - name: its name in the folder of such files.
-    ///   - lock: the descriptor that holds its lock.
-    /// - Throws: ``ErrorCode/inputOutput``; ``ErrorCode/usage`` for another file.
-    func runtimeFile(takenOver name: String, lock: Int32) throws(CredentialError) -> any PrivateFile
+    ///   - directory: the name of its directory.
+    ///   - lock: the descriptor that holds the directory's lock.
+    /// - Throws: ``ErrorCode/inputOutput``; ``ErrorCode/usage`` for another directory.
+    func execTokenFile(takenOver directory: String, lock: Int32) throws(CredentialError) -> any PrivateFile
 
     /// Ends this process as a program that it ran has ended.
     ///

@@ -10,9 +10,10 @@ package struct ExecCommand: Command {
         ["exec"], "run a command with a token",
         details: """
             Runs the command with a token in its environment as ACCESS_TOKEN, and with CREDMGR_TOKEN_FILE naming a \
-            private file that holds a token, too, and is kept valid while the command runs. The file is in memory and \
-            goes with the command. With --file-env its name stands in that variable as well, and the token in it \
-            ends without a newline. Exit status and signals pass through.
+            private file that holds a token, too, and is kept valid while the command runs. The file is in memory, in \
+            a directory of its own, and goes with the command. On a machine without such a place the variable is not \
+            set. With --file-env its name is in that variable as well, and the token in the file ends without a \
+            newline. Exit status and signals pass through.
             """,
         parameters: [command, argument],
         options: [
@@ -49,8 +50,9 @@ package struct ExecCommand: Command {
                     : "no program '\(ForeignText.shown(words[0]))' in PATH")
         }
         let target = try TargetResolver(session).target(TargetOptions(arguments))
-        let file = try session.context.programs.runtimeFile(TokenEnvironment.filePrefix, suffix: "")
-        let keeper = try keeper(session, target, file)
+        let file = try session.context.programs.execTokenFile()
+        if file == nil { try missesFile(environment, session) }
+        let keeper = try keeper(session, target, file ?? NoFile())
         let ending: Result<ProgramEnding, CredentialError>
         do throws(CredentialError) {
             let query = TokenQuery(arguments, configuration: session.configuration)
@@ -60,13 +62,35 @@ package struct ExecCommand: Command {
             session.notices.waiting.retire()
             ending = .success(
                 try session.context.programs.accompany(
-                    words, variables: environment.variables(token: token, file: keeper.path),
-                    meanwhile: { _ = keeper.keep() }, unattended: { session.notices.warning(Self.unattended($0)) }))
+                    words, variables: environment.variables(token: token, file: file?.path),
+                    meanwhile: { if file != nil { _ = keeper.keep() } },
+                    unattended: { session.notices.warning(Self.unattended($0)) }))
         } catch {
             ending = .failure(error)
         }
         try keeper.end()
         try session.context.programs.end(like: try ending.get())
+    }
+
+    /// What a machine without directories in memory costs the command.
+    ///
+    /// - Throws: ``ErrorCode/storeUnavailable`` where the command wants the file.
+    private func missesFile(_ environment: TokenEnvironment, _ session: Session) throws(CredentialError) {
+        guard environment.furtherFileVariable == nil else {
+            throw CredentialError(
+                .storeUnavailable, "no directory in memory for the token's file (XDG_RUNTIME_DIR, /dev/shm)",
+                hint: "mount a tmpfs that belongs to you, and set XDG_RUNTIME_DIR to it")
+        }
+        session.notices.warning(
+            "no directory in memory for the token's file: the command runs without \(TokenEnvironment.fileVariable)"
+        )
+    }
+
+    /// The place of the file on a machine that has none.
+    private struct NoFile: PrivateFile {
+        let path = ""
+        func write(_ bytes: [UInt8]) {}
+        func remove() {}
     }
 
     private func keeper(
@@ -120,7 +144,7 @@ extension ExecCommand {
         var taken: (file: any PrivateFile, begun: BegunExec)?
         do throws(CredentialError) {
             guard let begun = BegunExec(words) else { throw misuse }
-            taken = (try context.programs.runtimeFile(takenOver: begun.file, lock: begun.lock), begun)
+            taken = (try context.programs.execTokenFile(takenOver: begun.directory, lock: begun.lock), begun)
         } catch { notices.warning(unattended(error)) }
         // To know the account may take a while, and the command's signals do not wait for that.
         let state = Mutex<(keeper: TokenKeeper?, hasEnded: Bool)>((nil, false))

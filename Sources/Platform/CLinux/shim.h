@@ -8,6 +8,7 @@
 // names of our own instead, with the types of x86-64 and AArch64 Linux.
 
 #include <linux/keyctl.h>
+#include <linux/magic.h>
 #include <linux/prctl.h>
 #include <linux/stat.h>
 #include <stddef.h>
@@ -85,6 +86,14 @@ static inline int linux_is_immutable(const char *path) {
     // AT_FDCWD and AT_SYMLINK_NOFOLLOW of <fcntl.h>.
     if (linux_libc_syscall(SYS_statx, -100, path, 0x100, STATX_TYPE, &facts) != 0) return 0;
     return (facts.stx_attributes & (STATX_ATTR_IMMUTABLE | STATX_ATTR_APPEND)) != 0;
+}
+
+/// Whether an open file is on a file system that is in memory: tmpfs or ramfs.
+static inline int linux_is_in_memory(int descriptor) {
+    // `struct statfs` begins with the type, and has less than 256 bytes.
+    long facts[32];
+    if (linux_libc_syscall(SYS_fstatfs, descriptor, facts) != 0) return 0;
+    return facts[0] == TMPFS_MAGIC || facts[0] == (long)RAMFS_MAGIC;
 }
 
 // MARK: Spawning

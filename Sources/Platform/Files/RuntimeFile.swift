@@ -23,10 +23,10 @@ package final class RuntimeFile: Sendable {
     ///   - prefix: how its name begins.
     ///   - suffix: how its name ends.
     ///   - runtime: `$XDG_RUNTIME_DIR`; without one that is the user's own, as ``RuntimeFolder`` says.
-    ///   - otherwise: an absolute path, for machines that have neither; without one there is no file then.
+    ///   - otherwise: an absolute path, for machines that have neither.
     /// - Throws: ``ErrorCode/inputOutput``; ``ErrorCode/storeUnavailable`` where locks do not work.
     package init(
-        prefix: String, suffix: String = "", runtime: String?, otherwise: String? = nil
+        prefix: String, suffix: String = "", runtime: String?, otherwise: String
     ) throws(CredentialError) {
         folder = try Self.folder(runtime, otherwise)
         name = prefix + SystemRandom().accountID() + suffix
@@ -47,37 +47,6 @@ package final class RuntimeFile: Sendable {
         self.lock = lock
     }
 
-    /// Takes over a file of the program that this process was before it became this one (execve(2)).
-    ///
-    /// - Parameters:
-    ///   - name: ``name``.
-    ///   - lock: what ``handDown()`` gave.
-    ///   - runtime: as for a new file.
-    ///   - otherwise: as for a new file.
-    /// - Throws: ``ErrorCode/inputOutput`` for what is no private file of the user's in that folder, ``ErrorCode/usage`` where
-    ///   its lock is not held.
-    package init(
-        takenOver name: String, lock: Int32, runtime: String?, otherwise: String
-    ) throws(CredentialError) {
-        self.name = name
-        folder = try Self.folder(runtime, otherwise)
-        // Looked at by its name first: what is open there may be any file of the caller's.
-        let held = FileDescriptor(owning: fcntl(lock, F_DUPFD_CLOEXEC, STDERR_FILENO + 1))
-        guard try folder.openExisting(name) != nil, folder.isCurrent(held, name + Self.lockSuffix) else {
-            let shown = CredentialError.shownPath(folder.path(of: name))
-            throw CredentialError(.usage, "the file \(shown) is not held by this process")
-        }
-        self.lock = try FileLock(inherited: lock)
-    }
-
-    /// Leaves the file to the program that this process becomes (execve(2)), which takes it over.
-    ///
-    /// - Returns: the descriptor that holds its lock.
-    package func handDown() -> Int32 {
-        _ = fcntl(lock.descriptor, F_SETFD, 0)
-        return lock.descriptor
-    }
-
     /// Replaces the content as a whole: a reader sees the old one or the new one. It goes with its process, so nobody waits
     /// until a disk has it.
     ///
@@ -96,10 +65,9 @@ package final class RuntimeFile: Sendable {
     }
 
     private static func folder(
-        _ runtime: String?, _ otherwise: String?
+        _ runtime: String?, _ otherwise: String
     ) throws(CredentialError) -> PrivateDirectory {
         if let place = RuntimeFolder.make(runtime: runtime) { return place.folder }
-        guard let otherwise else { throw CredentialError(.inputOutput, "there is no folder for files in memory") }
         return try PrivateDirectory.create(["credmgr", "run"], below: otherwise)
     }
 }

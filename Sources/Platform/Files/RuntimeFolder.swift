@@ -52,6 +52,11 @@ package struct RuntimeFolder: ~Copyable, Sendable {
         return nil
     }
 
+    /// The directory in which the folder is put; `nil` for a place that this user has not.
+    ///
+    /// - Parameter place: 0 to 2, in the order in which they are tried; the last one is shared by all users.
+    static func base(_ place: Int, _ runtime: String?) -> String? { location(place, runtime)?.base }
+
     private static func location(_ place: Int, _ runtime: String?) -> (base: String, name: String)? {
         switch place {
         case 0: runtime.flatMap { $0.utf8.first == UInt8(ascii: "/") ? ($0, "credmgr") : nil }
@@ -62,7 +67,7 @@ package struct RuntimeFolder: ~Copyable, Sendable {
     }
 
     /// Whether nobody but the user and root can put something else in the place of what is in `base`.
-    private static func isTrusted(_ base: String, isShared: Bool) -> Bool {
+    static func isTrusted(_ base: String, isShared: Bool) -> Bool {
         var status = stat()
         guard unsafe stat(base, &status) == 0 else { return false }
         return isShared

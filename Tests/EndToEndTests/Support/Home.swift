@@ -16,6 +16,7 @@ final class Home: Sendable {
     var environment: [String: String] { home.environment }
     private let home: ProgramHome
     private let folder: TemporaryFolder
+    private let runtime: TemporaryFolder?
     private let transcript = Mutex<String>("")
     private let ownFiles = Mutex<Set<String>>([])
 
@@ -27,10 +28,13 @@ final class Home: Sendable {
     /// - Parameters:
     ///   - variables: added to the environment; none of them reaches another home.
     ///   - again: how often a call is made again that ends with 6: a loaded machine makes a cluster ask for that.
-    init(_ variables: [String: String] = [:], again: Int = 0) throws {
+    ///   - runtime: `$XDG_RUNTIME_DIR`, where it is not to be on a disk below the home.
+    init(_ variables: [String: String] = [:], again: Int = 0, runtime: TemporaryFolder? = nil) throws {
         self.again = again
+        self.runtime = runtime
         folder = try TemporaryFolder()
-        home = try ProgramHome(folder.path, variables)
+        home = try ProgramHome(
+            folder.path, runtime.map { ["XDG_RUNTIME_DIR": $0.path].merging(variables) { $1 } } ?? variables)
     }
 
     deinit {
