@@ -228,6 +228,9 @@ private struct ClusterVault: TokenSetVault {
         return try link.seal.open(ClusterRecord(key: link.keys(account).set, value: sealed.bytes, revision: 1))
     }
 
-    func isOutdated(_ sealed: SealedTokenSet, in group: KeychainGroup) throws(CredentialError) -> Bool { false }
-    func forgetReplacedKeys(of group: KeychainGroup) throws(CredentialError) {}
+    /// The hosts replace their keys by transactions, of which this machine's file knows nothing.
+    func currentKey(of group: KeychainGroup) throws(CredentialError) -> String? { nil }
+    func forgetReplacedKeys(
+        of group: KeychainGroup, but needed: Set<String>
+    ) throws(CredentialError) -> Int { 0 }
 }

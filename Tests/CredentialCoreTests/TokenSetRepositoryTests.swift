@@ -30,6 +30,21 @@ import Testing
         #expect(try saved(first()).generation == 2)
     }
 
+    @Test(arguments: [(StoreKind.file, StoreKind.secretService), (.secretService, .file)])
+    func `what is put into one store leaves nothing in the other`(from: StoreKind, to: StoreKind) throws {
+        var set = try first()
+        if from == .secretService {
+            #expect(try repository.move(set.account, to: from, in: .standard))
+            set = try #require(try repository.read(set.account, in: .standard, isLocked: true))
+        }
+        set.account.store = to
+        set = try saved(set)
+        #expect(machine.secrets()[account.id] == [to])
+        let record = try #require(machine.record(account.id))
+        #expect(record.account.store == to && record.account.leftover == nil)
+        #expect(try repository.read(record.account, in: .standard, isLocked: true)?.generation == set.generation)
+    }
+
     @Test func `a writer that was overtaken changes nothing`() throws {
         let old = try first()
         let newer = try saved(old)

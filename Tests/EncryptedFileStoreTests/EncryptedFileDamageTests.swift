@@ -217,7 +217,9 @@ import Testing
         #expect(try fixture.store().open(sealed, of: "a", in: .standard) == [1])
         // Once all is sealed anew nothing needs it.
         let again = try fixture.store().seal([1], of: "a", generation: 1, in: .standard)
-        try fixture.store().forgetReplacedKeys(of: .standard)
+        #expect(try fixture.store().forgetReplacedKeys(of: .standard, but: [sealed.key]) == 0)
+        #expect(try fixture.bytes(fixture.previousFile) == own, "its key is needed")
+        #expect(try fixture.store().forgetReplacedKeys(of: .standard, but: [again.key]) == 0)
         #expect(try fixture.bytes(fixture.previousFile) == fixture.bytes(fixture.file))
         #expect(failure(fixture.store()) == .storeDamaged)
         #expect(try fixture.store().open(again, of: "a", in: .standard) == [1])

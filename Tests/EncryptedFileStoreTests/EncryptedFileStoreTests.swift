@@ -152,6 +152,30 @@ import Testing
         #expect(throws: CredentialError.self) { try store.setKey(.passphrase(Secret("")), of: .standard) }
     }
 
+    @Test func `keys that were replaced are forgotten but for those that are needed`() throws {
+        let fixture = try fixture.get(), long = fixture.store()
+        var sealed: [SealedTokenSet] = []
+        for number in 0..<3 {
+            sealed.append(try fixture.store().seal([UInt8(number + 1)], of: "a", generation: 1, in: .standard))
+            #expect(try fixture.store().currentKey(of: .standard) == sealed[number].key)
+            _ = try long.open(sealed[number], of: "a", in: .standard)
+            try fixture.store().setKey(.keyFile, of: .standard)
+        }
+        #expect(Set(sealed.map(\.key)).count == 3)
+        #expect(try fixture.store().forgetReplacedKeys(of: .standard, but: [sealed[1].key]) == 1)
+        #expect(try fixture.store().open(sealed[1], of: "a", in: .standard) == [2])
+        for lost in [sealed[0], sealed[2]] {
+            let error = #expect(throws: CredentialError.self) {
+                try fixture.store().open(lost, of: "a", in: .standard)
+            }
+            #expect(error?.code == .storeDamaged)
+        }
+        // Nor does who has replaced a key forget it by that.
+        let own = try long.seal([9], of: "a", generation: 1, in: .standard)
+        try long.setKey(.keyFile, of: .standard)
+        #expect(try long.open(own, of: "a", in: .standard) == [9])
+    }
+
     @Test func `the question names the group, and nothing typed is shown while a passphrase is tried`() throws {
         let fixture = try EncryptedFileFixture()
         try fixture.store().write([1], for: item("a"), label: "x")

@@ -293,7 +293,12 @@ import Testing
         let folder = home.path + "/data/credmgr/groups/\(DemoTenant.group)/"
         for name in ["store.v1", "store.v1.prev"] { try? FileManager.default.removeItem(atPath: folder + name) }
         if isAnothersThere {
+            // Before anything is changed all is looked at, so this makes none.
             try home.run(["store", "rekey", "--key-file", "--group", DemoTenant.group], exits: 5)
+            #expect(!FileManager.default.fileExists(atPath: folder + "store.v1"))
+            try home.run(["store", "rekey", "--key-file", "--group", "other"])
+            try FileManager.default.copyItem(
+                atPath: home.path + "/data/credmgr/groups/other/store.v1", toPath: folder + "store.v1")
         }
         #expect(FileManager.default.fileExists(atPath: folder + "store.v1") == isAnothersThere)
         let words = ["token", "--type", DemoTenant.typeName, "--force-refresh", "--account"]

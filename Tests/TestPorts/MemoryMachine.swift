@@ -18,6 +18,16 @@ package final class MemoryMachine: Sendable {
         var files: [String: TypeFile] = [:]
         var documents: [String: PublishedDocument] = [:]
         var random: UInt8 = 0
+        var keys: [KeychainGroup: Keys] = [:]
+        var madeKeys = 0
+        /// Which locks several hold at a time, and how many.
+        var sharers: [String: [ObjectIdentifier: Int]] = [:]
+    }
+
+    /// The keys of a group's encrypted file: the one that seals, and those before it that are kept.
+    struct Keys {
+        var current: String
+        var replaced: Set<String> = []
     }
 
     let state = Mutex(State())
@@ -39,7 +49,7 @@ package final class MemoryMachine: Sendable {
     package func clone(with other: (any Cryptography)? = nil) -> MemoryMachine {
         let copy = MemoryMachine(cryptography: other ?? cryptography)
         var kept = state.withLock { $0 }
-        kept.holders = [:]
+        (kept.holders, kept.sharers) = ([:], [:])
         copy.state.withLock { [kept] in $0 = kept }
         return copy
     }
@@ -69,7 +79,10 @@ package final class MemoryMachine: Sendable {
     private func freeLocks(whenEnded trace: PortTrace) {
         trace.whenEnded { [self, unowned trace] in
             let ended = ObjectIdentifier(trace)
-            state.withLock { state in state.holders = state.holders.filter { $0.value != ended } }
+            state.withLock { state in
+                state.holders = state.holders.filter { $0.value != ended }
+                for name in state.sharers.keys { state.sharers[name]?[ended] = nil }
+            }
         }
     }
 
@@ -193,7 +206,44 @@ package final class MemoryMachine: Sendable {
     }
 
     /// Whether anybody holds a lock.
-    package var hasLocks: Bool { state.withLock { !$0.holders.isEmpty } }
+    package var hasLocks: Bool {
+        state.withLock { !$0.holders.isEmpty || $0.sharers.values.contains { !$0.isEmpty } }
+    }
+
+    /// The key that seals in a group, which is made with the first use.
+    func keyMade(for group: KeychainGroup) -> String {
+        state.withLock { state in
+            let keys = state.keys[group] ?? Keys(current: "key-1")
+            state.keys[group] = keys
+            return keys.current
+        }
+    }
+
+    /// Has another key seal in a group; the one before is kept.
+    func replaceKey(of group: KeychainGroup) {
+        state.withLock { state in
+            guard let keys = state.keys[group] else { return state.keys[group] = Keys(current: "key-1") }
+            // A number that no key has had.
+            state.madeKeys += 1
+            state.keys[group] = Keys(
+                current: "key-\(state.madeKeys + 1)", replaced: keys.replaced.union([keys.current]))
+        }
+    }
+
+    /// Whether the encrypted file of a group has the key that has sealed something.
+    package func hasKey(_ key: String, group: KeychainGroup = .standard) -> Bool {
+        state.withLock { $0.keys[group].map { $0.current == key || $0.replaced.contains(key) } ?? false }
+    }
+
+    /// How many keys of a group were replaced and are kept.
+    package func replacedKeys(_ group: KeychainGroup = .standard) -> Int {
+        state.withLock { $0.keys[group]?.replaced.count ?? 0 }
+    }
+
+    /// What the journal has of an account.
+    package func journaled(_ account: String, group: KeychainGroup = .standard) -> [UInt8]? {
+        state.withLock { $0.journal[group]?[account] }
+    }
 }
 
 /// A clock that stands still until a test moves it.

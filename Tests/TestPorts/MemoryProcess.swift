@@ -97,28 +97,38 @@ extension MemoryProcess: SpentTokens {
     }
 }
 
-/// Seals nothing; a broken file store seals and opens nothing.
+/// Seals nothing, and opens only what a key has sealed that is kept; a broken file store seals and opens nothing.
 extension MemoryProcess: TokenSetVault {
     func seal(
         _ tokenSet: [UInt8], of account: String, generation: Int64, in group: KeychainGroup
     ) throws(CredentialError) -> SealedTokenSet {
-        try vaultCall("file.seal") {
-            SealedTokenSet(generation: generation, key: "\(group.name)/\(account)", bytes: tokenSet)
-        }
+        let key = try vaultCall("file.seal") { machine.keyMade(for: group) }
+        return SealedTokenSet(generation: generation, key: key, bytes: tokenSet)
     }
 
     func open(
         _ sealed: SealedTokenSet, of account: String, in group: KeychainGroup
     ) throws(CredentialError) -> [UInt8] {
-        guard sealed.key == "\(group.name)/\(account)" else {
-            throw CredentialError(.storeDamaged, "it is another account's")
+        guard try vaultCall("file.open", { machine.hasKey(sealed.key, group: group) }) else {
+            throw CredentialError(.storeDamaged, "no file has the key that opens it")
         }
-        return try vaultCall("file.open") { sealed.bytes }
+        return sealed.bytes
     }
 
-    func isOutdated(_ sealed: SealedTokenSet, in group: KeychainGroup) throws(CredentialError) -> Bool { false }
+    func currentKey(of group: KeychainGroup) throws(CredentialError) -> String? {
+        try vaultCall("file.key") { machine.state.withLock { $0.keys[group]?.current } }
+    }
 
-    func forgetReplacedKeys(of group: KeychainGroup) throws(CredentialError) {}
+    func forgetReplacedKeys(
+        of group: KeychainGroup, but needed: Set<String>
+    ) throws(CredentialError) -> Int {
+        try vaultCall("file.forget") {
+            machine.state.withLock { state in
+                state.keys[group]?.replaced.formIntersection(needed)
+                return state.keys[group]?.replaced.count ?? 0
+            }
+        }
+    }
 
     private func vaultCall<Result>(_ name: String, _ body: () -> Result) throws(CredentialError) -> Result {
         try trace.call(name) { () throws(CredentialError) in
@@ -147,11 +157,60 @@ extension MemoryProcess: AccountLocks {
     private func take(_ account: String, _ group: KeychainGroup) -> (any HeldLock)? {
         let name = "\(group.name)/\(account)"
         let isFree = machine.state.withLock { state in
-            if state.holders[name] != nil { return false }
+            if state.holders[name] != nil || state.sharers[name]?.isEmpty == false { return false }
             state.holders[name] = ObjectIdentifier(trace)
             return true
         }
         return isFree ? MemoryLock(machine: machine, name: name, holder: ObjectIdentifier(trace)) : nil
+    }
+}
+
+extension MemoryProcess {
+    func share(_ name: String, in group: KeychainGroup, seconds: Int) throws(CredentialError) -> any HeldLock {
+        for _ in 0...trace.patience {
+            if let lock = try trace.call("locks.share", { () throws(CredentialError) in takeShare(name, group) }) {
+                return lock
+            }
+        }
+        throw CredentialError(.lockTimeout, "another process holds the lock \(name) alone")
+    }
+
+    private func takeShare(_ lock: String, _ group: KeychainGroup) -> (any HeldLock)? {
+        let name = "\(group.name)/\(lock)"
+        let isFree = machine.state.withLock { state in
+            if state.holders[name] != nil { return false }
+            state.sharers[name, default: [:]][ObjectIdentifier(trace), default: 0] += 1
+            return true
+        }
+        return isFree ? MemoryShare(machine: machine, name: name, holder: ObjectIdentifier(trace)) : nil
+    }
+}
+
+/// A part in a lock that several hold.
+private final class MemoryShare: HeldLock {
+    private let machine: MemoryMachine
+    private let name: String
+    private let holder: ObjectIdentifier
+    private let isHeld = Mutex(true)
+    let descriptor: Int32 = -1
+
+    init(machine: MemoryMachine, name: String, holder: ObjectIdentifier) {
+        self.machine = machine
+        self.name = name
+        self.holder = holder
+    }
+
+    func release() {
+        let wasHeld = isHeld.withLock { isHeld in
+            defer { isHeld = false }
+            return isHeld
+        }
+        guard wasHeld else { return }
+        machine.state.withLock { state in
+            // What an end has freed is free.
+            guard let count = state.sharers[name]?[holder] else { return }
+            state.sharers[name]?[holder] = count > 1 ? count - 1 : nil
+        }
     }
 }
 
@@ -366,6 +425,11 @@ private struct MemoryStore: SecretStore {
 
     func remove(_ item: SecretItem) throws(CredentialError) {
         try call("remove") { () throws(CredentialError) in machine.set(nil, item, in: kind) }
+    }
+
+    func setKey(_ key: StoreKey, of group: KeychainGroup) throws(CredentialError) {
+        guard kind == .file else { throw CredentialError(.unsupported, "it has keys of its own") }
+        try call("rekey") { () throws(CredentialError) in machine.replaceKey(of: group) }
     }
 
     func items(of group: KeychainGroup, kind wanted: SecretItem.Kind) throws(CredentialError) -> [SecretItem] {

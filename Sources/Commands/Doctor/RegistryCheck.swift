@@ -42,12 +42,10 @@ struct RegistryCheck: DoctorCheck {
             try services.repository.isSpent(set, in: group)
         }
         let known = Dictionary(accounts.map { ($0.id, $0) }) { first, _ in first }
-        findings += strangers(check, Set(known.keys).union(damaged), inventory, group, services.rebuild)
-        findings += accounts.compactMap { account in
-            finding(check, account, inventory, group, session, services)
-        }
+        findings += strangers(check, Set(known.keys).union(damaged), inventory, group, services)
+        findings += accounts.compactMap { finding(check, $0, inventory, group, services) }
         findings += inventory.unusable.map { store, id, error in
-            unusable(check, id, store, error, known[id], group, stores)
+            unusable(check, id, store, error, known[id], group, services)
         }
         findings += inventory.spent.map { id in
             Finding(
@@ -74,14 +72,7 @@ struct RegistryCheck: DoctorCheck {
         guard error.code == .unsupported, error.hint == "credmgr doctor --fix" else { return nil }
         return Finding.Repair("take the accounts of group \(group) up from the stores") {
             () throws(CredentialError) in
-            // What a store has that cannot be asked would not be found again.
-            let used = Self.stores(ofOlder: try services.machine.records.older(group) ?? [])
-            for kind in StoreKind.allCases where used.contains(kind) {
-                try services.stores.store(kind).eachSecret(of: group, kind: .tokenSet) { _, _ in }
-            }
-            try services.machine.records.setAsideOlder(group)
-            let outcome = try services.rebuild.run(group)
-            if let unread = outcome.unread.first(where: { $0.error.code == .storeLocked }) { throw unread.error }
+            try services.repair.takeOver(group, used: Self.stores(ofOlder:))
         }
     }
 
@@ -98,34 +89,35 @@ struct RegistryCheck: DoctorCheck {
         _ services: AccountServices
     ) -> Finding {
         guard error.code == .storeDamaged else { return Finding(check, error) }
-        let sharing = services.machine.sharing
-        if (try? sharing.isShared(group)) == true {
+        if (try? services.machine.sharing.isShared(group)) == true {
             return Finding(
                 check, .problem, error.text, remedy: "to put back what it held before: credmgr doctor --fix",
                 repair: Finding.Repair(
                     "put back what it held before, or what this host has seen of it; else set it aside"
-                ) { () throws(CredentialError) in
-                    guard try !sharing.restore(id, in: group) else { return }
-                    _ = try services.machine.records.setAside(id, in: group)
-                })
+                ) { () throws(CredentialError) in try services.repair.restore(id, in: group) })
         }
         return Finding(
             check, .problem, error.text, remedy: "restore it from a backup, or sign in again",
             repair: Finding.Repair(
                 "set it aside, and take the account up from the keyring where that has it; else it has to sign in again"
             ) { () throws(CredentialError) in
-                try services.rebuild.replace(
-                    id, in: group, adapter: { (try? session.catalog.definition(of: $0).type.adapter) ?? "" },
-                    now: session.context.clock.now)
+                try services.repair.replace(
+                    id, in: group, adapter: { (try? session.catalog.definition(of: $0).type.adapter) ?? "" })
             })
     }
 
     /// Secrets that no record knows.
     private func strangers(
         _ check: String, _ known: Set<String>, _ inventory: RegistryRebuild.Inventory, _ group: KeychainGroup,
-        _ rebuild: RegistryRebuild
+        _ services: AccountServices
     ) -> [Finding] {
-        let ids = inventory.accounts.map(\.id).filter { !known.contains($0) }
+        let rebuild = services.rebuild, records = services.machine.records
+        // One that was added, or signed out, since the records were read is none.
+        let ids = inventory.accounts.map(\.id).filter { id in
+            guard !known.contains(id) else { return false }
+            return (try? records.read(id, in: group)) == nil
+                && !rebuild.inventory(of: id, in: group).copies.isEmpty
+        }
         guard !ids.isEmpty else { return [] }
         return [
             Finding(
@@ -138,90 +130,48 @@ struct RegistryCheck: DoctorCheck {
         ]
     }
 
-    /// An account whose own store has nothing of it.
-    private func withoutCopy(
-        _ check: String, _ account: Account, _ inventory: RegistryRebuild.Inventory, _ group: KeychainGroup,
-        _ session: Session
-    ) -> Finding? {
-        let records = session.context.records
-        let copies = inventory.copies[account.id] ?? [:]
-        // A store that could not be asked has told nothing, and what it has that cannot be used is a finding of its own.
-        guard !inventory.unread.contains(where: { $0.store == account.store }),
-            !inventory.unusable.contains(where: { $0.store == account.store && $0.id == account.id })
-        else { return nil }
-        if let found = copies[.secretService] {
-            return Finding(
-                check, .problem,
-                "the secrets of \(account.id) are in the Secret Service, not in the \(account.store.shownName)",
-                repair: Finding.Repair("use those in the Secret Service") { () throws(CredentialError) in
-                    try records.update(account.id, in: group) {
-                        $0.store = .secretService
-                        $0.leftover = nil
-                        // Of one whose record was damaged the token set alone says how it stands.
-                        $0.status = found.account.status
-                    }
-                })
-        }
-        return withoutSecrets(check, account, group, session)
-    }
-
+    /// What is wrong with an account whose record can be read.
     private func finding(
         _ check: String, _ account: Account, _ inventory: RegistryRebuild.Inventory, _ group: KeychainGroup,
-        _ session: Session, _ services: AccountServices
+        _ services: AccountServices
     ) -> Finding? {
-        // Its cluster is a finding of its own.
-        if account.store == .etcd { return nil }
-        let records = session.context.records
-        let copies = inventory.copies[account.id] ?? [:]
-        guard let copy = copies[account.store] else {
-            return withoutCopy(check, account, inventory, group, session)
-        }
-        if !copy.account.fits(account) { return foreign(check, account, copy.account, group, records) }
-        guard copies.count > 1 || account.leftover != nil else { return nil }
-        let migration = services.migration
+        let id = account.id, repair = services.repair
+        guard let trouble = repair.trouble(of: account, by: inventory),
+            repair.isConfirmed(trouble, of: id, in: group)
+        else { return nil }
+        let (message, remedy, action): (Message, Message?, Message) =
+            switch trouble {
+            case .inKeyring:
+                (
+                    "the secrets of \(id) are in the Secret Service, not in the \(account.store.shownName)", nil,
+                    "use those in the Secret Service"
+                )
+            case .withoutSecrets:
+                (
+                    "\(id) has no secrets in the \(account.store.shownName)",
+                    LoginCommandLine(for: account, in: group).hint, "mark it as one that has to sign in again"
+                )
+            case .foreignFacts:
+                (
+                    "the record of account \(id) has another account's facts", nil,
+                    "put back those that its secrets have"
+                )
+            case .copy:
+                (
+                    "a copy of the secrets of \(id) that does not count is in the \(account.store.other.shownName)",
+                    "credmgr store migrate --to \(account.store.rawValue)", "remove that copy"
+                )
+            }
         return Finding(
-            check, .problem,
-            "a copy of the secrets of \(account.id) that does not count is in the \(account.store.other.shownName)",
-            remedy: "credmgr store migrate --to \(account.store.rawValue)",
-            repair: Finding.Repair("remove that copy") { () throws(CredentialError) in
-                try migration.tidy(account, in: group)
-            })
-    }
-
-    /// A record with the facts of another account than its secrets, which nobody can edit.
-    private func foreign(
-        _ check: String, _ account: Account, _ own: Account, _ group: KeychainGroup, _ records: any AccountRecords
-    ) -> Finding {
-        Finding(
-            check, .problem, "the record of account \(account.id) has another account's facts",
-            repair: Finding.Repair("put back those that its secrets have") { () throws(CredentialError) in
-                try records.update(account.id, in: group) { record in
-                    var own = own
-                    own.adoptRecord(record)
-                    record = own
-                }
-            })
-    }
-
-    private func withoutSecrets(
-        _ check: String, _ account: Account, _ group: KeychainGroup, _ session: Session
-    ) -> Finding? {
-        // Who has to sign in again anyway is known to have nothing.
-        guard case .active = account.status else { return nil }
-        let records = session.context.records
-        return Finding(
-            check, .problem, "\(account.id) has no secrets in the \(account.store.shownName)",
-            remedy: LoginCommandLine(for: account, in: group).hint,
-            repair: Finding.Repair("mark it as one that has to sign in again") { () throws(CredentialError) in
-                try records.update(account.id, in: group) {
-                    $0.status = .needsLogin(reason: "its secrets are gone")
-                }
+            check, .problem, message, remedy: remedy,
+            repair: Finding.Repair(action) { () throws(CredentialError) in
+                try repair.repair(trouble, of: id, in: group)
             })
     }
 
     private func unusable(
         _ check: String, _ id: String, _ store: StoreKind, _ error: CredentialError, _ account: Account?,
-        _ group: KeychainGroup, _ stores: any SecretStores
+        _ group: KeychainGroup, _ services: AccountServices
     ) -> Finding {
         let name = ForeignText.shown(id, limit: 40)
         guard error.code == .storeDamaged else {
@@ -235,7 +185,7 @@ struct RegistryCheck: DoctorCheck {
         return Finding(
             check, .problem, message, remedy: login,
             repair: Finding.Repair("remove the damaged secret") { () throws(CredentialError) in
-                try stores.store(store).remove(SecretItem(group: group, owner: id, kind: .tokenSet))
+                try services.repair.removeDamaged(id, from: store, in: group)
             })
     }
 

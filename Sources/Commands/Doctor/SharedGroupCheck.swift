@@ -17,19 +17,20 @@ struct SharedGroupCheck: DoctorCheck {
                 guard let error = found.error else { return Finding(check, .ok, found.text) }
                 return Finding(
                     check, error, state: found.isEarly ? .note : .problem,
-                    repair: found.damagedAccount.map { repair($0, group, sharing) }, in: group)
+                    repair: found.damagedAccount.map { repair($0, group, session) }, in: group)
             }
         }
         return findings
     }
 
     private func repair(
-        _ account: String, _ group: KeychainGroup, _ sharing: any GroupSharing
+        _ account: String, _ group: KeychainGroup, _ session: Session
     ) -> Finding.Repair {
-        Finding.Repair(
+        let services = session.services(session.stores(mayPrompt: false))
+        return Finding.Repair(
             "put back what it held before; where nobody knows that, \(account) has to sign in again"
         ) { () throws(CredentialError) in
-            _ = try sharing.restore(account, in: group)
+            try services.repair.mend(account, in: group)
         }
     }
 }

@@ -31,14 +31,27 @@ struct StoreRekeyCommand: Command {
         let stores = session.stores()
         let groups = try StoreGroups.withFile(session, stores)
         let chosen = groups.isEmpty ? [session.options.group ?? .standard] : groups
-        // The file has to be opened before a new passphrase is worth asking for.
-        for group in groups { _ = try stores.store(.file).items(of: group, kind: .tokenSet) }
-        let key = try key(session)
+        let replacement = session.services(stores).keyReplacement
+        // What opens each file until then, to be told of those that keep it.
+        var before: [KeychainGroup: Former] = [:]
+        for group in groups { before[group] = try Self.former(of: group, stores) }
+        // The files have to be opened, and all that they have sealed, before a new passphrase is worth asking for.
         for group in chosen {
-            try stores.store(.file).setKey(key, of: group)
-            try session.services(stores).migration.renewSeals(of: group)
-            let opener: Message = if case .keyFile = key { "its key file" } else { "the new passphrase" }
-            session.notices.note("the encrypted file of group \(group) is opened by \(opener), and by nothing else")
+            do throws(CredentialError) {
+                if before[group] != nil { _ = try stores.store(.file).items(of: group, kind: .tokenSet) }
+                try replacement.look(group)
+            } catch {
+                throw failed(error, at: group, .before, chosen.filter { $0 != group }, before, session)
+            }
+        }
+        let key = try key(session)
+        for (place, group) in chosen.enumerated() {
+            let outcome = replacement.run(group, with: key)
+            if let error = outcome.failure {
+                throw failed(error, at: group, outcome.opener, Array(chosen[(place + 1)...]), before, session)
+            }
+            session.notices.note(
+                "the encrypted file of group \(group) is opened by \(key.opener), and by nothing else")
         }
         if case .passphrase = key {
             let opener: Message =
@@ -55,6 +68,66 @@ struct StoreRekeyCommand: Command {
                 "sign-ins that wait for their second half are kept in group \(KeychainGroup.standard), whose file stays as "
                     + "it is")
         }
+    }
+
+    /// What a file was opened by when this began.
+    private struct Former {
+        let opener: Message
+        /// The name of the key that seals.
+        let key: String?
+    }
+
+    /// What opens a file now; `nil` where there is none.
+    private static func former(
+        of group: KeychainGroup, _ stores: any SecretStores
+    ) throws(CredentialError) -> Former? {
+        guard let protection = try stores.store(.file).protection(of: group) else { return nil }
+        return Former(
+            opener: protection.isUnlockedByPeople ? "the old passphrase" : "its key file, as before",
+            key: try stores.vault().currentKey(of: group))
+    }
+
+    /// Says what opens each file now.
+    ///
+    /// - Parameters:
+    ///   - group: the group that something went wrong with.
+    ///   - others: those whose files have not been changed, either.
+    ///   - before: what has opened the files that there were.
+    /// - Returns: the error, with what opens that one.
+    private func failed(
+        _ error: CredentialError, at group: KeychainGroup, _ opener: KeyReplacement.Opener,
+        _ others: [KeychainGroup], _ before: [KeychainGroup: Former], _ session: Session
+    ) -> CredentialError {
+        for other in others {
+            guard let former = before[other] else { continue }
+            session.notices.note("the encrypted file of group \(other) is opened by \(former.opener)")
+        }
+        let text: Message
+        switch opener {
+        case .before:
+            guard let former = before[group] else { return error }
+            if isReplaced(former, group, session) {
+                text =
+                    "\(error); another process has replaced the key meanwhile: what that was given opens the encrypted file of group \(group)"
+            } else {
+                text =
+                    "\(error); nothing has changed: the encrypted file of group \(group) is opened by \(former.opener)"
+            }
+        case .new:
+            let new: Message = arguments[Self.keyFile] ? "its key file" : "the new passphrase"
+            text =
+                "\(error); the encrypted file of group \(group) is opened by \(new) already, and keeps the key before for what could not be sealed again"
+        case .unknown:
+            text =
+                "\(error); nobody knows which key opens the encrypted file of group \(group) now: try the new one, then the one before"
+        }
+        return CredentialError(error.code, text, hint: error.advice, details: error.details)
+    }
+
+    /// Whether a file has another key than when this began, which is told without opening it.
+    private func isReplaced(_ former: Former, _ group: KeychainGroup, _ session: Session) -> Bool {
+        let now = try? session.stores().vault().currentKey(of: group)
+        return now != nil && now != former.key
     }
 
     private func key(_ session: Session) throws(CredentialError) -> StoreKey {
@@ -80,4 +153,9 @@ struct StoreRekeyCommand: Command {
         }
         return .passphrase(passphrase)
     }
+}
+
+extension StoreKey {
+    /// What it is that opens a store.
+    fileprivate var opener: Message { if case .keyFile = self { "its key file" } else { "the new passphrase" } }
 }

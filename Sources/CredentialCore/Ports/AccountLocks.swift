@@ -18,6 +18,11 @@ public protocol AccountLocks: Sendable {
     /// - Throws: ``ErrorCode/lockTimeout``; ``ErrorCode/storeUnavailable`` as above.
     func lock(_ account: String, in group: KeychainGroup, seconds: Int) throws(CredentialError) -> any HeldLock
 
+    /// A lock that several may have at once; as long as one of them has it, nobody gets it by the other calls.
+    ///
+    /// - Throws: as ``lock(_:in:seconds:)``.
+    func share(_ name: String, in group: KeychainGroup, seconds: Int) throws(CredentialError) -> any HeldLock
+
     /// Who holds the lock now; `nil` where nobody does, or it is not known. Nothing is made or changed.
     func holder(of account: String, in group: KeychainGroup) -> LockHolder?
 }

@@ -249,8 +249,8 @@ package struct NothingShared: GroupSharing, GroupHosting, TokenSetVault {
     package func open(
         _ sealed: SealedTokenSet, of account: String, in group: KeychainGroup
     ) throws(CredentialError) -> [UInt8] { throw Self.error }
-    package func isOutdated(_ sealed: SealedTokenSet, in group: KeychainGroup) throws(CredentialError) -> Bool {
-        false
-    }
-    package func forgetReplacedKeys(of group: KeychainGroup) throws(CredentialError) {}
+    package func currentKey(of group: KeychainGroup) throws(CredentialError) -> String? { throw Self.error }
+    package func forgetReplacedKeys(
+        of group: KeychainGroup, but needed: Set<String>
+    ) throws(CredentialError) -> Int { throw Self.error }
 }

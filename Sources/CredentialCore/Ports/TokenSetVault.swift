@@ -21,15 +21,21 @@ public protocol TokenSetVault: Sendable {
     /// Not where that is not known.
     func opensByItself(_ group: KeychainGroup) -> Bool
 
-    /// Whether a token set was sealed with a key that was replaced since.
+    /// The name of the key that seals token sets of a group now, as ``SealedTokenSet/key`` has it; `nil` where there is none
+    /// yet. It is read anew with each call, and no key is opened for it.
     ///
     /// - Throws: as ``open(_:of:in:)``.
-    func isOutdated(_ sealed: SealedTokenSet, in group: KeychainGroup) throws(CredentialError) -> Bool
+    func currentKey(of group: KeychainGroup) throws(CredentialError) -> String?
 
-    /// Forgets the keys that were replaced; what they have sealed cannot be opened from then on.
+    /// Forgets the keys that were replaced, but for those in `needed`; what the others have sealed cannot be opened from then on.
     ///
+    /// - Parameters:
+    ///   - group: the group.
+    ///   - needed: the keys that something still names. That nothing is about to name another is the caller's to see to
+    ///     (``KeyReplacement``).
+    /// - Returns: how many of them are kept.
     /// - Throws: as ``SecretStore/write(_:for:label:)``.
-    func forgetReplacedKeys(of group: KeychainGroup) throws(CredentialError)
+    func forgetReplacedKeys(of group: KeychainGroup, but needed: Set<String>) throws(CredentialError) -> Int
 }
 
 extension TokenSetVault {

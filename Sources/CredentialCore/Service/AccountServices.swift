@@ -158,11 +158,17 @@ package struct AccountServices: Sendable {
     /// Moves sign-ins between the stores.
     package var migration: StoreMigration { StoreMigration(accounts: self) }
 
+    /// Replaces the key of a group's encrypted file.
+    package var keyReplacement: KeyReplacement { KeyReplacement(accounts: self) }
+
     /// Shares groups with other hosts.
     package var groupMove: GroupMove { GroupMove(accounts: self) }
 
     /// Takes accounts up from the stores.
-    package var rebuild: RegistryRebuild { RegistryRebuild(stores: stores, records: machine.records) }
+    package var rebuild: RegistryRebuild { RegistryRebuild(accounts: self) }
+
+    /// Repairs accounts.
+    package var repair: AccountRepair { AccountRepair(accounts: self) }
 
     /// Tells those who watch that a sign-in ends soon, once for each step (``SignInEnding``).
     ///

@@ -4,8 +4,11 @@
 /// What only the record knew is lost with it: which account is the default, and labels given after the last change of the
 /// tokens.
 package struct RegistryRebuild: Sendable {
-    let stores: any SecretStores
-    let records: any AccountRecords
+    /// What it works on.
+    let accounts: AccountServices
+
+    private var stores: any SecretStores { accounts.stores }
+    private var records: any AccountRecords { accounts.records }
 
     /// What the stores hold of a group.
     package struct Inventory: Sendable {
@@ -49,11 +52,7 @@ package struct RegistryRebuild: Sendable {
             do throws(CredentialError) {
                 try stores.store(kind).eachSecret(of: group, kind: .tokenSet) {
                     (item, bytes) throws(CredentialError) in
-                    if kind == .file { inventory.older.insert(item.owner) }
-                    try inventory.take(item.owner, kind, isSpent) { () throws(CredentialError) in
-                        guard let bytes else { throw CredentialError(.storeDamaged, "it holds no usable secret") }
-                        return try TokenSet(decoding: bytes)
-                    }
+                    try inventory.take(item, bytes, kind, isSpent)
                 }
             } catch {
                 inventory.unread.append((kind, error))
@@ -61,11 +60,7 @@ package struct RegistryRebuild: Sendable {
         }
         do throws(CredentialError) {
             for account in try records.registry(of: group).accounts where account.store == .file {
-                guard let sealed = try records.read(account.id, in: group)?.sealed else { continue }
-                inventory.older.remove(account.id)
-                try inventory.take(account.id, .file, isSpent) { () throws(CredentialError) in
-                    try TokenSet(decoding: try stores.vault().open(sealed, of: account.id, in: group))
-                }
+                try inventory.take(recordOf: account.id, self, group, isSpent)
             }
         } catch {
             if !inventory.unread.contains(where: { $0.store == .file }) { inventory.unread.append((.file, error)) }
@@ -73,9 +68,50 @@ package struct RegistryRebuild: Sendable {
         return inventory
     }
 
+    /// Reads what the stores have of one account, as ``inventory(of:isSpent:)`` does of all.
+    package func inventory(of id: String, in group: KeychainGroup) -> Inventory {
+        var inventory = Inventory()
+        let isSpent = { (_: TokenSet) throws(CredentialError) in false }
+        for kind in StoreKind.allCases {
+            do throws(CredentialError) {
+                let item = SecretItem(group: group, owner: id, kind: .tokenSet)
+                try stores.store(kind).readEach(item) { (item, bytes) throws(CredentialError) in
+                    try inventory.take(item, bytes, kind, isSpent)
+                }
+                if kind == .file { try inventory.take(recordOf: id, self, group, isSpent) }
+            } catch {
+                inventory.unread.append((kind, error))
+            }
+        }
+        return inventory
+    }
+
+    /// The token set in a record, which may be sealed anew while it is opened.
+    ///
+    /// - Returns: `nil` where the record has none, or is not there.
+    fileprivate func sealedSet(_ id: String, _ group: KeychainGroup) throws(CredentialError) -> TokenSet? {
+        var seen: SealedTokenSet?
+        for _ in 0..<Self.looks {
+            guard let record = try records.read(id, in: group), record.account.store == .file,
+                let sealed = record.sealed
+            else { return nil }
+            do throws(CredentialError) {
+                return try TokenSet(decoding: try stores.vault().open(sealed, of: id, in: group))
+            } catch {
+                guard error.code == .storeDamaged, seen != sealed else { throw error }
+                seen = sealed
+            }
+        }
+        throw CredentialError(
+            .temporary, "others have been changing the record of \(id) all the time", hint: "try again")
+    }
+
+    private static let looks = 8
+
     /// Sets a record aside that cannot be read. What takes its place has the account's id, its names, and whether it is the default:
     /// taken up from the stores where one of them has its token set, else by what the index knows of it, as an account that has to sign
-    /// in again. Without one, another account would be the only one, or the name another's.
+    /// in again. Without one, another account would be the only one, or the name another's. The caller holds the account's lock, and
+    /// has seen since that the record cannot be read.
     ///
     /// - Parameters:
     ///   - adapter: which adapter an account type has.
@@ -86,7 +122,7 @@ package struct RegistryRebuild: Sendable {
     ) throws(CredentialError) {
         let entry = try records.index(of: group, .none).unreadableEntries.first { $0.id == id }
         _ = try records.setAside(id, in: group)
-        _ = try run(group)
+        _ = try takeUp(id, group)
         guard let entry else { return }
         let isThere = try records.update(id, in: group) { account in
             account.label = account.label ?? entry.label
@@ -114,24 +150,73 @@ package struct RegistryRebuild: Sendable {
         let inventory = inventory(of: group)
         var added: [Account] = []
         for account in inventory.accounts where try records.read(account.id, in: group) == nil {
-            var record = AccountRecord(group: group, account: account)
-            let item = SecretItem(group: group, owner: account.id, kind: .tokenSet)
-            let store = try stores.store(account.store)
-            if account.store == .file {
-                guard let bytes = try store.read(item) else { continue }
-                let generation = inventory.copies[account.id]?[.file]?.generation ?? 1
-                record.sealed = try stores.vault().seal(bytes, of: account.id, generation: generation, in: group)
-            }
-            guard case .done = try records.write(record, expecting: nil) else { continue }
-            if account.store == .file { try store.remove(item) }
-            added.append(account)
+            let lock = try accounts.lock(account.id, in: group)
+            defer { lock.release() }
+            if let account = try takeUp(account.id, group) { added.append(account) }
         }
         return (added, inventory.unread)
+    }
+
+    /// Adds an account that has no record, by what the stores have of it now. The caller holds the account's lock.
+    ///
+    /// - Returns: the account that was added.
+    private func takeUp(_ id: String, _ group: KeychainGroup) throws(CredentialError) -> Account? {
+        // Whoever signs out removes the secrets first; whoever signs in writes the record last.
+        guard try records.read(id, in: group) == nil else { return nil }
+        let inventory = inventory(of: id, in: group)
+        guard let account = inventory.accounts.first(where: { $0.id == id }) else { return nil }
+        var record = AccountRecord(group: group, account: account)
+        let item = SecretItem(group: group, owner: id, kind: .tokenSet)
+        let store = try stores.store(account.store)
+        guard account.store == .file else {
+            guard case .done = try records.write(record, expecting: nil) else { return nil }
+            return account
+        }
+        guard let bytes = try store.read(item) else { return nil }
+        var standing: Int64?
+        let outcome = try accounts.repository.sealing(
+            bytes, of: id, generation: inventory.copies[id]?[.file]?.generation ?? 1, by: .file, in: group
+        ) { (sealed) throws(CredentialError) in
+            record.sealed = sealed
+            let outcome = try records.write(record, expecting: standing)
+            standing = (standing ?? 0) + 1
+            return outcome
+        }
+        guard case .done = outcome else { return nil }
+        try store.remove(item)
+        return account
     }
 }
 
 extension RegistryRebuild.Inventory {
+    /// Takes what a store has of an account outside of its record.
     fileprivate mutating func take(
+        _ item: SecretItem, _ bytes: [UInt8]?, _ kind: StoreKind,
+        _ isSpent: (TokenSet) throws(CredentialError) -> Bool
+    ) throws(CredentialError) {
+        if kind == .file { older.insert(item.owner) }
+        try take(item.owner, kind, isSpent) { () throws(CredentialError) in
+            guard let bytes else { throw CredentialError(.storeDamaged, "it holds no usable secret") }
+            return try TokenSet(decoding: bytes)
+        }
+    }
+
+    /// Takes what the record of an account has, if it has any.
+    fileprivate mutating func take(
+        recordOf id: String, _ rebuild: RegistryRebuild, _ group: KeychainGroup,
+        _ isSpent: (TokenSet) throws(CredentialError) -> Bool
+    ) throws(CredentialError) {
+        do throws(CredentialError) {
+            guard let set = try rebuild.sealedSet(id, group) else { return }
+            older.remove(id)
+            try take(id, .file, isSpent) { () throws(CredentialError) in set }
+        } catch {
+            older.remove(id)
+            try take(id, .file, isSpent) { () throws(CredentialError) in throw error }
+        }
+    }
+
+    private mutating func take(
         _ id: String, _ kind: StoreKind, _ isSpent: (TokenSet) throws(CredentialError) -> Bool,
         _ read: () throws(CredentialError) -> TokenSet
     ) throws(CredentialError) {

@@ -35,7 +35,7 @@ package struct StoreMigration: Sendable {
         guard let known = try accounts.records.account(account.id, in: group) else { return .gone }
         guard known.store != target else {
             guard known.leftover != nil else { return .alreadyThere }
-            try tidy(known, group)
+            try tidyLocked(known, in: group)
             return .tidied
         }
         do throws(CredentialError) {
@@ -52,37 +52,6 @@ package struct StoreMigration: Sendable {
         } catch {
             return .movedLeavingCopy(error)
         }
-    }
-
-    /// Removes the copy that does not count.
-    ///
-    /// - Throws: the errors of the stores and the registry.
-    package func tidy(_ account: Account, in group: KeychainGroup) throws(CredentialError) {
-        let lock = try accounts.lock(account.id, in: group)
-        defer { lock.release() }
-        guard let known = try accounts.records.account(account.id, in: group) else { return }
-        try tidy(known, group)
-    }
-
-    /// Seals the token sets of a group again whose key was replaced, and forgets that key.
-    ///
-    /// - Throws: ``ErrorCode/lockTimeout``; the errors of the stores, and of a record that cannot be read. What was not
-    ///   sealed again is still opened by the key that was replaced.
-    package func renewSeals(of group: KeychainGroup) throws(CredentialError) {
-        var damage: CredentialError?
-        let registry = try accounts.records.registry(of: group) { damage = damage ?? $1 }
-        for account in registry.accounts where account.store == .file {
-            let lock = try accounts.locks.lock(account.id, in: group, seconds: accounts.lockWait)
-            defer { lock.release() }
-            do throws(CredentialError) { try accounts.repository.renewSeal(of: account, in: group) } catch {
-                // One that nothing opens stays as it is, and the others' turn comes.
-                guard error.code == .storeDamaged else { throw error }
-                damage = damage ?? error
-            }
-        }
-        // Of a record that cannot be read now, the key may be needed once it is restored.
-        if let damage { throw damage }
-        try accounts.stores.vault().forgetReplacedKeys(of: group)
     }
 
     /// Moves a secret of a type. Where both stores have one, the Secret Service's is the one in use, and it stays
@@ -104,7 +73,10 @@ package struct StoreMigration: Sendable {
         return true
     }
 
-    private func tidy(_ account: Account, _ group: KeychainGroup) throws(CredentialError) {
+    /// Removes the copy that does not count. The caller holds the account's lock, and has read the account since.
+    ///
+    /// - Throws: the errors of the stores and the records.
+    func tidyLocked(_ account: Account, in group: KeychainGroup) throws(CredentialError) {
         guard account.store == .file else {
             // A move to the keyring was interrupted after it counted there.
             try accounts.records.update(account.id, in: group) { $0.leftover = nil }

@@ -60,11 +60,12 @@ extension TokenSetRepository {
     /// is no older token set yet that could open it.
     func keepSignIn(_ set: TokenSet, _ group: KeychainGroup) throws(CredentialError) {
         let id = set.account.id
-        let sealed = try vault(set.account.store).seal(
-            set.encoded(), of: id, generation: set.generation, in: group)
-        var record = AccountRecord(group: group, account: set.account, sealed: sealed)
-        record.generation = 1
-        try journal.write(record.bytes, for: id, in: group)
+        try sealing(set.encoded(), of: id, generation: set.generation, by: set.account.store, in: group) {
+            (sealed) throws(CredentialError) in
+            var record = AccountRecord(group: group, account: set.account, sealed: sealed)
+            record.generation = 1
+            try journal.write(record.bytes, for: id, in: group)
+        }
     }
 
     /// Keeps what a sign-in of a known account gave where the account's lock could not be had: the next one who has it

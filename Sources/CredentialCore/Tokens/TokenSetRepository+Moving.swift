@@ -1,4 +1,4 @@
-// Token sets on their way: from one store into the other, and from one key to the next.
+// Token sets on their way from one store into the other.
 extension TokenSetRepository {
     /// Moves the newest generation of an account's token set into another store. The caller holds the account's lock.
     ///
@@ -24,13 +24,21 @@ extension TokenSetRepository {
                     .storeUnavailable, "the \(target.shownName) does not give back what was written to it")
             }
         }
+        guard target == .file else { return try move(set, sealed: nil, in: group) }
+        return try sealing(set.encoded(), of: id, generation: set.generation, by: .file, in: group) {
+            (sealed) throws(CredentialError) in try move(set, sealed: sealed, in: group)
+        }
+    }
+
+    /// Has the record of a token set say where that counts from now on.
+    private func move(
+        _ set: TokenSet, sealed: SealedTokenSet?, in group: KeychainGroup
+    ) throws(CredentialError) -> Bool {
         for _ in 0..<16 {
-            guard var record = try records.read(id, in: group) else { return false }
-            record.account.store = target
+            guard var record = try records.read(set.account.id, in: group) else { return false }
+            record.account.store = set.account.store
             record.account.leftover = set.account.leftover
-            record.sealed =
-                target == .file
-                ? try stores.vault().seal(set.encoded(), of: id, generation: set.generation, in: group) : nil
+            record.sealed = sealed
             switch try records.write(record, expecting: record.generation) {
             case .done: return true
             case .unknown(let error): throw error
@@ -38,7 +46,7 @@ extension TokenSetRepository {
             }
         }
         throw CredentialError(
-            .temporary, "others have been changing the record of \(id) all the time", hint: "try again")
+            .temporary, "others have been changing the record of \(set.account.id) all the time", hint: "try again")
     }
 
     /// Removes the copy in the keyring that does not count. The caller holds the account's lock.
@@ -51,26 +59,5 @@ extension TokenSetRepository {
         }
         try stores.store(.secretService).remove(item(account.id, group))
         try records.update(account.id, in: group) { $0.leftover = nil }
-    }
-
-    /// Seals a record's token set again where its key was replaced. The caller holds the account's lock.
-    ///
-    /// - Throws: the errors of the store.
-    package func renewSeal(of account: Account, in group: KeychainGroup) throws(CredentialError) {
-        for _ in 0..<16 {
-            guard var record = try records.read(account.id, in: group), let sealed = record.sealed,
-                try stores.vault().isOutdated(sealed, in: group)
-            else { return }
-            let bytes = try stores.vault().open(sealed, of: account.id, in: group)
-            record.sealed = try stores.vault().seal(
-                bytes, of: account.id, generation: sealed.generation, in: group)
-            switch try records.write(record, expecting: record.generation) {
-            case .done: return
-            case .unknown(let error): throw error
-            case .overtaken: continue
-            }
-        }
-        throw CredentialError(
-            .temporary, "others have been changing the record of \(account.id) all the time", hint: "try again")
     }
 }

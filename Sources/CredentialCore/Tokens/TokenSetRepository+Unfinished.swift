@@ -94,15 +94,30 @@ extension TokenSetRepository {
         if var record = try? AccountRecord(kept, of: id, in: group), let sealed = record.sealed {
             // Of an account of the keyring the token set stays in the journal until the keyring has it.
             let isInRecord = record.account.store.isInRecord
-            if isInRecord {
-                let kept = try TokenSet(decoding: try vault(record.account.store).open(sealed, of: id, in: group))
-                if try joinKnown(kept, in: group, locks) { return false }
-            } else {
-                record.sealed = nil
+            var bytes: [UInt8]?
+            do throws(CredentialError) {
+                bytes = try vault(record.account.store).open(sealed, of: id, in: group)
+            } catch {
+                // One of the keyring is listed all the same: who asks for a token of it is told what is locked.
+                guard !isInRecord, error.code == .storeLocked else { throw error }
             }
-            record.generation = 0
-            guard case .done = try records.write(record, expecting: nil) else { return false }
-            if isInRecord { try journal.remove(id, in: group) }
+            if let bytes, try joinKnown(try TokenSet(decoding: bytes), in: group, locks) { return false }
+            guard isInRecord, let bytes else {
+                record.sealed = nil
+                guard case .done = try records.write(record, expecting: nil) else { return false }
+                return true
+            }
+            var standing: Int64?
+            let outcome = try sealing(
+                bytes, of: id, generation: sealed.generation, by: record.account.store, in: group
+            ) { (sealed) throws(CredentialError) in
+                record.sealed = sealed
+                let outcome = try records.write(record, expecting: standing)
+                standing = (standing ?? 0) + 1
+                return outcome
+            }
+            guard case .done = outcome else { return false }
+            try journal.remove(id, in: group)
             return true
         }
         guard let bytes = try stores.store(.secretService).read(item) else {

@@ -13,6 +13,7 @@ package struct TokenSetRepository: Sendable {
     let cryptography: any Cryptography
     let random: any RandomSource
     let sharing: any GroupSharing
+    let locks: any AccountLocks
 
     /// Makes a repository of the token sets in `stores`.
     init(_ machine: MachinePorts, _ stores: any SecretStores) {
@@ -21,6 +22,7 @@ package struct TokenSetRepository: Sendable {
         records = machine.records
         spent = machine.spent
         sharing = machine.sharing
+        locks = machine.locks
         cryptography = machine.cryptography
         random = machine.random
     }
@@ -51,19 +53,31 @@ package struct TokenSetRepository: Sendable {
     package func read(
         _ account: Account, in group: KeychainGroup, isLocked: Bool
     ) throws(CredentialError) -> TokenSet? {
-        guard let record = try records.read(account.id, in: group) else { return nil }
-        do throws(CredentialError) {
-            if let set = try read(record, isLocked: isLocked) { return set }
-        } catch {
-            // What a migration moves away while it is read is an error of the store it was in: the other has it.
-            guard !isLocked, let now = try records.read(account.id, in: group),
-                now.account.store != record.account.store
-            else { throw error }
+        guard var record = try records.read(account.id, in: group) else { return nil }
+        for _ in 0..<Self.looks {
+            do throws(CredentialError) {
+                if let set = try read(record, isLocked: isLocked) { return set }
+                guard !isLocked, let now = try moved(record) else { return nil }
+                record = now
+            } catch {
+                // What a migration moves away while it is read is an error of the store it was in: the other has it. And what is
+                // sealed anew while it is read may be opened by a key that was just forgotten.
+                guard !isLocked, let now = try moved(record) else { throw error }
+                record = now
+            }
         }
-        guard !isLocked, let now = try records.read(account.id, in: group),
-            now.account.store != record.account.store
+        return try read(record, isLocked: isLocked)
+    }
+
+    /// How often a token set is looked for that others move, or seal anew, meanwhile.
+    private static let looks = 4
+
+    /// The record that has taken a record's place with its token set in another store, or sealed with another key.
+    private func moved(_ record: AccountRecord) throws(CredentialError) -> AccountRecord? {
+        guard let now = try records.read(record.account.id, in: record.group),
+            now.account.store != record.account.store || now.sealed?.key != record.sealed?.key
         else { return nil }
-        return try read(now, isLocked: false)
+        return now
     }
 
     /// As ``read(_:in:isLocked:)`` under the lock, to give out what is there; what this process has read of a cluster a moment
@@ -306,8 +320,10 @@ package struct TokenSetRepository: Sendable {
                 }
             } catch { journalFailure = error }
             guard let journalFailure else { return .journaled(error) }
+            // Who has replaced the key of the file for too long will have done so later.
             throw CredentialError(
-                .storeUnavailable, "the new tokens of \(id) could not be kept: \(error)",
+                journalFailure.code == .lockTimeout ? .lockTimeout : .storeUnavailable,
+                "the new tokens of \(id) could not be kept: \(error)",
                 hint: error.advice ?? "credmgr doctor", details: error.details + [journalFailure.message])
         }
     }
@@ -332,42 +348,64 @@ package struct TokenSetRepository: Sendable {
     /// - Throws: the errors of the store.
     private func put(_ set: TokenSet, over before: AccountRecord) throws(CredentialError) -> Outcome {
         let id = set.account.id, group = before.group
-        if set.account.store == .secretService {
-            try stores.store(.secretService).write(
-                set.encoded(), for: item(id, group), label: label(set.account))
-        }
-        var record = before
-        do throws(CredentialError) {
-            for _ in 0..<16 {
-                let listed = record.account
-                record.account = set.account
-                if record.generation > 0 { record.account.adoptNames(listed) }
-                if set.account.store.isInRecord {
-                    record.sealed = try vault(set.account.store).seal(
-                        set.encoded(), of: id, generation: set.generation, in: group)
-                } else if listed.store == .etcd {
-                    // The copy of what a group has that this host has left.
-                    record.sealed = nil
-                }
-                switch try records.write(record, expecting: record.generation > 0 ? record.generation : nil) {
-                case .done: return .stored
-                case .unknown(let error): throw error
-                case .overtaken:
-                    // A label, or the choice of the default, has changed the record meanwhile.
-                    guard before.generation > 0, let now = try records.read(id, in: group),
-                        now.sealed?.generation ?? 0 < set.generation
-                    else { return .overtaken(nil) }
-                    record = now
-                }
+        guard set.account.store == .secretService else {
+            var record = before
+            let outcome = try sealing(
+                set.encoded(), of: id, generation: set.generation, by: set.account.store, in: group
+            ) { (sealed) throws(CredentialError) in try put(set, in: &record, sealed, isNew: before.generation == 0)
             }
-            throw CredentialError(
-                .temporary, "others have been changing the record of \(id) all the time", hint: "try again")
-        } catch {
+            if case .stored = outcome, record.account.leftover == .secretService, before.account.leftover == nil {
+                // What cannot be removed now stays noted.
+                try? removeCopy(of: record.account, in: group)
+            }
+            return outcome
+        }
+        try stores.store(.secretService).write(
+            set.encoded(), for: item(id, group), label: label(set.account))
+        var record = before
+        do throws(CredentialError) { return try put(set, in: &record, nil, isNew: before.generation == 0) } catch {
             // The tokens are safe in the keyring; the record only mirrors their facts. Of a new account it is all that
             // leads to them.
-            if set.account.store == .secretService, before.generation > 0 { return .unlisted(error) }
+            if before.generation > 0 { return .unlisted(error) }
             throw error
         }
+    }
+
+    /// Writes the facts of a token set into its record, with what is sealed. What another store had of the account does not count
+    /// from then on, and in the same step.
+    ///
+    /// - Parameters:
+    ///   - record: what was read; then what was written.
+    ///   - isNew: whether there was none.
+    private func put(
+        _ set: TokenSet, in record: inout AccountRecord, _ sealed: SealedTokenSet?, isNew: Bool
+    ) throws(CredentialError) -> Outcome {
+        let id = set.account.id
+        for _ in 0..<16 {
+            let listed = record.account, standing = record.generation, before = record.sealed
+            record.account = set.account
+            if standing > 0 { record.account.adoptNames(listed) }
+            if set.account.store == .secretService {
+                record.account.leftover = nil
+            } else if standing > 0, listed.store == .secretService, set.account.store == .file {
+                record.account.leftover = .secretService
+            }
+            record.sealed = sealed
+            switch try records.write(record, expecting: standing > 0 ? standing : nil) {
+            case .done:
+                record.generation = standing + 1
+                return .stored
+            case .unknown(let error): throw error
+            case .overtaken:
+                // A label, or the choice of the default, has changed the record meanwhile.
+                guard !isNew, let now = try records.read(id, in: record.group),
+                    now.sealed?.generation ?? 0 < set.generation || now.sealed == before
+                else { return .overtaken(nil) }
+                record = now
+            }
+        }
+        throw CredentialError(
+            .temporary, "others have been changing the record of \(id) all the time", hint: "try again")
     }
 
     /// The generation that the store of a record has; 0 for a damaged one, which is replaced. A record says it without

@@ -2,7 +2,7 @@ package import CredentialCore
 import Glibc
 import Synchronization
 
-/// An exclusive `flock(2)` on a file that is never removed.
+/// A `flock(2)` on a file that is never removed: exclusive, or shared by several that all keep an exclusive one out.
 ///
 /// The lock belongs to the open file: a child that inherits ``descriptor`` holds it, too, and it is free when the
 /// last of them has closed it or died. That is why releasing closes and does not unlock.
@@ -18,8 +18,9 @@ package final class FileLock: HeldLock {
     /// The descriptor that holds the lock; -1 once it is released.
     package var descriptor: Int32 { open.load(ordering: .acquiring) }
 
-    private init(_ descriptor: consuming FileDescriptor) {
-        Self.sign(descriptor.number)
+    private init(_ descriptor: consuming FileDescriptor, isShared: Bool) {
+        // The file has room for one name, and shared locks are held for milliseconds.
+        if !isShared { Self.sign(descriptor.number) }
         open = Atomic(descriptor.release())
     }
 
@@ -45,11 +46,13 @@ package final class FileLock: HeldLock {
 
     /// Locks the file called `name`, which is made where it is missing.
     ///
-    /// - Parameter seconds: how long to wait at most; 0 tries once.
+    /// - Parameters:
+    ///   - seconds: how long to wait at most; 0 tries once.
+    ///   - isShared: whether others may hold it at the same time, as long as all of them share it.
     /// - Returns: `nil` when somebody else has held it all the time.
     /// - Throws: ``ErrorCode/storeUnavailable`` when the file cannot be made or locks do not work there.
     package static func take(
-        _ name: String, in folder: borrowing PrivateDirectory, seconds: Int
+        _ name: String, in folder: borrowing PrivateDirectory, seconds: Int, isShared: Bool = false
     ) throws(CredentialError) -> FileLock? {
         let file: FileDescriptor
         do {
@@ -57,10 +60,12 @@ package final class FileLock: HeldLock {
         } catch {
             throw unusable(error)
         }
-        let failure = wait(file, milliseconds: Int64(clamping: seconds).multipliedClamping(by: 1000))
+        let failure = wait(
+            file, milliseconds: Int64(clamping: seconds).multipliedClamping(by: 1000),
+            operation: isShared ? LOCK_SH : LOCK_EX)
         if failure == EWOULDBLOCK { return nil }
         if failure != 0 { throw unusable(.system("cannot lock", folder.path(of: name), number: failure)) }
-        return FileLock(file)
+        return FileLock(file, isShared: isShared)
     }
 
     // MARK: Who holds it
@@ -94,11 +99,13 @@ package final class FileLock: HeldLock {
     /// Locks an open file, waiting at most `milliseconds`.
     ///
     /// - Returns: 0, `EWOULDBLOCK`, or the number of another error.
-    package static func wait(_ file: borrowing FileDescriptor, milliseconds: Int64) -> Int32 {
+    package static func wait(
+        _ file: borrowing FileDescriptor, milliseconds: Int64, operation: Int32 = LOCK_EX
+    ) -> Int32 {
         let watch = Stopwatch()
         var pause = pause.first
         while true {
-            if flock(file.number, LOCK_EX | LOCK_NB) == 0 { return 0 }
+            if flock(file.number, operation | LOCK_NB) == 0 { return 0 }
             if errno == EINTR { continue }
             let remaining = milliseconds - watch.elapsed
             if errno != EWOULDBLOCK || remaining <= 0 { return errno }

@@ -25,21 +25,23 @@ extension EncryptedFileStore {
     ///
     /// Whoever knew what opened it before can read old copies of the file, and nothing that is written from now on. The
     /// data key before is kept in the file for the token sets that it has sealed, until
-    /// ``forgetReplacedKeys(of:)``.
+    /// ``forgetReplacedKeys(of:but:)``.
     ///
     /// - Throws: ``ErrorCode/storeLocked`` when the file cannot be opened; ``ErrorCode/configuration`` for an empty
     ///   passphrase.
     package func setKey(_ key: StoreKey, of group: KeychainGroup) throws(CredentialError) {
-        let old = try header(of: group)
+        var replaced: [UInt8]?
         try update(group, newKey: key) { store throws(CredentialError) in
             if case .new = store.origin { return }
+            replaced = store.header.fileID
             var (header, dataKey) = try keys.newFile(openedBy: key, cost: cost)
             header.generation = store.header.generation
             var items = store.items
             items.keepReplacedKey(store.key.bytes, id: Base64URL.encode(store.header.fileID))
             store = OpenedStore(header: header, items: items, key: dataKey, origin: store.origin)
         }
-        if let old { keys.forget(old.fileID) }
+        // This process goes on opening what is sealed with it.
+        if let replaced { keys.forgetOutside(replaced) }
         try forgetPast(of: group)
     }
 }

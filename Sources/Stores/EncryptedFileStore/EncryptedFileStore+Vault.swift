@@ -53,17 +53,34 @@ extension EncryptedFileStore: TokenSetVault {
         return header.slots.allSatisfy { $0.kind == .keyFile }
     }
 
-    package func isOutdated(
-        _ sealed: SealedTokenSet, in group: KeychainGroup
-    ) throws(CredentialError) -> Bool {
-        try header(of: group).map { Base64URL.encode($0.fileID) != sealed.key } ?? true
+    package func currentKey(of group: KeychainGroup) throws(CredentialError) -> String? {
+        try asStoreFailure { () throws(CredentialError) in
+            guard let folder = try PrivateDirectory.open(Self.folder(of: group), below: dataHome) else {
+                return nil
+            }
+            if let file = try folder.read(Self.fileName, limit: Self.sizeLimit),
+                let (header, _) = try? StoreHeader.read(
+                    file, path: Self.shownPath(Self.fileName, in: folder), cryptography)
+            {
+                return Base64URL.encode(header.fileID)
+            }
+            // As where the key itself is looked for.
+            return try opened(group).map { Base64URL.encode($0.header.fileID) }
+        }
     }
 
-    package func forgetReplacedKeys(of group: KeychainGroup) throws(CredentialError) {
-        guard try header(of: group) != nil else { return }
-        try update(group) { store throws(CredentialError) in store.items.removeReplacedKeys() }
-        // By now nothing is sealed with the key of another store, either.
-        try forgetPast(of: group, evenStranded: true)
+    package func forgetReplacedKeys(
+        of group: KeychainGroup, but needed: Set<String>
+    ) throws(CredentialError) -> Int {
+        guard try header(of: group) != nil else { return 0 }
+        var kept = 0
+        try update(group) { store throws(CredentialError) in
+            store.items.removeReplacedKeys(but: needed)
+            kept = store.items.replacedKeys
+        }
+        // The generation before may be of another store, with the key of that.
+        try forgetPast(of: group, neededStranded: needed)
+        return kept
     }
 
     /// The header of a group's file and its data key; `nil` where there is no file.

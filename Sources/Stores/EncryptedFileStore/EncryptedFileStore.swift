@@ -127,10 +127,12 @@ package struct EncryptedFileStore: SecretStore {
     ///
     /// - Throws: ``ErrorCode/storeUnavailable``, ``ErrorCode/storeDamaged``, ``ErrorCode/storeLocked``.
     package func forgetPast(of group: KeychainGroup) throws(CredentialError) {
-        try forgetPast(of: group, evenStranded: false)
+        try forgetPast(of: group, neededStranded: nil)
     }
 
-    func forgetPast(of group: KeychainGroup, evenStranded: Bool) throws(CredentialError) {
+    /// - Parameter needed: the ids of files whose keys something still needs, as a generation before may be that of another store;
+    ///   `nil` where that is not known, and each is kept.
+    func forgetPast(of group: KeychainGroup, neededStranded needed: Set<String>?) throws(CredentialError) {
         try asStoreFailure { () throws(CredentialError) in
             guard let folder = try PrivateDirectory.open(Self.folder(of: group), below: dataHome),
                 let previous = try folder.read(Self.previousName, limit: Self.sizeLimit)
@@ -139,8 +141,9 @@ package struct EncryptedFileStore: SecretStore {
             defer { lock.release() }
             // Only a current generation that can be opened may take the other's place: one of them is always good.
             guard let store = try load(folder, group), case .current(let current) = store.origin,
-                current != previous, evenStranded || !isStranded(previous, by: store)
+                current != previous
             else { return }
+            if let id = strandedID(of: previous, by: store), needed?.contains(id) != false { return }
             try folder.write(current, to: Self.previousName)
         }
     }
@@ -177,7 +180,7 @@ package struct EncryptedFileStore: SecretStore {
         case .new, .previous(damaged: nil): break
         case .current:
             let previous = try folder.read(Self.previousName, limit: Self.sizeLimit)
-            if let previous, isStranded(previous, by: store) { break }
+            if let previous, strandedID(of: previous, by: store) != nil { break }
             try folder.keep(Self.fileName, as: Self.previousName)
         case .previous(.some(let damaged)):
             // Copied, not moved: at no moment is there no file.
@@ -189,14 +192,15 @@ package struct EncryptedFileStore: SecretStore {
         else { throw StoreHeader.damaged(path, "it does not hold what was written") }
     }
 
-    /// Whether the generation before is of another store than the current one, as where a file of elsewhere was put in its
-    /// place: nothing else has the key to what it has sealed.
-    private func isStranded(_ previous: [UInt8], by store: OpenedStore) -> Bool {
+    /// The id of the generation before where that is of another store than the current one, as where a file of elsewhere was put in
+    /// its place: nothing else has the key to what it has sealed.
+    private func strandedID(of previous: [UInt8], by store: OpenedStore) -> String? {
         guard let (header, _) = try? StoreHeader.read(previous, path: Self.previousName, cryptography),
             case .current(let current) = store.origin,
             let (now, _) = try? StoreHeader.read(current, path: Self.fileName, cryptography)
-        else { return false }
-        return header.fileID != now.fileID && store.items.replacedKey(Base64URL.encode(header.fileID)) == nil
+        else { return nil }
+        let id = Base64URL.encode(header.fileID)
+        return header.fileID != now.fileID && store.items.replacedKey(id) == nil ? id : nil
     }
 
     /// Reads the current generation, or where that is damaged or lost the one before.

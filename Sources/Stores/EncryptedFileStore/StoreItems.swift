@@ -56,8 +56,13 @@ struct StoreItems: Equatable {
         }
     }
 
-    /// Forgets them.
-    mutating func removeReplacedKeys() { items.removeAll { $0.kind == Self.replacedKeyKind } }
+    /// Forgets them, but for those with these ids.
+    mutating func removeReplacedKeys(but needed: Set<String>) {
+        items.removeAll { $0.kind == Self.replacedKeyKind && !needed.contains($0.owner) }
+    }
+
+    /// How many of them are kept.
+    var replacedKeys: Int { items.count { $0.kind == Self.replacedKeyKind } }
 
     private static func matches(_ stored: Item, _ item: SecretItem) -> Bool {
         stored.kind == item.kind.rawValue && stored.owner.utf8.elementsEqual(item.owner.utf8)

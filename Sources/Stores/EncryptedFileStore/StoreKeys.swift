@@ -172,8 +172,11 @@ final class StoreKeys: Sendable {
     /// Forgets the key of a file, here and in the cache.
     func forget(_ fileID: [UInt8]) {
         remembered.withLock { $0[fileID] = nil }
-        sources.unlockedKeys?.remove(Self.cacheName(fileID))
+        forgetOutside(fileID)
     }
+
+    /// Forgets the key of a file in the cache.
+    func forgetOutside(_ fileID: [UInt8]) { sources.unlockedKeys?.remove(Self.cacheName(fileID)) }
 
     private static let attempts = 3
     private static var passphraseHint: Message {

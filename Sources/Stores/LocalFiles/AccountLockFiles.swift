@@ -29,14 +29,28 @@ package struct AccountLockFiles: AccountLocks {
         _ account: String, in group: KeychainGroup, seconds: Int
     ) throws(CredentialError) -> any HeldLock {
         if let lock = try take(account, in: group, seconds: seconds) { return lock }
+        throw busy(account, group, seconds)
+    }
+
+    /// A lock that several may have at once.
+    ///
+    /// - Throws: as ``lock(_:in:seconds:)``.
+    package func share(
+        _ name: String, in group: KeychainGroup, seconds: Int
+    ) throws(CredentialError) -> any HeldLock {
+        if let lock = try take(name, in: group, seconds: seconds, isShared: true) { return lock }
+        throw busy(name, group, seconds)
+    }
+
+    private func busy(_ account: String, _ group: KeychainGroup, _ seconds: Int) -> CredentialError {
         let name = ForeignText.shown(account)
         guard let holder = holder(of: account, in: group) else {
-            throw CredentialError(
+            return CredentialError(
                 .lockTimeout, "other processes have held the lock of account \(name) for \(seconds) s",
                 hint: "credmgr doctor")
         }
         let held = max(0, clock.now.epochSeconds - holder.since)
-        throw CredentialError(
+        return CredentialError(
             .lockTimeout,
             "process \(holder.processID)\(holder.isStopped ? ", which is stopped," : "") has held the lock of account "
                 + "\(name) for \(held) s; it was waited for \(seconds) s",
@@ -50,7 +64,7 @@ package struct AccountLockFiles: AccountLocks {
     }
 
     private func take(
-        _ account: String, in group: KeychainGroup, seconds: Int
+        _ account: String, in group: KeychainGroup, seconds: Int, isShared: Bool = false
     ) throws(CredentialError) -> FileLock? {
         let folder: PrivateDirectory
         do {
@@ -58,6 +72,6 @@ package struct AccountLockFiles: AccountLocks {
         } catch {
             throw FileLock.unusable(error)
         }
-        return try FileLock.take(account + ".lock", in: folder, seconds: seconds)
+        return try FileLock.take(account + ".lock", in: folder, seconds: seconds, isShared: isShared)
     }
 }

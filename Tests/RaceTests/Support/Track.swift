@@ -134,6 +134,15 @@ final class Track: Sendable {
         }
     }
 
+    /// Waits until a process stands still, as by SIGSTOP.
+    func waitUntilStopped(_ process: Int32) throws {
+        try wait(for: "a process that stands still") {
+            // The state is behind the name, which is in brackets.
+            let status = try? String(contentsOfFile: "/proc/\(process)/stat", encoding: .utf8)
+            return status?.split(separator: ")").last?.split(separator: " ").first == "T"
+        }
+    }
+
     /// Waits until something holds; the longest wait is far beyond what it takes.
     func wait(for what: String, until holds: () throws -> Bool) throws {
         let limit = ContinuousClock.now.advanced(by: .seconds(60))

@@ -2,7 +2,9 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
+#include <ctype.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/types.h>
@@ -21,8 +23,26 @@ int flock(int file, int operation) {
     return real(file, operation);
 }
 
+/// FAULT_STOP=record: who is about to give a file the name of an account's record stands still, once, as by SIGSTOP.
+static void stand_still(const char *name) {
+    static int stood;
+    if (stood || !getenv("FAULT_STOP") || strlen(name) != 16) return;
+    for (const char *digit = name; *digit; digit++)
+        if (!isxdigit((unsigned char)*digit)) return;
+    stood = 1;
+    raise(SIGSTOP);
+}
+
+int linkat(int from, const char *old, int to, const char *new, int flags) {
+    stand_still(new);
+    int (*real)(int, const char *, int, const char *, int) =
+        (int (*)(int, const char *, int, const char *, int))dlsym(RTLD_NEXT, "linkat");
+    return real(from, old, to, new, flags);
+}
+
 /// FAULT_RENAME=NAME: no new file can be given that name, as if the disk were full; room set aside for it can.
 int renameat(int from, const char *old, int to, const char *new) {
+    stand_still(new);
     const char *fault = getenv("FAULT_RENAME");
     if (fault && strcmp(fault, new) == 0 && strstr(old, ".tmp")) {
         errno = ENOSPC;

@@ -1,0 +1,166 @@
+/// Repairs accounts whose records and secrets do not tell the same story.
+///
+/// What was seen may be old when a person has agreed to a repair, and may never have been true: a migration, a sign-in or a
+/// sign-out changes record and store one after the other. So every repair takes the account's lock, looks again, and repairs only what
+/// is still so.
+package struct AccountRepair: Sendable {
+    /// What it works on.
+    let accounts: AccountServices
+
+    /// What is wrong with an account whose record can be read.
+    package enum Trouble: Sendable, Hashable {
+        /// Its store has nothing of it, and the keyring has its secrets.
+        case inKeyring
+        /// No store has its secrets.
+        case withoutSecrets
+        /// Its record has the facts of another account than its secrets.
+        case foreignFacts
+        /// The other store has a copy that does not count.
+        case copy
+    }
+
+    private var records: any AccountRecords { accounts.records }
+
+    // MARK: Looking
+
+    /// What is wrong with an account, as far as it can be seen from what the stores have.
+    package func trouble(of account: Account, by inventory: RegistryRebuild.Inventory) -> Trouble? {
+        // Its cluster has ways of its own.
+        if account.store == .etcd { return nil }
+        let copies = inventory.copies[account.id] ?? [:]
+        guard let copy = copies[account.store] else {
+            // A store that could not be asked has told nothing, and what it has that cannot be used is another trouble.
+            guard !inventory.unread.contains(where: { $0.store == account.store }),
+                !inventory.unusable.contains(where: { $0.store == account.store && $0.id == account.id })
+            else { return nil }
+            if copies[.secretService] != nil { return .inKeyring }
+            // Who has to sign in again anyway is known to have nothing.
+            guard case .active = account.status else { return nil }
+            return .withoutSecrets
+        }
+        if !copy.account.fits(account) { return .foreignFacts }
+        return copies.count > 1 || account.leftover != nil ? .copy : nil
+    }
+
+    /// Whether a trouble is there once more when an account is looked at by itself: what others do to it is seen as a trouble between
+    /// two looks.
+    package func isConfirmed(_ trouble: Trouble, of id: String, in group: KeychainGroup) -> Bool {
+        // What cannot be read now was seen a moment ago.
+        guard let record = try? records.read(id, in: group) else { return true }
+        return self.trouble(of: record.account, by: accounts.rebuild.inventory(of: id, in: group)) == trouble
+    }
+
+    // MARK: Repairing
+
+    /// Repairs an account that still has a trouble.
+    ///
+    /// - Throws: ``ErrorCode/lockTimeout``; the errors of the stores and the records.
+    package func repair(
+        _ trouble: Trouble, of id: String, in group: KeychainGroup
+    ) throws(CredentialError) {
+        let lock = try accounts.lock(id, in: group)
+        defer { lock.release() }
+        guard let account = try records.account(id, in: group) else { return }
+        let inventory = accounts.rebuild.inventory(of: id, in: group)
+        guard self.trouble(of: account, by: inventory) == trouble else { return }
+        switch trouble {
+        case .inKeyring:
+            guard let found = inventory.copies[id]?[.secretService] else { return }
+            try records.update(id, in: group) {
+                $0.store = .secretService
+                $0.leftover = nil
+                // Of one whose record was damaged the token set alone says how it stands.
+                $0.status = found.account.status
+            }
+        case .withoutSecrets:
+            // A first sign-in may wait in the journal, and is put where it belongs by this.
+            guard try accounts.repository.readUndamaged(account, in: group) == nil else { return }
+            try records.update(id, in: group) { $0.status = .needsLogin(reason: "its secrets are gone") }
+        case .foreignFacts:
+            guard let found = inventory.copies[id]?[account.store] else { return }
+            try records.update(id, in: group) { record in
+                var own = found.account
+                own.adoptRecord(record)
+                record = own
+            }
+        case .copy: try accounts.migration.tidyLocked(account, in: group)
+        }
+    }
+
+    /// Removes a secret that nothing can be made of, if that is what a store still has of an account.
+    ///
+    /// - Throws: as ``repair(_:of:in:)``.
+    package func removeDamaged(
+        _ id: String, from store: StoreKind, in group: KeychainGroup
+    ) throws(CredentialError) {
+        // Nobody writes what has no name of an account, and no lock can have that name.
+        let lock = Name.isValid(id) ? try accounts.lock(id, in: group) : nil
+        defer { lock?.release() }
+        let isDamaged = accounts.rebuild.inventory(of: id, in: group).unusable.contains {
+            $0.store == store && $0.id == id && $0.error.code == .storeDamaged
+        }
+        guard isDamaged else { return }
+        try accounts.stores.store(store).remove(SecretItem(group: group, owner: id, kind: .tokenSet))
+    }
+
+    /// Puts back what a record of a shared group held, or what this host has seen of it, if it is still damaged; else it is set aside.
+    ///
+    /// - Throws: as ``repair(_:of:in:)``; the errors of the cluster.
+    package func restore(_ id: String, in group: KeychainGroup) throws(CredentialError) {
+        let lock = try accounts.lock(id, in: group)
+        defer { lock.release() }
+        guard try isUnreadable(id, in: group), try !accounts.machine.sharing.restore(id, in: group) else { return }
+        _ = try records.setAside(id, in: group)
+    }
+
+    /// Puts back what stands beside an account in a shared group, as far as that is still damaged, which the cluster says.
+    ///
+    /// - Throws: as ``restore(_:in:)``.
+    package func mend(_ id: String, in group: KeychainGroup) throws(CredentialError) {
+        let lock = try accounts.lock(id, in: group)
+        defer { lock.release() }
+        _ = try accounts.machine.sharing.restore(id, in: group)
+    }
+
+    /// Puts another record in the place of one that cannot be read, if that is still so (``RegistryRebuild/replace(_:in:adapter:now:)``).
+    ///
+    /// - Throws: as ``repair(_:of:in:)``.
+    package func replace(
+        _ id: String, in group: KeychainGroup, adapter: (String) -> String
+    ) throws(CredentialError) {
+        let lock = try accounts.lock(id, in: group)
+        defer { lock.release() }
+        guard try isUnreadable(id, in: group) else { return }
+        try accounts.rebuild.replace(id, in: group, adapter: adapter, now: accounts.clock.now)
+    }
+
+    /// Takes the accounts of a group up from the stores that an older version of this program has kept, if they are kept so still.
+    ///
+    /// - Parameter used: the stores in which that has kept some, by what it has written.
+    /// - Throws: the errors of the stores, and the error of one that is locked.
+    package func takeOver(
+        _ group: KeychainGroup, used: ([UInt8]) -> Set<StoreKind>
+    ) throws(CredentialError) {
+        let lock = try accounts.lock(TokenSetRepository.lockOfNewcomers, in: group)
+        defer { lock.release() }
+        guard let older = try records.older(group) else { return }
+        // What a store has that cannot be asked would not be found again.
+        for kind in StoreKind.allCases where used(older).contains(kind) {
+            try accounts.stores.store(kind).eachSecret(of: group, kind: .tokenSet) { _, _ in }
+        }
+        try records.setAsideOlder(group)
+        let outcome = try accounts.rebuild.run(group)
+        if let unread = outcome.unread.first(where: { $0.error.code == .storeLocked }) { throw unread.error }
+    }
+
+    /// Whether a record cannot be read, or is missing though nobody has signed it out.
+    private func isUnreadable(_ id: String, in group: KeychainGroup) throws(CredentialError) -> Bool {
+        do throws(CredentialError) {
+            if try records.read(id, in: group) != nil { return false }
+            return try records.index(of: group, .ids).unreadable.contains(id)
+        } catch {
+            guard error.code == .storeDamaged else { throw error }
+            return true
+        }
+    }
+}

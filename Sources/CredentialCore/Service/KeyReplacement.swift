@@ -1,0 +1,194 @@
+/// Gives the encrypted file of a group another key, and has everything sealed with it that the one before has sealed.
+///
+/// The file keeps a key that was replaced until nothing names it any more: no record, and no first sign-in that waits in the
+/// journal. That is looked at when all was sealed again, and everybody has written who had sealed before
+/// (``TokenSetRepository/lockOfSeals``), so that nobody is about to write what a forgotten key has sealed. Whatever cannot be
+/// read may name any key, and then none is forgotten. A key too many costs nothing but the secrecy of what it has sealed.
+package struct KeyReplacement: Sendable {
+    /// What it works on.
+    let accounts: AccountServices
+
+    /// What came of it.
+    package struct Outcome: Sendable {
+        /// What opens the file.
+        package var opener: Opener
+        /// What went wrong; `nil` where all is done.
+        package var failure: CredentialError?
+    }
+
+    /// What opens the file of a group.
+    package enum Opener: Sendable {
+        /// What opened it before.
+        case before
+        /// The new key.
+        case new
+        /// Nobody knows: the file cannot be read now.
+        case unknown
+    }
+
+    /// The name of the lock of those who replace the key of a group.
+    private static let lockName = "store-rekey"
+    /// How often what others have sealed meanwhile is sealed again.
+    private static let rounds = 4
+
+    /// Looks whether all that is sealed can be sealed again: before the key is replaced that costs nothing.
+    ///
+    /// - Throws: the error of the first record or sign-in that cannot be read or opened; ``ErrorCode/lockTimeout`` where somebody
+    ///   has an account's lock for too long.
+    package func look(_ group: KeychainGroup) throws(CredentialError) {
+        let vault = try accounts.stores.vault()
+        let ids = try sealed(of: group) { (error) throws(CredentialError) in throw error }.map(\.id)
+        for id in Set(ids).sorted() {
+            let lock = try accounts.lock(id, in: group)
+            defer { lock.release() }
+            if let sealed = try accounts.records.lastSeen(id, in: group).flatMap(Self.sealed) {
+                _ = try vault.open(sealed, of: id, in: group)
+            }
+            guard let kept = try accounts.machine.journal.read(id, in: group) else { continue }
+            if let sealed = try Self.kept(kept, of: id, in: group) {
+                _ = try vault.open(sealed, of: id, in: group)
+            }
+        }
+    }
+
+    /// Replaces the key of a group's file; makes the file where there is none.
+    ///
+    /// - Parameter key: what opens the file from then on, and alone.
+    package func run(_ group: KeychainGroup, with key: StoreKey) -> Outcome {
+        let lock: any HeldLock
+        let standing: String?
+        do throws(CredentialError) {
+            lock = try Self.naming(group) { () throws(CredentialError) in
+                try accounts.lock(Self.lockName, in: group)
+            }
+        } catch { return Outcome(opener: .before, failure: error) }
+        defer { lock.release() }
+        do throws(CredentialError) {
+            try look(group)
+            standing = try accounts.stores.vault().currentKey(of: group)
+        } catch { return Outcome(opener: .before, failure: error) }
+        do throws(CredentialError) { try accounts.stores.store(.file).setKey(key, of: group) } catch {
+            return Outcome(opener: opener(of: group, before: standing), failure: error)
+        }
+        do throws(CredentialError) { try renewAndForget(group) } catch {
+            return Outcome(opener: .new, failure: error)
+        }
+        return Outcome(opener: .new)
+    }
+
+    /// What opens a file whose key was about to be replaced when something went wrong: that may have been behind the write.
+    private func opener(of group: KeychainGroup, before key: String?) -> Opener {
+        do throws(CredentialError) {
+            return try accounts.stores.vault().currentKey(of: group) == key ? .before : .new
+        } catch { return .unknown }
+    }
+
+    /// Says of a lock of the group, which is no account's, who waits for whom.
+    static func naming<Result>(
+        _ group: KeychainGroup, _ body: () throws(CredentialError) -> Result
+    ) throws(CredentialError) -> Result {
+        do throws(CredentialError) { return try body() } catch {
+            guard error.code == .lockTimeout else { throw error }
+            throw CredentialError(
+                .lockTimeout, "another process has been replacing the key of group \(group) for too long",
+                hint: error.advice, details: [error.message] + error.details)
+        }
+    }
+
+    /// - Throws: what stood in the way of one of the accounts. The key that has sealed its token set is kept.
+    private func renewAndForget(_ group: KeychainGroup) throws(CredentialError) {
+        for _ in 0..<Self.rounds {
+            let failure = try renew(group)
+            let kept = try forget(group)
+            // Whoever has an account for long has it still.
+            if let failure { throw failure }
+            if kept == 0 { return }
+        }
+        throw CredentialError(
+            .temporary, "others have been writing the accounts of group \(group) all the time", hint: "try again")
+    }
+
+    /// Seals again what another key than the current one has sealed, one account at a time and under its lock.
+    ///
+    /// - Returns: what first stood in the way of one; the others' turn comes.
+    private func renew(_ group: KeychainGroup) throws(CredentialError) -> CredentialError? {
+        var failure: CredentialError?
+        let current = try accounts.stores.vault().currentKey(of: group)
+        let outdated = try sealed(of: group) { failure = failure ?? $0 }.filter { $0.key != current }
+        for id in Set(outdated.map(\.id)).sorted() {
+            do throws(CredentialError) {
+                let lock = try accounts.lock(id, in: group)
+                defer { lock.release() }
+                try accounts.repository.renewSeal(of: id, in: group)
+                try accounts.repository.renewKeptSignIn(id, in: group)
+            } catch { failure = failure ?? error }
+        }
+        return failure
+    }
+
+    /// Forgets the keys that nothing names any more.
+    ///
+    /// - Returns: how many keys are kept that were replaced.
+    private func forget(_ group: KeychainGroup) throws(CredentialError) -> Int {
+        // Whoever has sealed before this moment has written it; whoever seals from here on reads first which key is the current
+        // one. So nobody waits for the look at all accounts.
+        do throws(CredentialError) {
+            let seals = try accounts.locks.lock(
+                TokenSetRepository.lockOfSeals, in: group, seconds: TokenSetRepository.sealPatience)
+            seals.release()
+        } catch {
+            guard error.code == .lockTimeout else { throw error }
+            throw CredentialError(
+                .lockTimeout, "another process has been writing an account of group \(group) for too long",
+                hint: "try again", details: [error.message])
+        }
+        let needed = try sealed(of: group) { (error) throws(CredentialError) in throw error }.map(\.key)
+        return try accounts.stores.vault().forgetReplacedKeys(of: group, but: Set(needed))
+    }
+
+    // MARK: What names a key
+
+    /// Everything of a group that was sealed with a key of its file: token sets in records, and first sign-ins in the journal.
+    ///
+    /// - Parameter unreadable: takes what cannot be read, and so may name any key.
+    private func sealed(
+        of group: KeychainGroup, unreadable: (CredentialError) throws(CredentialError) -> Void
+    ) throws(CredentialError) -> [(id: String, key: String)] {
+        var found: [(id: String, key: String)] = []
+        var damaged: [CredentialError] = []
+        // What is on its way from the journal into a record stands in one of both, whichever is read first: it is written there
+        // before it is removed here.
+        try accounts.machine.journal.eachRecord(in: group) { (id, bytes) throws(CredentialError) in
+            do throws(CredentialError) {
+                if let sealed = try Self.kept(bytes, of: id, in: group) { found.append((id, sealed.key)) }
+            } catch { damaged.append(error) }
+        }
+        let registry = try accounts.records.registry(of: group) { damaged.append($1) }
+        for account in registry.accounts {
+            do throws(CredentialError) {
+                let record = try accounts.records.lastSeen(account.id, in: group)
+                if let sealed = record.flatMap(Self.sealed) { found.append((account.id, sealed.key)) }
+            } catch { damaged.append(error) }
+        }
+        for error in damaged { try unreadable(error) }
+        return found
+    }
+
+    /// What a record has sealed with a key of this machine.
+    private static func sealed(_ record: AccountRecord) -> SealedTokenSet? {
+        record.account.store == .etcd ? nil : record.sealed
+    }
+
+    /// What of that the journal has; `nil` for what the token set of an account opens.
+    ///
+    /// - Throws: ``ErrorCode/unsupported`` for what a newer version has written.
+    private static func kept(
+        _ bytes: [UInt8], of id: String, in group: KeychainGroup
+    ) throws(CredentialError) -> SealedTokenSet? {
+        do throws(CredentialError) { return sealed(try AccountRecord(bytes, of: id, in: group)) } catch {
+            // What is no record, or damaged, nobody can read by any key.
+            guard error.code == .unsupported else { return nil }
+            throw error
+        }
+    }
+}
