@@ -7,7 +7,7 @@ import Testing
 struct SimulationTests {
     @Test(arguments: [
         (Scenario.shared, 350), (.takeOver, 200), (.cloned, 100), (.restored, 100), (.meddled, 100),
-        (.unanswered, 100), (.alone, 250), (.eachCall, 960),
+        (.unanswered, 100), (.alone, 250), (.keys, 300), (.eachCall, 960),
     ])
     func `no schedule sends a refresh token twice or loses a sign-in`(_ scenario: Scenario, _ count: Int) {
         var refreshes = 0, excused = 0
@@ -18,12 +18,13 @@ struct SimulationTests {
             excused += report.excused > 0 ? 1 : 0
         }
         // The faults are neither so rare that nothing is tried, nor so many that nothing has to hold.
-        #expect(refreshes > count)
+        // Of what happens where keys are replaced a refresh is the eighth part.
+        #expect(refreshes > (scenario == .keys ? count / 2 : count))
         #expect(excused > 0 && excused < count / 2)
     }
 
     @Test func `without faults every process gets what it asks for`() {
-        for scenario in [Scenario.shared, .alone] {
+        for scenario in [Scenario.shared, .alone, .keys] {
             for seed in 0..<UInt64(100) {
                 let report = Run(scenario, seed: seed, faults: Faults.none).report()
                 #expect(report.problems.isEmpty, "\(scenario.rawValue) \(seed)")

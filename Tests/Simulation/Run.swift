@@ -21,18 +21,23 @@ package enum Scenario: String, Sendable, CaseIterable {
     case unanswered
     /// One machine alone, with three processes.
     case alone
+    /// The same machine alone, whose encrypted file gets another key time and again; the account is repaired, and moved between the
+    /// stores, and its keyring goes and comes, so that sign-ins wait in the journal.
+    case keys
     /// One process, alone or of a shared group, that ends at one call of one operation: each seed is another of these.
     case eachCall = "each-call"
 }
 
 /// What a process does.
 enum Operation: CaseIterable {
-    case refresh, get, signIn, signOut, label, expelSpare, expelThird, renewThird, catchUp, takeOver, move
+    case refresh, get, signIn, signOut, label, expelSpare, expelThird, renewThird, catchUp, takeOver, move, rekey,
+        doctor
 
     static let shared: [Self] = [
         .refresh, .signIn, .signOut, .label, .expelSpare, .expelThird, .renewThird, .takeOver,
     ]
     static let alone: [Self] = [.refresh, .get, .signIn, .signOut, .label, .move, .catchUp]
+    static let keys: [Self] = [.rekey, .rekey, .doctor, .doctor, .move, .signIn, .signOut, .refresh]
     /// What is tried at each call; a person's word that nobody is at it is not among them.
     static let each: [Self] = [.refresh, .signIn, .signOut, .label, .expelSpare, .catchUp]
 }
@@ -95,10 +100,14 @@ package final class Run: @unchecked Sendable {
         clonesNotes = scenario == .cloned && seed % 2 == 1
         self.scenario = scenario
         self.seed = seed
-        isShared = scenario == .eachCall ? seed % 2 == 0 : scenario != .alone
+        isShared = scenario == .eachCall ? seed % 2 == 0 : scenario != .alone && scenario != .keys
         let schedule = Schedule(seed: seed)
         if known == nil, scenario != .eachCall { faults.vary(&schedule.random) }
-        let operations = isShared ? Operation.shared : Operation.alone
+        if scenario == .keys, known == nil {
+            faults.keyring = [0, 40, 15][schedule.random.below(3)]
+            faults.focus = schedule.random.once(in: 2) ? Faults.Focus(ofKeys: &schedule.random) : nil
+        }
+        let operations = scenario == .keys ? Operation.keys : isShared ? Operation.shared : Operation.alone
         theme = schedule.random.once(in: 2) ? operations[schedule.random.below(operations.count)] : nil
         rival =
             theme != nil && schedule.random.once(in: 2)
@@ -117,9 +126,9 @@ package final class Run: @unchecked Sendable {
         }
         // A sign-in that gives up waiting is kept beside the account, for whoever has the lock to take up: also while the one before
         // is refused.
-        if scenario == .alone, seed % 4 == 3 {
+        if scenario == .alone || scenario == .keys, seed % 4 == 3 {
             world.patience = 2
-            if known == nil { world.faults.revoke = 100 }
+            if known == nil, scenario == .alone { world.faults.revoke = 100 }
         }
         // What a refusal leaves to be done shows only where it does not end the sign-in; what a late answer is worth, only where
         // two are given to one token.
@@ -146,6 +155,8 @@ package final class Run: @unchecked Sendable {
                 }
             }
         }
+        // First sign-ins are what the journal keeps whole.
+        if scenario == .keys, seed % 3 == 0 { attempt(.signOut, on: hosts[0]) }
         world.meanwhile = { [unowned self] host in
             guard let other = hosts.first(where: { $0.name != host.name && world.hasAdmitted($0) }) else { return }
             attempt(.label, on: other)
@@ -183,6 +194,9 @@ package final class Run: @unchecked Sendable {
     private func act(_ host: SimulatedHost) {
         let often = host === hosts[0] ? theme : rival
         if let often, world.schedule.random.once(in: 2) { return attempt(often, on: host) }
+        if scenario == .keys {
+            return attempt(Operation.keys[world.schedule.random.below(Operation.keys.count)], on: host)
+        }
         let operation: Operation =
             switch world.schedule.random.below(20) {
             case 0: .signOut
@@ -226,6 +240,11 @@ package final class Run: @unchecked Sendable {
             try process.ports.sharing.catchUp(World.group, unlessWithin: 0)
         case .takeOver: _ = try token(process, force: false, takesOver: true)
         case .move: try move(process)
+        case .rekey:
+            if let failure = process.services.keyReplacement.run(World.group, with: .keyFile).failure {
+                throw failure
+            }
+        case .doctor: try doctor(process)
         }
     }
 
@@ -283,7 +302,9 @@ package final class Run: @unchecked Sendable {
             moment += 1
             signIns[refresh.signIn]?.ended = moment
         }
-        let kept = try process.keep(refresh, of: world.type, registration)
+        let isInKeyring = scenario == .keys && world.draw(2)
+        let kept = try process.keep(
+            refresh, of: world.type, registration, in: isInKeyring ? .secretService : .file)
         signIns[refresh.signIn]?.isDone = kept.warnings.isEmpty
         signIns[refresh.signIn]?.account = kept.account.id
     }
@@ -312,6 +333,23 @@ package final class Run: @unchecked Sendable {
         guard let account = try account(process) else { return }
         _ = try process.services.migration.move(
             account, to: account.store == .file ? .secretService : .file, in: World.group)
+    }
+
+    /// Looks for troubles, and repairs what it has found; a person may think about it in between for long.
+    private func doctor(_ process: SimulatedProcess) throws(CredentialError) {
+        let services = process.services, group = World.group
+        let accounts = try process.ports.records.registry(of: group).accounts
+        services.repository.finishSignIns(in: group, locks: process.ports.locks)
+        let inventory = services.rebuild.inventory(of: group)
+        let known = Set(accounts.map(\.id))
+        let troubles = accounts.compactMap { account in
+            services.repair.trouble(of: account, by: inventory).map { (account.id, $0) }
+        }
+        if inventory.accounts.contains(where: { !known.contains($0.id) }) { _ = try services.rebuild.run(group) }
+        for (id, trouble) in troubles {
+            world.tell("\(process.name) repairs \(id): \(trouble)")
+            try services.repair.repair(trouble, of: id, in: group)
+        }
     }
 
     /// Another machine comes under the name of one that was expelled.

@@ -73,6 +73,8 @@ final class SimulatedProcess: @unchecked Sendable {
         if moment == .before {
             world.schedule.step()
             world.tell("\(name) \(trace.calls.last ?? "")")
+        } else if !host.isShared, let call = trace.calls.last {
+            checkKeys(after: call)
         }
         if world.draw(world.faults.crash) || world.isPlannedCrash(moment) { return crash() }
         if world.draw(world.faults.stop) { return stop() }
@@ -89,6 +91,32 @@ final class SimulatedProcess: @unchecked Sendable {
         world.stopped.insert(ObjectIdentifier(trace))
         world.schedule.stop(10 + world.schedule.random.below(150))
         world.stopped.remove(ObjectIdentifier(trace))
+    }
+
+    /// At no moment anything is sealed with a key that was forgotten: neither a record nor what waits in the journal.
+    private func checkKeys(after call: String) {
+        guard ["file.forget", "records.write", "journal.write"].contains(call) else { return }
+        let machine = host.machine
+        var sealed = machine.accounts().compactMap { machine.record($0.id)?.sealed }
+        for id in machine.journaled() {
+            if let kept = machine.journaled(id), let record = try? AccountRecord(kept, of: id, in: World.group) {
+                sealed += [record.sealed].compactMap(\.self)
+            }
+        }
+        for sealed in sealed where !machine.hasKey(sealed.key) {
+            world.problems.append("after \(call) of \(name) nothing opens what \(sealed.key) has sealed")
+        }
+    }
+
+    /// No account that has its secrets is marked as one without.
+    private func checkMark(_ record: AccountRecord) {
+        let id = record.account.id, machine = host.machine
+        guard case .needsLogin(let reason) = record.account.status, reason == "its secrets are gone" else { return }
+        let isKept =
+            machine.journaled(id).flatMap { try? AccountRecord($0, of: id, in: World.group) }?.sealed != nil
+        if isKept || machine.tokenSet(id, in: .secretService) != nil || machine.tokenSet(id, in: .file) != nil {
+            world.problems.append("\(name) marks \(id) as one without secrets, which it has")
+        }
     }
 
     private func crash() {
@@ -131,6 +159,7 @@ final class SimulatedProcess: @unchecked Sendable {
                 written: { [unowned self] record, outcome in
                     world.tell("\(name) writes \(record.account.id): \(outcome.map { "\($0)" } ?? "an error")")
                     isWritten(outcome)
+                    checkMark(record)
                 })
             ports.journal = SafeJournal(base: ports.journal, process: self)
         }
@@ -184,7 +213,7 @@ final class SimulatedProcess: @unchecked Sendable {
 
     /// Keeps a sign-in that has just been had.
     func keep(
-        _ refresh: RefreshToken, of type: AccountType, _ registration: Registration
+        _ refresh: RefreshToken, of type: AccountType, _ registration: Registration, in store: StoreKind = .file
     ) throws(CredentialError) -> SignInService.Outcome {
         var grant = Grant(flow: .code, obtainedAt: now)
         grant.refreshToken = Secret("\(refresh)")
@@ -194,7 +223,7 @@ final class SimulatedProcess: @unchecked Sendable {
             identity: Identity(issuer: SimulatedAdapter.issuer, subject: "ada", username: "ada@example.com"),
             tokens: IssuedTokens(accessToken: SimulatedAdapter.token(refresh, key, self), grant: grant))
         return try services.signIn.keep(
-            result, of: type, registration: registration, policy: "", in: World.group, store: .file, forceNew: false
+            result, of: type, registration: registration, policy: "", in: World.group, store: store, forceNew: false
         )
     }
 

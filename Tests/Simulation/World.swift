@@ -38,6 +38,8 @@ package struct Faults: Sendable {
     package var meddle = 0
     /// A process stands still while others go on, and keeps no lease alive.
     package var stop = 400
+    /// The keyring of a machine alone goes, or comes back.
+    package var keyring = 0
     /// What goes wrong more often than all else in this run; `nil` for nothing.
     var focus: Focus?
 
@@ -56,6 +58,19 @@ package struct Faults: Sendable {
             "provider.wait", "provider.answer", "cluster.commit", "cluster.commit", "cluster.read", "files.write",
             "files.remove",
         ]
+
+        /// Where a key is replaced while others seal and write.
+        init(ofKeys random: inout SeededRandom) {
+            let calls = [
+                "file.seal", "records.write", "journal.write", "file.key", "file.rekey", "file.forget",
+                "secret-service.write", "secret-service.remove", "records.list", "locks.lock",
+            ]
+            call = calls[random.below(calls.count)]
+            moment = random.once(in: 2) ? .before : .after
+            stops = !random.once(in: 3)
+            isAnswered = false
+            many = [1, 2, 4][random.below(3)]
+        }
 
         init(_ random: inout SeededRandom) {
             call = Self.calls[random.below(Self.calls.count)]
@@ -91,7 +106,7 @@ package struct Faults: Sendable {
         var faults = Faults()
         (faults.crash, faults.cluster, faults.leaseEnd, faults.unreachable, faults.busy) = (0, 0, 0, 0, 0)
         (faults.requestLost, faults.answerLost, faults.pause, faults.clock, faults.restore) = (0, 0, 0, 0, 0)
-        (faults.revoke, faults.stop) = (0, 0)
+        (faults.revoke, faults.stop, faults.keyring) = (0, 0, 0)
         return faults
     }
 }
@@ -148,6 +163,8 @@ final class World: @unchecked Sendable {
     /// Whether a host that could not know better has taken what an expelled host has put there as what the hosts agree on: others
     /// may have it from that one.
     var isMisled = false
+    /// Whether the keyring of the first host does not answer.
+    private var isKeyringAway = false
     /// How many processes there have been.
     var processes = 0
     /// What another host than one does while that stands still; `nil` for nothing.
@@ -214,6 +231,15 @@ final class World: @unchecked Sendable {
         }
         if draw(faults.restore) { restore() }
         if draw(faults.meddle) { meddle() }
+        if draw(faults.keyring) { setKeyring(isAway: !isKeyringAway) }
+    }
+
+    /// Has the keyring of the first host go, or come back.
+    func setKeyring(isAway: Bool) {
+        isKeyringAway = isAway
+        let error = CredentialError(.storeUnavailable, "no keyring answers")
+        hosts[0].machine.breakStore(.secretService, with: isAway ? error : nil)
+        tell("the keyring \(isAway ? "goes" : "is there")")
     }
 
     private func restore() {
