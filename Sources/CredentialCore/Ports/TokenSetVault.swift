@@ -32,7 +32,7 @@ public protocol TokenSetVault: Sendable {
     /// - Parameters:
     ///   - group: the group.
     ///   - needed: the keys that something still names. That nothing is about to name another is the caller's to see to
-    ///     (``KeyReplacement``).
+    ///     (`KeyReplacement`).
     /// - Returns: how many of them are kept.
     /// - Throws: as ``SecretStore/write(_:for:label:)``.
     func forgetReplacedKeys(of group: KeychainGroup, but needed: Set<String>) throws(CredentialError) -> Int
