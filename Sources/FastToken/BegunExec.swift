@@ -23,7 +23,8 @@ package struct BegunExec: Sendable, Hashable {
 
     /// Names what was begun.
     package init(
-        process: Int32, lock: Int32, directory: String, group: String, type: String, account: String, words: [String]
+        process: Int32, lock: Int32, directory: String, group: String, type: String, account: String,
+        words: [String]
     ) {
         self.process = process
         self.lock = lock

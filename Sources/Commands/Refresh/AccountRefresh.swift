@@ -29,11 +29,15 @@ struct AccountRefresh: Sendable {
         },
         leaveOut: { job in
             var outcome = Outcome()
-            outcome.failures.append(
-                named(
-                    CredentialError(
-                        .temporary, "not refreshed: credmgr could not use an earlier response of its provider"),
-                    job.account, type: job.account.type))
+            let failure: CredentialError
+            // This one would not have been sent anything.
+            if case .needsLogin(let reason) = job.account.status {
+                failure = signInRequired(job.account, job.group, Message(kept: reason))
+            } else {
+                failure = CredentialError(
+                    .temporary, "not refreshed: credmgr could not use an earlier response of its provider")
+            }
+            outcome.failures.append(named(failure, job.account, type: job.account.type))
             return outcome
         })
     /// The errors of a response that came and could not be used.
@@ -71,10 +75,11 @@ struct AccountRefresh: Sendable {
             if case .needsLogin(let reason) = account.status,
                 try !services.repository.hasWaitingLogin(of: account.id, in: group)
             {
-                throw signInRequired(account, group, Message(kept: reason))
+                throw Self.signInRequired(account, group, Message(kept: reason))
             }
             guard let set = try read(account, in: group) else {
-                throw signInRequired(account, group, "its secrets are gone from the \(account.store.shownName)")
+                throw Self.signInRequired(
+                    account, group, "its secrets are gone from the \(account.store.shownName)")
             }
             for (index, request) in requests(for: account, set, in: group, types).enumerated() {
                 let waits = waits || index > 0
@@ -142,12 +147,12 @@ struct AccountRefresh: Sendable {
         return requests
     }
 
-    private func signInRequired(
+    private static func signInRequired(
         _ account: Account, _ group: KeychainGroup, _ reason: Message
     ) -> CredentialError {
         CredentialError(
             .signInRequired,
-            "\(Self.shown(account)) has to sign in again: \(reason)",
+            "\(shown(account)) has to sign in again: \(reason)",
             hint: LoginCommandLine(for: account, in: group).hint)
     }
 }
