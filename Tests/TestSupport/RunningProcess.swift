@@ -10,6 +10,9 @@ import Foundation
 /// The program leads a process group, and has no signal blocked or ignored. It ends at the latest with the last
 /// reference.
 public final class RunningProcess: Sendable {
+    /// A pipe that nobody reads any more is an error to whoever writes, as in the product, and not the end of the tests.
+    private static let ignoresBrokenPipes: Void = { _ = Glibc.signal(SIGPIPE, SIG_IGN) }()
+
     /// What the program writes to.
     public enum Stream: String, Sendable {
         /// Standard output.
@@ -35,6 +38,7 @@ public final class RunningProcess: Sendable {
     ///
     /// - Throws: ``ProcessFailure`` if it cannot be started.
     init(_ call: ChildProcess, input: Input) throws {
+        _ = Self.ignoresBrokenPipes
         self.call = call
         let source = try input == .pipe ? Pipe.make() : nil
         let output = try Pipe.make(), errors = try Pipe.make()
@@ -376,7 +380,7 @@ extension RunningProcess {
                     inputLock.unlock()
                     return true
                 }
-                let count = Self.write(rest, to: input)
+                let count = rest.withUnsafeBytes { Glibc.write(input, $0.baseAddress, $0.count) }
                 let error = errno
                 inputLock.unlock()
                 if count > 0 {
@@ -389,24 +393,6 @@ extension RunningProcess {
                 poll(&waiting, 1, 100)
             }
             return true
-        }
-
-        /// As `write`, without the signal for a pipe that nobody reads.
-        private static func write(_ bytes: ArraySlice<UInt8>, to descriptor: Int32) -> Int {
-            var broken = sigset_t(), before = sigset_t(), pending = sigset_t()
-            sigemptyset(&broken)
-            sigaddset(&broken, SIGPIPE)
-            pthread_sigmask(SIG_BLOCK, &broken, &before)
-            let count = bytes.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
-            let error = errno
-            if count < 0, error == EPIPE {
-                var number: Int32 = 0
-                sigpending(&pending)
-                if sigismember(&pending, SIGPIPE) == 1 { sigwait(&broken, &number) }
-            }
-            pthread_sigmask(SIG_SETMASK, &before, nil)
-            errno = error
-            return count
         }
 
         func closeInput() {
