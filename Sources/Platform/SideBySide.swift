@@ -176,7 +176,10 @@ import Synchronization
         queue.withLock { queue in
             let idlest = queue.lanes.indices.filter { !queue.lanes[$0].waiting.isEmpty && isOpen(queue.lanes[$0]) }
                 .min { queue.lanes[$0].underWay < queue.lanes[$1].underWay }
-            let index = idlest.flatMap { queue.lanes[$0].waiting.popLast() } ?? queue.putOff.popLast()
+            var index = idlest.flatMap { queue.lanes[$0].waiting.popLast() }
+            if index == nil, let place = queue.putOff.lastIndex(where: { isOpen(queue.lanes[laneOfItem[$0]]) }) {
+                index = queue.putOff.remove(at: place)
+            }
             guard let index else {
                 queue.threads -= 1
                 return nil

@@ -119,6 +119,16 @@ import Testing
         #expect(scene.machine.provider.refreshes.count == sent + 12)
     }
 
+    @Test func `refresh sends no further token of an account after a response that it cannot use`() throws {
+        let scene = Self.signedIn()
+        #expect(scene.run("token", "--type", "Tasks", "--scope", "write").status == 0)
+        scene.machine.clock.pass(3_000)
+        let before = scene.machine.provider.refreshes.count
+        scene.machine.provider.fail(with: CredentialError(.malformedReply, "no token in the reply"))
+        #expect(scene.run("refresh", "--all", "--min-valid", "1800").status == 1)
+        #expect(scene.machine.provider.refreshes.count == before + 1)
+    }
+
     @Test(arguments: ["0", "65", "x"]) func `a number of accounts that makes no sense is exit 2`(_ jobs: String) {
         #expect(Self.signedIn().run("refresh", "--all", "--jobs", jobs).status == 2)
     }

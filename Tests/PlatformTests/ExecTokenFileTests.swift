@@ -55,6 +55,15 @@ import Testing
         #expect(try names.isEmpty)
     }
 
+    @Test func `what a command has put beside the token keeps it from nothing`() throws {
+        let file = try file(), own = folder.path + "/" + file.directoryName + "/.a-directory"
+        try file.write([1])
+        try FileManager.default.createDirectory(atPath: own, withIntermediateDirectories: false)
+        try file.remove()
+        #expect(!FileManager.default.fileExists(atPath: file.path))
+        #expect(FileManager.default.fileExists(atPath: own))
+    }
+
     @Test(.needs(.root)) func `another user's directory is neither used nor removed`() throws {
         let theirs = folder.path + "/credmgr-exec.0123456789abcdef"
         try FileManager.default.createDirectory(

@@ -35,11 +35,11 @@ import Testing
 
     @Test func `the time for which a worker is stopped is not counted`() async {
         await #expect(processExitsWith: .exitCode(3)) {
-            let life = WorkerLife(limit: 4)
+            let life = WorkerLife(limit: 5)
             try life.start()
             // The shell continues this process after longer than the life.
             var id = pid_t()
-            let words = ["sh", "-c", "sleep 6; kill -CONT $PPID"]
+            let words = ["sh", "-c", "sleep 7; kill -CONT $PPID"]
             var arguments: [UnsafeMutablePointer<CChar>?] = words.map { strdup($0) } + [nil]
             guard posix_spawn(&id, "/bin/sh", nil, nil, &arguments, environ) == 0 else { exit(1) }
             raise(SIGSTOP)

@@ -86,6 +86,8 @@ struct AccountRefresh: Sendable {
                 do throws(CredentialError) { try refresh(request, waits: waits, &outcome) } catch {
                     if !waits, error.code == .lockTimeout { return nil }
                     outcome.failures.append(Self.named(error, account, type: request.type.name))
+                    // Its other tokens are of the same provider.
+                    if Self.unusable.contains(error.code) { break }
                 }
             }
         } catch {

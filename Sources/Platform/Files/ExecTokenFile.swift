@@ -151,7 +151,9 @@ package final class ExecTokenFile: Sendable {
     }
 
     private static func empty(_ directory: borrowing PrivateDirectory) throws(CredentialError) {
-        for name in try directory.names() { try directory.remove(name) }
+        try directory.remove(fileName)
+        // The command may have put other things there, also what is no file.
+        for name in try directory.names() { try? directory.remove(name) }
         if unsafe rmdir(directory.path) != 0, errno != ENOENT, errno != ENOTEMPTY {
             throw .system("cannot remove", directory.path, number: errno)
         }
