@@ -130,7 +130,7 @@ struct RegistryCheck: DoctorCheck {
         ]
     }
 
-    /// What is wrong with an account whose record can be read.
+    /// The finding about an account with a readable record; `nil` if nothing is wrong.
     private func finding(
         _ check: String, _ account: Account, _ inventory: RegistryRebuild.Inventory, _ group: KeychainGroup,
         _ services: AccountServices

@@ -72,7 +72,7 @@ package struct ExecCommand: Command {
         try session.context.programs.end(like: try ending.get())
     }
 
-    /// What a machine without directories in memory costs the command.
+    /// Warns that the command runs without the token's file.
     ///
     /// - Throws: ``ErrorCode/storeUnavailable`` where the command wants the file.
     private func missesFile(_ environment: TokenEnvironment, _ session: Session) throws(CredentialError) {

@@ -28,7 +28,7 @@ package enum RefreshWorker {
             let stores = session.stores(mayPrompt: false, whileWaiting: context.transport.prepare)
             let services = session.services(stores)
             services.repository.begin(request.account)
-            // Whatever came of it: a response is saved by now, or cannot be.
+            // A response is saved by now, or cannot be.
             defer { life.answerIsSaved() }
             let given = try services.refresh.refresh(request, holding: lock)
             answer = RefreshWire.encode(given, notes: notes.withLock { $0 })

@@ -32,7 +32,7 @@ struct StoreRekeyCommand: Command {
         let groups = try StoreGroups.withFile(session, stores)
         let chosen = groups.isEmpty ? [session.options.group ?? .standard] : groups
         let replacement = session.services(stores).keyReplacement
-        // What opens each file until then, to be told of those that keep it.
+        // The opener of each file before the change, for the groups that keep it.
         var before: [KeychainGroup: Former] = [:]
         for group in groups { before[group] = try Self.former(of: group, stores) }
         // The files have to be opened, and all that they have sealed, before a new passphrase is worth asking for.
@@ -70,14 +70,14 @@ struct StoreRekeyCommand: Command {
         }
     }
 
-    /// What a file was opened by when this began.
+    /// The opener of a file when this began.
     private struct Former {
         let opener: Message
         /// The name of the key that seals.
         let key: String?
     }
 
-    /// What opens a file now; `nil` where there is none.
+    /// The opener of a file now; `nil` if there is no file.
     private static func former(
         of group: KeychainGroup, _ stores: any SecretStores
     ) throws(CredentialError) -> Former? {
@@ -156,6 +156,6 @@ struct StoreRekeyCommand: Command {
 }
 
 extension StoreKey {
-    /// What it is that opens a store.
+    /// The kind of key that opens a store.
     fileprivate var opener: Message { if case .keyFile = self { "its key file" } else { "the new passphrase" } }
 }

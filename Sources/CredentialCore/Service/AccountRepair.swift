@@ -1,13 +1,13 @@
 /// Repairs accounts whose records and secrets do not tell the same story.
 ///
-/// What was seen may be old when a person has agreed to a repair, and may never have been true: a migration, a sign-in or a
+/// A finding may be old when the user has agreed to its repair, and may never have been true: a migration, a sign-in or a
 /// sign-out changes record and store one after the other. So every repair takes the account's lock, looks again, and repairs only what
 /// is still so.
 package struct AccountRepair: Sendable {
     /// What it works on.
     let accounts: AccountServices
 
-    /// What is wrong with an account whose record can be read.
+    /// A trouble of an account with a readable record.
     package enum Trouble: Sendable, Hashable {
         /// Its store has nothing of it, and the keyring has its secrets.
         case inKeyring
