@@ -96,6 +96,16 @@ static inline int linux_is_in_memory(int descriptor) {
     return facts[0] == TMPFS_MAGIC || facts[0] == (long)RAMFS_MAGIC;
 }
 
+/// O_PATH: a descriptor that names a directory which may be searched, but not read.
+static const int linux_open_path = 0x200000;
+
+/// Whether an open directory is of `/proc`, where links lead to the open files of a process.
+static inline int linux_is_of_processes(int descriptor) {
+    long facts[32];
+    if (linux_libc_syscall(SYS_fstatfs, descriptor, facts) != 0) return 0;
+    return facts[0] == PROC_SUPER_MAGIC;
+}
+
 // MARK: Spawning
 
 /// POSIX_SPAWN_SETSID

@@ -6,44 +6,48 @@ package final class UserFile {
     private let path: String
     private var file: FileDescriptor?
 
-    /// Creates the file, mode 0600 by our umask, or empties it.
+    /// Creates the file, mode 0600 by our umask, or empties it. Links are followed as ``OutputPlace`` allows.
     ///
-    /// - Throws: ``ErrorCode/inputOutput``.
+    /// - Throws: ``ErrorCode/denied`` for a link that somebody else made, or could exchange, and for a file that
+    ///   somebody else made in a directory for all; ``ErrorCode/inputOutput``.
     package init(_ path: String) throws(CredentialError) {
-        let number = unsafe open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0o666)
+        let place = try OutputPlace(of: path, makesDirectories: false)
+        try place.checkMaker(of: path)
+        let number = place.open(O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, mode: 0o666)
         guard number >= 0 else { throw .system("cannot write", path, number: errno) }
         self.path = path
         file = FileDescriptor(owning: number)
     }
 
-    /// Replaces a file as a whole: a reader sees the old one or the new one. Links are followed, and the mode of a file
-    /// that was there is kept, but for a secret; a new one is of mode 0600, or 0700 for a program.
+    /// Replaces a file as a whole: a reader sees the old one or the new one. Links are followed as ``OutputPlace``
+    /// allows, and the mode of a file that was there is kept, but for a secret; a new one is of mode 0600, or 0700 for
+    /// a program.
     ///
-    /// - Throws: ``ErrorCode/inputOutput``.
+    /// - Throws: ``ErrorCode/denied`` for a link that somebody else made or could exchange; ``ErrorCode/inputOutput``.
     package static func replace(
         _ path: String, _ bytes: [UInt8], isProgram: Bool = false, isSecret: Bool = false
     ) throws(CredentialError) {
-        let place = resolved(path)
-        let parent = place.lastIndex(of: "/").map { String(place[..<$0]) } ?? "."
-        try makeFolders(parent)
-        var status = stat()
-        let found = unsafe stat(place, &status)
-        let known = found == 0
+        let place = try OutputPlace(of: path, makesDirectories: true)
+        let known = place.status()
         // A device or a pipe would be gone for everybody.
-        if known, status.st_mode & S_IFMT != S_IFREG { throw .system("cannot write", path, number: EINVAL) }
-        let mode: mode_t = known && !isSecret ? status.st_mode & 0o7777 : isProgram ? 0o700 : 0o600
-        let temporary = "\(place).credmgr-\(SystemRandom().accountID())"
-        let number = unsafe open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        if let known, known.st_mode & S_IFMT != S_IFREG {
+            throw .system("cannot write", path, number: known.st_mode & S_IFMT == S_IFDIR ? EISDIR : EINVAL)
+        }
+        let fresh: mode_t = isProgram ? 0o700 : 0o600
+        let mode = isSecret ? fresh : known.map { $0.st_mode & 0o7777 } ?? fresh
+        let temporary = "\(place.name).credmgr-\(SystemRandom().accountID())"
+        let number = unsafe openat(
+            place.directory.number, temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard number >= 0 else { throw .system("cannot write", path, number: errno) }
         let file = FileDescriptor(owning: number)
         var failure = file.writeAll(bytes)
         if failure == 0, fchmod(number, mode) != 0 || fsync(number) != 0 { failure = errno }
         if failure == 0 {
-            let renamed = unsafe Glibc.rename(temporary, place)
+            let renamed = unsafe renameat(place.directory.number, temporary, place.directory.number, place.name)
             if renamed != 0 { failure = errno }
         }
         if failure != 0 {
-            _ = unsafe unlink(temporary)
+            _ = unsafe unlinkat(place.directory.number, temporary, 0)
             throw .system("cannot write", path, number: failure)
         }
     }
@@ -76,13 +80,6 @@ package final class UserFile {
         if linkTarget(path) != nil { try remove(path) }
         let made = unsafe symlink(target, path)
         if made != 0 { throw .system("cannot make the link", path, number: errno) }
-    }
-
-    /// Where a path leads to by its links, as far as it is there.
-    private static func resolved(_ path: String) -> String {
-        guard let real = unsafe realpath(path, nil) else { return path }
-        defer { unsafe free(real) }
-        return unsafe String(cString: real)
     }
 
     private static func makeFolders(_ path: String) throws(CredentialError) {
