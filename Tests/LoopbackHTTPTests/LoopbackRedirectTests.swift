@@ -95,6 +95,25 @@ import Testing
         Hostile(testDescription: "no port in the name", headers: [("Host", "localhost")], status: 421),
         Hostile(testDescription: "another site", headers: [("Origin", "https://evil.example")], status: 403),
         Hostile(testDescription: "a page without origin", headers: [("Origin", "null")], status: 403),
+        Hostile(
+            testDescription: "an image of another page",
+            headers: [
+                ("Sec-Fetch-Mode", "no-cors"), ("Sec-Fetch-Dest", "image"), ("Sec-Fetch-Site", "cross-site"),
+            ],
+            status: 403),
+        Hostile(
+            testDescription: "a frame of another page",
+            headers: [("Sec-Fetch-Mode", "navigate"), ("Sec-Fetch-Dest", "iframe")], status: 403),
+        Hostile(
+            testDescription: "a prefetch",
+            headers: [("Sec-Purpose", "prefetch"), ("Sec-Fetch-Mode", "navigate"), ("Sec-Fetch-Dest", "document")],
+            status: 403),
+        Hostile(
+            testDescription: "a script's form post", method: "POST", target: "/back",
+            headers: [
+                ("Sec-Fetch-Mode", "cors"), ("Sec-Fetch-Dest", "empty"),
+                ("Content-Type", "application/x-www-form-urlencoded"),
+            ], body: "state=right&code=x", status: 403),
         Hostile(testDescription: "HEAD", method: "HEAD", status: 405),
         Hostile(testDescription: "PUT", method: "PUT", status: 405),
         Hostile(testDescription: "OPTIONS", method: "OPTIONS", status: 405),
@@ -130,6 +149,25 @@ import Testing
         let url = listener.redirectURI + "?state=right&code=good"
         _ = try client.send("GET", url)
         #expect(try waiting.value() == url)
+    }
+
+    @Test(arguments: ["GET", "POST"])
+    func `takes a top-level navigation of a browser that says so`(_ method: String) throws {
+        let listener = try listen()
+        let waiting = wait(listener, formPostOrigins: ["https://op.example"])
+        let port = try port(listener)
+        let answer = "state=right&code=good", isPost = method == "POST"
+        let fields = [
+            "Host: localhost:\(port)", "Connection: close", "Sec-Fetch-Site: cross-site",
+            "Sec-Fetch-Mode: navigate",
+            "Sec-Fetch-Dest: document", "Content-Type: application/x-www-form-urlencoded",
+            "Content-Length: \(isPost ? answer.utf8.count : 0)",
+        ]
+        let head = "\(method) /back\(isPost ? "" : "?" + answer) HTTP/1.1\r\n" + fields.joined(separator: "\r\n")
+        let request = head + "\r\n\r\n" + (isPost ? answer : "")
+        let reply = try client.exchange(Array(request.utf8), port: port)
+        #expect(String(decoding: reply, as: UTF8.self).hasPrefix("HTTP/1.1 200 "))
+        #expect(try waiting.value() == listener.redirectURI + "?" + answer)
     }
 
     @Test func `finds the good request after ten thousand hostile ones`() throws {

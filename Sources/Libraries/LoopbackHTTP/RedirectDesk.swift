@@ -82,6 +82,7 @@ final class RedirectDesk: Sendable {
             return refusal(421)
         }
         guard ConstantTime.equal(request.path, path) else { return refusal(404) }
+        guard Self.isNavigation(request) else { return refusal(403) }
         let origins = request.values(of: "origin")
         switch request.method {
         case "GET":
@@ -107,6 +108,15 @@ final class RedirectDesk: Sendable {
             refusal.headers.append(("Allow", "GET, POST"))
             return refusal
         }
+    }
+
+    /// Whether the request is a top-level navigation. Another page can make the browser load the redirect as an image, a
+    /// frame or a prefetch, without the person's knowledge. A browser says so in `Sec-Fetch-Mode`, `Sec-Fetch-Dest`
+    /// (Fetch Metadata) and `Sec-Purpose`; a request without these fields comes from a program or an old browser.
+    private static func isNavigation(_ request: ServerRequest) -> Bool {
+        request.values(of: "sec-fetch-mode").allSatisfy { $0 == "navigate" }
+            && request.values(of: "sec-fetch-dest").allSatisfy { $0 == "document" }
+            && request.values(of: "sec-purpose").isEmpty
     }
 
     private func judge(_ answer: String, _ request: ServerRequest, _ authority: String) -> ServerResponse {
