@@ -114,6 +114,7 @@ extension JSONValue {
             ["iat": .null], ["iat": 1_700_000_301], ["iat": "soon"], ["nbf": 1_700_000_301], ["nbf": [:]],
             ["sub": .null], ["sub": ""], ["sub": 7], ["sub": .string(String(repeating: "x", count: 256))],
             ["nonce": .null], ["nonce": "n-2"], ["nonce": ""], ["nonce": 1],
+            ["events": ["http://schemas.openid.net/event/backchannel-logout": [:]]], ["events": [:]],
         ] as [JSONValue])
     func `refuses claims`(changes: JSONValue) throws {
         let token = try minter.token(.es256, claims: spoiled(changes))
@@ -131,11 +132,22 @@ extension JSONValue {
             ["alg": "ES256", "kid": "key-ES256", "crit": ["exp"]],
             ["alg": "ES256", "kid": "key-ES256", "crit": []],
             ["alg": "ES256", "kid": "key-ES256", "b64": false],
+            ["alg": "ES256", "kid": "key-ES256", "typ": "at+jwt"],
+            ["alg": "ES256", "kid": "key-ES256", "typ": "application/AT+JWT"],
+            ["alg": "ES256", "kid": "key-ES256", "typ": "logout+jwt"],
+            ["alg": "ES256", "kid": "key-ES256", "typ": "secevent+jwt"],
+            ["alg": "ES256", "kid": "key-ES256", "typ": 1],
         ] as [JSONValue])
     func `refuses headers`(header: JSONValue) throws {
         let token = try minter.token(.es256, header: header.object)
         let error = #expect(throws: CredentialError.self) { try minter.validate(token) }
         #expect(error?.code == .validationFailed)
+    }
+
+    @Test(arguments: ["JWT", "jwt", "application/jwt", "JOSE"])
+    func `takes a type that says no more than that it is a token`(type: String) throws {
+        let header: JSONValue = ["alg": "ES256", "kid": "key-ES256", "typ": .string(type)]
+        _ = try minter.validate(try minter.token(.es256, header: header.object))
     }
 
     @Test func `refuses a key that the token brings along`() throws {

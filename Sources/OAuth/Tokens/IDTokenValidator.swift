@@ -53,6 +53,7 @@ package struct IDTokenValidator: Sendable {
         let check = SignedTokenCheck(of: .idToken, issuer: issuer, algorithms: algorithms, now: now)
         let token = try check.validate(text, cryptography: cryptography, key: key)
         let (claims, algorithm) = (token.claims, token.algorithm)
+        try checkKind(token.header, claims)
         try checkAudience(claims)
         if let maximumAge {
             guard let signedIn = try time("auth_time", of: claims),
@@ -74,6 +75,15 @@ package struct IDTokenValidator: Sendable {
         try checkHash("at_hash", of: accessToken, claims, algorithm, cryptography)
         try checkHash("c_hash", of: code, claims, algorithm, cryptography)
         return IDTokenClaims(members: claims, issuer: issuer, subject: subject, expiresAt: token.expiresAt)
+    }
+
+    /// Refuses a token that its issuer made for another use: an access token, a logout token, a security event
+    /// (RFC 8725 §3.11, RFC 8417 §2.2, OpenID Connect Back-Channel Logout §2.4). An ID token has the type `JWT`, or none.
+    private func checkKind(_ header: JSONObject, _ claims: JSONObject) throws(CredentialError) {
+        if let type = try header.text("typ", of: .idToken), type.lowercased().hasSuffix("+jwt") {
+            throw CompactToken.refused("its type is '\(ForeignText.shown(type, limit: 40))'")
+        }
+        if claims["events"] != nil { throw CompactToken.refused("it reports events (RFC 8417)") }
     }
 
     private func checkAudience(_ claims: JSONObject) throws(CredentialError) {
