@@ -266,7 +266,7 @@ final class MCPBridge: Sendable {
     private final class Receiver {
         var head: HTTPResponse?
         private(set) var held: [UInt8] = []
-        private var events = EventStreamReader()
+        private var events = EventStreamReader(limit: MCPBridge.longest)
         private let emit: ([UInt8]) -> Void
 
         init(_ emit: @escaping ([UInt8]) -> Void) { self.emit = emit }
@@ -278,11 +278,12 @@ final class MCPBridge: Sendable {
 
         func take(_ piece: [UInt8]) throws(CredentialError) {
             if isSuccess, isStream {
-                for event in events.read(piece) { emit(event) }
+                for event in try events.read(piece) { emit(event) }
                 return
             }
             guard held.count + piece.count <= MCPBridge.longest else {
-                throw CredentialError(.malformedReply, "the server's message is larger than 64 MiB")
+                throw CredentialError(
+                    .malformedReply, "the server's message is larger than \(MCPBridge.longest >> 20) MiB")
             }
             held += piece
         }

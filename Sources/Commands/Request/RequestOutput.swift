@@ -11,6 +11,7 @@ final class RequestOutput {
     private var head: HTTPResponse?
     private var held: [UInt8] = []
     private var file: (any OutputFile)?
+    private var filter = TerminalFilter()
     private var lastShown: Instant?
     private let startedAt: Instant
 
@@ -38,6 +39,8 @@ final class RequestOutput {
         let body = held
         held = []
         try write(body)
+        let rest = filter.finish()
+        if !rest.isEmpty { try session.context.console.writeResult(rest) }
         endProgress()
         try file?.close()
     }
@@ -63,8 +66,12 @@ final class RequestOutput {
         }
         guard let path else {
             if bytes.isEmpty { return }
-            if session.context.console.resultIsTerminal { endProgress() }
-            return try session.context.console.writeResult(bytes)
+            guard session.context.console.resultIsTerminal else {
+                return try session.context.console.writeResult(bytes)
+            }
+            endProgress()
+            // The API's bytes could control the terminal.
+            return try session.context.console.writeResult(filter.shown(bytes))
         }
         if file == nil { file = try session.context.programs.createFile(path) }
         try file?.write(bytes)
