@@ -130,24 +130,49 @@ import Testing
         #expect(scene.transport.requests.isEmpty)
     }
 
+    /// A call of `kubectl` for a cluster with settings of its own, of a type for the resource `urn:example:cluster`.
+    private func cluster(_ settings: String, _ words: String...) -> CommandScene.Outcome {
+        let info =
+            #"{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1","spec":{"cluster":"#
+            + #"{"server":"https://api.example.com/","config":{"type":"Tasks",\#(settings)}}}}"#
+        let scene = CommandScene(cryptography: LibCryptography(), environment: ["KUBERNETES_EXEC_INFO": info])
+        scene.define(
+            "Tasks",
+            #""scope": "read write", "api_base": "https://api.example.com/", "resource": "urn:example:cluster", "audience": "a""#
+        )
+        #expect(scene.signIn("ada").status == 0)
+        let outcome = scene.run(["kubernetes"] + words)
+        if outcome.status != 0 { #expect(scene.machine.provider.refreshes.isEmpty && outcome.output.isEmpty) }
+        return outcome
+    }
+
     @Test func `a cluster whose settings name a resource that is none gets no token`() {
-        func outcome(_ resource: String) -> CommandScene.Outcome {
-            let info =
-                #"{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1","spec":{"cluster":"#
-                + #"{"server":"https://api.example.com/","config":{"type":"Tasks","resource":"\#(resource)"}}}}"#
-            let scene = CommandScene(
-                cryptography: LibCryptography(), environment: ["KUBERNETES_EXEC_INFO": info])
-            scene.define("Tasks", #""scope": "read", "api_base": "https://api.example.com/""#)
-            #expect(scene.signIn("ada").status == 0)
-            let outcome = scene.run("kubernetes")
-            #expect(scene.machine.provider.refreshes.count == (outcome.status == 0 ? 1 : 0))
-            return outcome
-        }
-        #expect(outcome("urn:example:cluster").status == 0)
-        let refused = outcome("cluster")
+        let refused = cluster(#""resource":"cluster""#)
         #expect(
             refused.status == 2 && refused.notices.contains("'resource' is not an absolute URI"),
             "\(refused.notices)")
+    }
+
+    @Test(arguments: [
+        #""resource":"urn:example:cluster""#, #""scope":"read""#, #""audience":"a","scope":"write read""#,
+    ])
+    func `the settings of a cluster may ask for what the type asks for, or less`(settings: String) {
+        let outcome = cluster(settings)
+        #expect(outcome.status == 0 && outcome.output.contains("ExecCredential"), "\(outcome.notices)")
+    }
+
+    @Test(arguments: [
+        (#""resource":"urn:example:other""#, "--resource", "urn:example:other", "resource=urn:example:other"),
+        (#""scope":"read admin""#, "--scope", "read admin", "'scope=read write admin'"),
+        (#""audience":"b""#, "--audience", "b", "audience=b"),
+    ])
+    func `the settings of a cluster cannot ask for another API's token, an option can`(
+        settings: String, option: String, value: String, key: String
+    ) {
+        let refused = cluster(settings)
+        #expect(refused.status == 7, "\(refused.notices)")
+        #expect(refused.notices.contains("credmgr types set Tasks \(key)"), "\(refused.notices)")
+        #expect(cluster(settings, option, value).status == 0)
     }
 
     @Test func `git is given the account of the rule for its host, and nothing for another`() {

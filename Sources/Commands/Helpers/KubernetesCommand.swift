@@ -10,7 +10,8 @@ struct KubernetesCommand: Command {
         details: """
             A credential plugin of kubectl (client.authentication.k8s.io/v1 and v1beta1). With provideClusterInfo, \
             the cluster's extension client.authentication.k8s.io/exec may name type, account, policy, scope, \
-            resource and audience; options count more.
+            resource and audience; options count more. The extension cannot ask for more than the type does: \
+            another scope, resource or audience is given by an option.
             """,
         options: [
             SharedOption.type, SharedOption.account, SharedOption.policy, SharedOption.scope, SharedOption.resource,
@@ -34,8 +35,10 @@ struct KubernetesCommand: Command {
         var query = TokenQuery(arguments, configuration: session.configuration)
         // Before the cluster's settings are added: what they are is in the variable, too.
         let words = query.words(in: session.options.group, of: .kubectl)
-        try fill(&query, from: info)
+        let settings = try ClusterSettings(info)
+        settings?.fill(&query)
         let target = try Self.target(query.target, info, session)
+        try settings?.check(against: target.type, arguments)
         let answer = try TokenAccess(session).token(query, target, for: RememberedCall(words: words))
         TokenAccess(session).tell(answer)
         try session.context.console.writeResult(
@@ -64,33 +67,74 @@ struct KubernetesCommand: Command {
         guard let cluster, cluster != .null else { return nil }
         return cluster.object?["server"]?.string ?? ""
     }
+}
 
-    /// What the cluster's own settings say, where no option does: with `provideClusterInfo: true`, `kubectl` hands
-    /// over the cluster's extension `client.authentication.k8s.io/exec`.
-    private func fill(_ query: inout TokenQuery, from info: String?) throws(CredentialError) {
+/// What the cluster's own settings say: with `provideClusterInfo: true`, `kubectl` hands over the cluster's extension
+/// `client.authentication.k8s.io/exec`. The author of the kubeconfig wrote them, and may be anybody.
+private struct ClusterSettings {
+    let type: String?
+    let account: String?
+    let policy: String?
+    let scope: [String]
+    let resource: String?
+    let audience: String?
+
+    private static var place: Message { "the cluster's config in \(ExecCredential.variable)" }
+
+    /// Gives `nil` where there are no settings.
+    ///
+    /// - Throws: ``ErrorCode/configuration``.
+    init?(_ info: String?) throws(CredentialError) {
         // Without that extension kubectl says null.
-        let place: Message = "the cluster's config in \(ExecCredential.variable)"
         guard let info, !info.isEmpty,
             let settings = (try? JSONValue.parse(info))?.object?["spec"]?.object?["cluster"]?.object?["config"],
             settings != .null
-        else { return }
+        else { return nil }
         guard let members = settings.object else {
-            throw CredentialError(.configuration, "\(place) is not an object")
+            throw CredentialError(.configuration, "\(Self.place) is not an object")
         }
         let reader = try DefinitionReader(
-            members, known: ["type", "account", "policy", "scope", "resource", "audience"], place: place)
-        let type = try reader.string("type", DefinitionRule.name)
-        let account = try reader.string("account")
-        let policy = try reader.string("policy")
-        let resource = try reader.string("resource", DefinitionRule.resource)
-        let audience = try reader.string("audience")
+            members, known: ["type", "account", "policy", "scope", "resource", "audience"], place: Self.place)
+        type = try reader.string("type", DefinitionRule.name)
+        account = try reader.string("account")
+        policy = try reader.string("policy")
+        resource = try reader.string("resource", DefinitionRule.resource)
+        audience = try reader.string("audience")
+        scope = try reader.string("scope").map { $0.split(separator: " ").map(String.init) } ?? []
+    }
+
+    /// Fills in what no option says.
+    func fill(_ query: inout TokenQuery) {
         query.target.type = query.target.type ?? type
         query.target.account = query.target.account ?? account
         query.policy = query.policy ?? policy
         query.resource = query.resource ?? resource
         query.audience = query.audience ?? audience
-        if query.scope.isEmpty, let scope = try reader.string("scope") {
-            query.scope = scope.split(separator: " ").map(String.init)
+        if query.scope.isEmpty { query.scope = scope }
+    }
+
+    /// Refuses settings that ask for another API's token, or for more than the type does, where no option decides.
+    ///
+    /// - Throws: ``ErrorCode/denied``.
+    func check(against type: AccountType, _ arguments: Arguments) throws(CredentialError) {
+        if arguments[SharedOption.scope].isEmpty, let other = scope.first(where: { !type.scope.contains($0) }) {
+            throw Self.refused("scope", other, type, line: (type.scope + [other]).joined(separator: " "))
         }
+        if arguments[SharedOption.resource] == nil, let resource, resource != type.resource {
+            throw Self.refused("resource", resource, type, line: resource)
+        }
+        if arguments[SharedOption.audience] == nil, let audience, audience != type.audience {
+            throw Self.refused("audience", audience, type, line: audience)
+        }
+    }
+
+    private static func refused(
+        _ key: String, _ value: String, _ type: AccountType, line: String
+    ) -> CredentialError {
+        let command = ShellQuote.line(["credmgr", "types", "set", type.name, "\(key)=\(ForeignText.shown(line))"])
+        return CredentialError(
+            .denied,
+            "\(place) asks for '\(ForeignText.shown(value))' as \(Message(verbatim: key)), which account type \(type.name) does not name",
+            hint: "if this cluster may have that: \(Message(verbatim: command))")
     }
 }
