@@ -103,13 +103,34 @@ package struct PluginAdapter: CredentialAdapter {
         let reply = try ask(message, in: context)
         try expect(.done, reply)
         let issued = try IssuedMaterial(reply, now: context.clock.now)
-        if let subject = issued.identity?.subject, !ConstantTime.equal(subject, request.subject) {
-            throw CredentialError(
-                .validationFailed, "the plugin \(name) refreshed the tokens of somebody else than the account's")
+        let isForeign = issued.identity.map { !ConstantTime.equal($0.subject, request.subject) } ?? false
+        let token = issued.refreshToken == request.grant.refreshToken ? nil : issued.refreshToken
+        do throws(CredentialError) {
+            if isForeign {
+                throw CredentialError(
+                    .validationFailed, "the plugin \(name) refreshed the tokens of somebody else than the account's"
+                )
+            }
+            // The keys may have to be fetched while the new refresh token is here alone.
+            let judging = context.before { () throws(CredentialError) in
+                guard let token else { return }
+                try context.saveFirst(RefreshFinding(refreshToken: token))
+            }
+            let claims = try idTokens.validatedForRefresh(issued, request, in: judging)
+            if request.needsIDToken, claims == nil {
+                throw CredentialError(
+                    .validationFailed,
+                    "the ID token of an earlier response was refused, and this response has none that holds")
+            }
+            return try issued.refreshing(request, scope: scope, idToken: claims, now: context.clock.now)
+        } catch {
+            let refusesIDToken = !isForeign && issued.idToken != nil && error.code == .validationFailed
+            if token != nil || isForeign || refusesIDToken {
+                try context.saveFirst(
+                    RefreshFinding(refreshToken: token, isForeign: isForeign, refusesIDToken: refusesIDToken))
+            }
+            throw error
         }
-        return try issued.refreshing(
-            request, scope: scope,
-            idToken: idTokens.validatedForRefresh(issued, request, in: context), now: context.clock.now)
     }
 
     package func revoke(

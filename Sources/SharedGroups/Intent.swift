@@ -61,10 +61,10 @@ package struct TokenDigest: Sendable, Hashable {
 
     package init(bytes: [UInt8]) { self.bytes = bytes }
 
-    /// That of a grant's refresh token.
+    /// That of the refresh token that a grant sends.
     ///
     /// - Throws: ``ErrorCode/internalFault``.
     init(of grant: Grant, _ cryptography: any Cryptography) throws(CredentialError) {
-        bytes = try cryptography.sha256(Array((grant.refreshToken?.reveal() ?? "").utf8))
+        bytes = try cryptography.sha256(Array((grant.toSend.refreshToken?.reveal() ?? "").utf8))
     }
 }

@@ -201,7 +201,7 @@ extension CredentialAdapter {
 /// What an adapter may use of the machine.
 public struct AdapterContext: Sendable {
     /// Sends requests.
-    public let transport: any HTTPTransport
+    public internal(set) var transport: any HTTPTransport
     /// Tells the time.
     public let clock: any WallClock
     /// Gives unpredictable bytes.
@@ -218,6 +218,14 @@ public struct AdapterContext: Sendable {
     public let correlationID: String?
     /// Takes a fact for `--verbose`; never a secret.
     public let note: @Sendable (String) -> Void
+    /// Saves what a response to a refresh brought. An adapter calls it with a response that it refuses, and before it
+    /// asks the network for anything that it judges a response by: a provider that rotates refresh tokens takes no
+    /// other than the new one from then on.
+    ///
+    /// - Throws: the errors of the store, where neither the store nor the journal took it.
+    public var saveFirst: @Sendable (RefreshFinding) throws(CredentialError) -> Void = {
+        (_) throws(CredentialError) in
+    }
 
     /// Makes a context, whose transport keeps to the timeout.
     public init(
@@ -283,6 +291,30 @@ public struct IdentityAssertionRequest: Sendable, Hashable {
         self.audience = audience
         self.resource = resource
         self.scope = scope
+    }
+}
+
+extension AdapterContext {
+    /// The same context, which calls `work` before it sends a request.
+    ///
+    /// - Parameter work: called before each request; what it throws is thrown in place of sending.
+    package func before(
+        eachRequest work: @escaping @Sendable () throws(CredentialError) -> Void
+    ) -> AdapterContext {
+        var context = self
+        context.transport = PreparedTransport(transport: transport, work: work)
+        return context
+    }
+}
+
+/// Sends requests after something else has been done.
+private struct PreparedTransport: HTTPTransport {
+    let transport: any HTTPTransport
+    let work: @Sendable () throws(CredentialError) -> Void
+
+    func send(_ request: HTTPRequest, observer: TransferObserver) throws(CredentialError) -> HTTPResponse {
+        try work()
+        return try transport.send(request, observer: observer)
     }
 }
 

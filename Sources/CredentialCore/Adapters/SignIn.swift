@@ -126,6 +126,8 @@ public struct RefreshRequest: Sendable {
     public var subject: String
     /// The account's access token to exchange for the one wanted (RFC 8693); `nil` to refresh the grant.
     public var subjectToken: AccessToken?
+    /// Whether the response must have an ID token that holds: that of an earlier response was refused.
+    public var needsIDToken = false
 
     /// Makes a request.
     public init(type: AccountType, key: TokenRequestKey, scope: [String], grant: Grant, subject: String) {
@@ -134,5 +136,23 @@ public struct RefreshRequest: Sendable {
         self.scope = scope
         self.grant = grant
         self.subject = subject
+    }
+}
+
+/// What an adapter has learned of a response to a refresh, before the response is judged or after it was refused.
+public struct RefreshFinding: Sendable, Hashable {
+    /// The new refresh token, used for nothing but the next refresh; `nil` where the response has none, or more than
+    /// one.
+    public var refreshToken: Secret?
+    /// Whether the response names another subject or issuer than the account's, verified or not.
+    public var isForeign: Bool
+    /// Whether the response has an ID token that was refused.
+    public var refusesIDToken: Bool
+
+    /// Makes a finding.
+    public init(refreshToken: Secret?, isForeign: Bool = false, refusesIDToken: Bool = false) {
+        self.refreshToken = refreshToken
+        self.isForeign = isForeign
+        self.refusesIDToken = refusesIDToken
     }
 }

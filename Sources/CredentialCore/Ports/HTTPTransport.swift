@@ -14,6 +14,9 @@ public struct HTTPRequest: Sendable {
     public var maximumReplySize: Int?
     /// The time for all of it in seconds; `nil` for no limit, for transfers only.
     public var timeout: Int?
+    /// Whether a successful reply that is cut off, or larger than ``maximumReplySize``, is given as far as it came, with
+    /// the reason in ``HTTPResponse/fault``. A body that is compressed with gzip is given as it was before that.
+    package var takesFaultyReply = false
 
     /// Makes a request with the limits of the protocol's own calls: a reply of 1 MiB, 30 seconds.
     public init(
@@ -85,6 +88,8 @@ public struct HTTPResponse: Sendable {
     public var headers: [(name: String, value: String)]
     /// The body; empty when it went to a sink.
     public var body: [UInt8]
+    /// Why the body is not whole; only in reply to a request with ``HTTPRequest/takesFaultyReply``.
+    package var fault: CredentialError?
 
     /// Makes a reply.
     public init(status: Int, headers: [(name: String, value: String)] = [], body: [UInt8] = []) {

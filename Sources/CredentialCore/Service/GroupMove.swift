@@ -211,6 +211,7 @@ package struct GroupMove: Sendable {
         var set = set
         for policy in set.grants.keys where set.grants[policy]?.refreshToken != nil {
             set.grants[policy]?.refreshToken = nil
+            set.grants[policy]?.pending = nil
             set.grants[policy]?.lostReason = reason
         }
         let now = accounts.clock.now

@@ -44,15 +44,22 @@ extension RefreshOperation {
                             "the refresh token of \(id) is used up: the cluster is older than what this machine has seen"
                         ))
                 }
-                var request = RefreshRequest(
-                    type: job.type, key: job.key, scope: job.scope, grant: grant, subject: set.account.subject)
+                var request = request(of: job, grant, set.account)
                 request.subjectToken = job.subjectKey.flatMap { set.accessToken(for: $0) }
                 let watch = SendWatch(accounts.machine.transport)
+                var context = accounts.adapterContext(over: watch)
+                context.saveFirst = { (finding) throws(CredentialError) in told.withLock { $0.finding = finding } }
                 do throws(CredentialError) {
-                    let issued = try adapter.refresh(request, in: accounts.adapterContext(over: watch))
-                    told.withLock { $0.issued = (issued, grant) }
+                    var issued = try adapter.refresh(request, in: context)
+                    issued.grant.noteRotation(after: request.grant)
+                    told.withLock { $0.issued = (issued, request.grant) }
                     return .issued(refreshed(set, by: issued, job, accounts.clock.now))
                 } catch {
+                    // The response is refused, and what it brought is the account's from now on.
+                    if let finding = told.withLock({ $0.finding }) {
+                        told.withLock { ($0.refusal, $0.sent) = (error, request.grant) }
+                        return .issued(noted(finding, in: set, job))
+                    }
                     if error.code == .signInRequired {
                         told.withLock { $0.wasRefused = true }
                         return .refused(error)
@@ -70,6 +77,12 @@ extension RefreshOperation {
             if told.withLock({ $0.wasRefused }) { append(.tokenLost, job, now, reason: error.message) }
             throw error
         }
+        if outcome.refreshed, let (refusal, finding, sent) = told.withLock({ $0.refused }) {
+            accounts.repository.noteSpent(
+                sent.refreshToken, replacedBy: finding.refreshToken, of: id, in: job.group)
+            if finding.isForeign { append(.tokenLost, job, now, reason: refusal.message) }
+            throw refusal
+        }
         guard outcome.refreshed, let (issued, old) = told.withLock({ $0.issued }) else {
             guard let token = outcome.tokenSet.accessToken(for: job.key) else {
                 throw CredentialError(.temporary, "another host has changed \(id) meanwhile", hint: "try again")
@@ -84,7 +97,8 @@ extension RefreshOperation {
         guard let token = issued.accessToken else {
             throw CredentialError(.malformedReply, "the provider's reply to the refresh holds no token")
         }
-        accounts.repository.noteSpent(old.refreshToken, replacedBy: issued.grant, of: id, in: job.group)
+        accounts.repository.noteSpent(
+            old.refreshToken, replacedBy: issued.grant.refreshToken, of: id, in: job.group)
         var warnings = outcome.warnings
         do throws(CredentialError) { try accounts.tellEnding(of: outcome.tokenSet.account, in: job.group) } catch {
             warnings.append("the end of the sign-in was not noted: \(error)")
@@ -110,6 +124,15 @@ extension RefreshOperation {
     private struct Told {
         var issued: (IssuedTokens, Grant)?
         var wasRefused = false
+        /// What a response brought that was refused, and what it was refused for.
+        var finding: RefreshFinding?
+        var refusal: CredentialError?
+        var sent: Grant?
+
+        var refused: (CredentialError, RefreshFinding, Grant)? {
+            guard let refusal, let finding, let sent else { return nil }
+            return (refusal, finding, sent)
+        }
     }
 }
 

@@ -1,3 +1,5 @@
+import Synchronization
+
 /// One refresh: ask the adapter, persist, tell. Runs under the account's lock.
 package struct RefreshOperation: Sendable {
     /// What it works on.
@@ -11,8 +13,7 @@ package struct RefreshOperation: Sendable {
         guard let grant = job.tokenSet.grants[job.key.policy] else {
             throw CredentialError(.internalFault, "a refresh without a grant for policy '\(job.key.policy)'")
         }
-        var request = RefreshRequest(
-            type: job.type, key: job.key, scope: job.scope, grant: grant, subject: job.tokenSet.account.subject)
+        var request = request(of: job, grant, job.tokenSet.account)
         if let key = job.subjectKey {
             guard let token = job.tokenSet.accessToken(for: key) else {
                 throw CredentialError(.internalFault, "a token exchange without a token to exchange")
@@ -20,20 +21,111 @@ package struct RefreshOperation: Sendable {
             request.subjectToken = token
         }
         try accounts.repository.reserve(for: job.tokenSet, in: job.group)
+        // A response may be saved in the midst of its judgement.
+        let saved = Mutex<TokenSet?>(nil)
+        var context = accounts.adapterContext
+        context.saveFirst = { (finding) throws(CredentialError) in
+            var latest = job
+            if let set = saved.withLock({ $0 }) { latest.tokenSet = set }
+            let set = try save(finding, latest)
+            saved.withLock { $0 = set }
+        }
+        var job = job
         let issued: IssuedTokens
         do throws(CredentialError) {
-            issued = try adapter.refresh(request, in: accounts.adapterContext)
+            issued = try adapter.refresh(request, in: context)
         } catch {
+            if saved.withLock({ $0 }) != nil { throw error }
             accounts.repository.releaseReserve(for: job.tokenSet, in: job.group)
             guard error.code == .signInRequired else { throw error }
+            if let older = grant.withoutRefusedPending(under: job.type) {
+                return try refresh(with: older, job)
+            }
             return try markLost(job, grant, error)
         }
-        return try persist(issued, job)
+        if let set = saved.withLock({ $0 }) { job.tokenSet = set }
+        return try persist(issued, job, sent: request.grant)
     }
 
-    private func persist(_ issued: IssuedTokens, _ job: RefreshJob) throws(CredentialError) -> RefreshOutcome {
+    /// What the adapter is asked to do.
+    func request(of job: RefreshJob, _ grant: Grant, _ account: Account) -> RefreshRequest {
+        var request = RefreshRequest(
+            type: job.type, key: job.key, scope: job.scope, grant: grant.toSend, subject: account.subject)
+        request.needsIDToken = grant.awaitsIDToken
+        return request
+    }
+
+    /// Refreshes with the older token of a provider that takes it though it has given a newer one, which it refused.
+    private func refresh(with older: Grant, _ job: RefreshJob) throws(CredentialError) -> RefreshOutcome {
+        var job = job
+        job.tokenSet.grants[job.key.policy] = older
+        if case .overtaken = try accounts.repository.save(&job.tokenSet, in: job.group) {
+            throw replaced(job.tokenSet.account)
+        }
+        return try refresh(job)
+    }
+
+    // MARK: A response that is not used
+
+    /// Saves what a response brought that is refused, or not judged yet, before anything else is done with it.
+    ///
+    /// - Returns: the account's token set from now on.
+    /// - Throws: the errors of the store, where neither the store nor the journal took it; ``ErrorCode/temporary``.
+    private func save(_ finding: RefreshFinding, _ job: RefreshJob) throws(CredentialError) -> TokenSet {
+        let account = job.tokenSet.account
+        let policy = job.key.policy
+        let before = job.tokenSet.grants[policy]
+        // The provider has answered: no copy brings the token back that it was asked with.
+        defer {
+            if let before, !before.takesOlder(under: job.type) {
+                accounts.repository.noteSpent(
+                    before.toSend.refreshToken, replacedBy: finding.refreshToken, of: account.id, in: job.group)
+            }
+        }
+        var set = noted(finding, in: job.tokenSet, job)
+        var outcome = try keep(&set, job)
+        if case .overtaken(let newer?) = outcome, newer.grants[policy] == before {
+            set = noted(finding, in: newer, job)
+            outcome = try keep(&set, job)
+        }
+        if case .overtaken = outcome { throw replaced(account) }
+        if finding.isForeign {
+            append(.tokenLost, job, accounts.clock.now, reason: set.grants[policy]?.lostReason)
+        }
+        return set
+    }
+
+    /// `set` with what a response brought that is not used.
+    func noted(_ finding: RefreshFinding, in set: TokenSet, _ job: RefreshJob) -> TokenSet {
+        var set = set
+        guard var grant = set.grants[job.key.policy] else { return set }
+        if let token = finding.refreshToken {
+            // A pending token that the provider has answered takes the place of the older one.
+            if grant.pending?.token != token { grant.refreshToken = grant.toSend.refreshToken }
+            grant.pending = PendingToken(token: token, isQuarantined: finding.isForeign)
+        }
+        if finding.refusesIDToken { grant.awaitsIDToken = true }
+        if finding.isForeign {
+            let reason: Message = "a response to a refresh named another subject or issuer"
+            grant.lostReason = reason.description
+        }
+        set.grants[job.key.policy] = grant
+        if finding.isForeign, let reason = grant.lostReason, !set.grants.values.contains(where: \.isRefreshable) {
+            set.account.status = .needsLogin(reason: reason)
+        }
+        set.account.updatedAt = accounts.clock.now
+        return set
+    }
+
+    // MARK: A response that is used
+
+    private func persist(
+        _ issued: IssuedTokens, _ job: RefreshJob, sent: Grant
+    ) throws(CredentialError) -> RefreshOutcome {
         let now = accounts.clock.now
         var warnings: [Message] = []
+        var issued = issued
+        issued.grant.noteRotation(after: sent)
         var set = refreshed(job.tokenSet, by: issued, job, now)
         var outcome = try keep(&set, job)
         if case .overtaken(let newer?) = outcome,
@@ -61,10 +153,8 @@ package struct RefreshOperation: Sendable {
             return RefreshOutcome(token: token, idToken: issued.grant.idToken, warnings: warnings)
         }
         // The new tokens are safe.
-        if let old = job.tokenSet.grants[job.key.policy] {
-            accounts.repository.noteSpent(
-                old.refreshToken, replacedBy: issued.grant, of: set.account.id, in: job.group)
-        }
+        accounts.repository.noteSpent(
+            sent.refreshToken, replacedBy: issued.grant.refreshToken, of: set.account.id, in: job.group)
         do throws(CredentialError) { try accounts.tellEnding(of: set.account, in: job.group) } catch {
             warnings.append("the end of the sign-in was not noted: \(error)")
         }
@@ -110,7 +200,7 @@ package struct RefreshOperation: Sendable {
         guard var set = try accounts.repository.read(account, in: job.group, isLocked: true) else {
             throw gone(account, job.group)
         }
-        guard var grant = set.grants[job.key.policy], grant.refreshToken == sent.refreshToken else {
+        guard var grant = set.grants[job.key.policy], grant.toSend.refreshToken == sent.toSend.refreshToken else {
             if let token = set.accessToken(for: job.key), Freshness().allows(token, now: now) {
                 return RefreshOutcome(token: token, idToken: set.grants[job.key.policy]?.idToken)
             }
@@ -144,5 +234,28 @@ package struct RefreshOperation: Sendable {
     private func replaced(_ account: Account) -> CredentialError {
         CredentialError(
             .temporary, "another process has replaced the tokens of \(account.id) meanwhile", hint: "try again")
+    }
+}
+
+extension Grant {
+    /// Whether the provider takes a refresh token though it has given a newer one: an earlier refresh, or the type, says
+    /// so.
+    func takesOlder(under type: AccountType) -> Bool { rotates == false || type.refreshReuse == .tolerated }
+
+    /// The grant with its older refresh token alone, after the provider has refused the pending one; `nil` where there is
+    /// none, or the older one must not be sent again.
+    func withoutRefusedPending(under type: AccountType) -> Grant? {
+        guard let pending, !pending.isQuarantined, takesOlder(under: type) else { return nil }
+        var grant = self
+        grant.pending = nil
+        return grant
+    }
+
+    /// Notes what a refresh that held says of the provider's rotation.
+    mutating func noteRotation(after sent: Grant) {
+        awaitsIDToken = false
+        pending = nil
+        guard let old = sent.refreshToken, let new = refreshToken else { return }
+        rotates = old != new
     }
 }

@@ -26,7 +26,7 @@ package struct SignOutService: Sendable {
         }
         // A refresh token that is used up is sent nowhere, not even to be revoked.
         let sendable = forgotten.mapValues { grant in
-            var grant = grant
+            var grant = grant.toSend
             if accounts.repository.isSpent(grant, of: account.id, in: group) { grant.refreshToken = nil }
             return grant
         }

@@ -114,6 +114,14 @@ extension Grant {
         var object = JSONObject()
         object["flow"] = .string(flow.rawValue)
         object["refresh_token"] = refreshToken.map { .string($0.reveal()) }
+        if let pending {
+            var kept = JSONObject()
+            kept["refresh_token"] = .string(pending.token.reveal())
+            if pending.isQuarantined { kept["quarantined"] = true }
+            object["pending"] = .object(kept)
+        }
+        object["rotates"] = rotates.map(JSONValue.bool)
+        if awaitsIDToken { object["awaits_id_token"] = true }
         object["refresh_expires_at"] = refreshExpiresAt.map { .integer($0.epochSeconds) }
         object["id_token"] = idToken.map { .string($0.reveal()) }
         object["scope"] = JSONValue(scope)
@@ -131,6 +139,12 @@ extension Grant {
         self.init(flow: flow, obtainedAt: Instant(epochSeconds: obtainedAt))
         signedInAt = object["signed_in_at"]?.integer.map(Instant.init) ?? self.obtainedAt
         refreshToken = object["refresh_token"]?.string.map(Secret.init)
+        if let kept = object["pending"]?.object {
+            guard let token = kept["refresh_token"]?.string else { return nil }
+            pending = PendingToken(token: Secret(token), isQuarantined: kept["quarantined"] == true)
+        }
+        rotates = object["rotates"]?.bool
+        awaitsIDToken = object["awaits_id_token"] == true
         refreshExpiresAt = object["refresh_expires_at"]?.integer.map(Instant.init)
         idToken = object["id_token"]?.string.map(Secret.init)
         scope = object["scope"]?.array?.compactMap(\.string) ?? []

@@ -64,6 +64,14 @@ public struct Grant: Sendable, Hashable {
     public var flow: SignInFlow
     /// The refresh token, where there is one.
     public var refreshToken: Secret?
+    /// The refresh token of a response that was refused, kept beside ``refreshToken``; `nil` where the newest response
+    /// held.
+    package var pending: PendingToken?
+    /// Whether the last refresh that held gave another refresh token; `nil` before the first one.
+    package var rotates: Bool?
+    /// Whether an ID token of a refresh was refused: no access token of a later response is given out unless that
+    /// response has an ID token that holds.
+    package var awaitsIDToken = false
     /// When the refresh token ends, where the provider tells.
     public var refreshExpiresAt: Instant?
     /// The newest id token, validated.
@@ -91,5 +99,29 @@ public struct Grant: Sendable, Hashable {
     /// Whether it can be refreshed without a person.
     public var isRefreshable: Bool {
         lostReason == nil && (refreshToken != nil || flow == .clientCredentials || flow == .jwtBearer)
+    }
+
+    /// The grant as a refresh or a revocation sends it: a pending refresh token has the place of the older one.
+    package var toSend: Grant {
+        guard let pending, !pending.isQuarantined else { return self }
+        var grant = self
+        grant.refreshToken = pending.token
+        grant.pending = nil
+        return grant
+    }
+}
+
+/// A refresh token of a response that was not used, because the response did not hold. A provider that rotates refresh
+/// tokens takes no other from then on.
+package struct PendingToken: Sendable, Hashable {
+    /// The refresh token.
+    package var token: Secret
+    /// Whether the response named another subject or issuer. The token is kept, and never sent.
+    package var isQuarantined: Bool
+
+    /// Makes one.
+    package init(token: Secret, isQuarantined: Bool = false) {
+        self.token = token
+        self.isQuarantined = isQuarantined
     }
 }

@@ -1,9 +1,11 @@
 extension TokenSetRepository {
     // MARK: Tokens that are used up
 
-    /// Whether the refresh token of a grant is known to be used up.
+    /// Whether the refresh token that a grant would send is known to be used up.
     package func isSpent(_ grant: Grant, of account: String, in group: KeychainGroup) -> Bool {
-        guard let token = grant.refreshToken, let digest = digest(token, account, group) else { return false }
+        guard let token = grant.toSend.refreshToken, let digest = digest(token, account, group) else {
+            return false
+        }
         return spent.contains(digest, of: account, in: group)
     }
 
@@ -31,8 +33,9 @@ extension TokenSetRepository {
     }
 
     /// Notes that a provider has replaced a refresh token; the new one is safe.
-    package func noteSpent(_ token: Secret?, replacedBy new: Grant, of account: String, in group: KeychainGroup) {
-        guard let token, let next = new.refreshToken, token != next, let digest = digest(token, account, group)
+    package func noteSpent(_ token: Secret?, replacedBy next: Secret?, of account: String, in group: KeychainGroup)
+    {
+        guard let token, let next, token != next, let digest = digest(token, account, group)
         else { return }
         spent.add(digest, of: account, in: group)
     }

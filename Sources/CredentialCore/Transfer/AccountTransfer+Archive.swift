@@ -69,7 +69,7 @@ extension AccountTransfer {
         }
         var kept: SignInService.Outcome?
         let grants = sent.tokenSet.grants.filter { $0.value.lostReason == nil }
-        let usable = grants.filter { !($0.value.refreshToken.map(isSpent) ?? false) }
+        let usable = grants.filter { !($0.value.toSend.refreshToken.map(isSpent) ?? false) }
         if usable.count < grants.count {
             let message: Message =
                 "\(shown): its refresh token is used up: the file is older than what this machine has seen"

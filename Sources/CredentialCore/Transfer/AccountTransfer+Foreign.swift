@@ -52,7 +52,7 @@ extension AccountTransfer {
             result, of: type, registration: try registration(of: type), policy: policy, in: group,
             store: store, forceNew: false)
         accounts.repository.noteSpent(
-            refreshToken, replacedBy: result.tokens.grant, of: outcome.account.id, in: group)
+            refreshToken, replacedBy: result.tokens.grant.refreshToken, of: outcome.account.id, in: group)
         for warning in outcome.warnings { warn(warning) }
         return outcome.account
     }

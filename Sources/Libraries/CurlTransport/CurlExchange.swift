@@ -8,6 +8,7 @@ import Glibc
 final class CurlExchange {
     private let host: String
     private let maximumReplySize: Int?
+    private let takesFaultyReply: Bool
     private let observer: TransferObserver
     private var file: BodyFile?
     private var head = ReplyHead()
@@ -18,20 +19,46 @@ final class CurlExchange {
     /// Why a callback ended the transfer.
     private(set) var failure: CredentialError?
 
-    /// Prepares for the reply of `host`, and for sending `file` if there is one.
-    init(host: String, maximumReplySize: Int?, observer: TransferObserver, file: consuming BodyFile?) {
+    /// Prepares for the reply of `host` to a request, and for sending `file` if there is one.
+    init(host: String, request: HTTPRequest, observer: TransferObserver, file: consuming BodyFile?) {
         self.host = host
-        self.maximumReplySize = maximumReplySize
+        maximumReplySize = request.maximumReplySize
+        takesFaultyReply = request.takesFaultyReply
         self.observer = observer
         self.file = file
     }
 
     /// The reply; to be asked for when the transfer has succeeded.
     ///
-    /// - Throws: ``ErrorCode/temporary`` when the connection ended within its head, which libcurl takes for success.
+    /// - Throws: ``ErrorCode/temporary`` when the connection ended within its head, which libcurl takes for success;
+    ///   ``ErrorCode/malformedReply`` for a compressed body that is too large.
     func reply() throws(CredentialError) -> HTTPResponse {
         guard head.isComplete else { throw CurlFailure.cutOff(host) }
-        return HTTPResponse(status: head.status, headers: head.fields, body: body.bytes)
+        var reply = HTTPResponse(status: head.status, headers: head.fields, body: body.bytes)
+        try decompress(&reply)
+        if let fault = reply.fault, !takesFaultyReply { throw fault }
+        return reply
+    }
+
+    /// The reply as far as it came, after the transfer has failed; `nil` unless the request takes it so, and it is one of
+    /// success.
+    func faultyReply(_ fault: CredentialError) -> HTTPResponse? {
+        guard takesFaultyReply, head.isComplete, (200..<300).contains(head.status) else { return nil }
+        var reply = HTTPResponse(status: head.status, headers: head.fields, body: body.bytes)
+        // Without zlib the reply is as it came.
+        do throws(CredentialError) { try decompress(&reply) } catch { reply.fault = error }
+        reply.fault = fault
+        return reply
+    }
+
+    /// Decompresses a body that the server has compressed with gzip, unasked.
+    private func decompress(_ reply: inout HTTPResponse) throws(CredentialError) {
+        guard let limit = maximumReplySize, observer.sink == nil, Gzip.begins(reply.body),
+            takesFaultyReply || reply.value(of: "content-encoding")?.lowercased().hasSuffix("gzip") == true
+        else { return }
+        let (bytes, isWhole) = try Gzip.decompressed(reply.body, limit: limit)
+        reply.body = bytes
+        if !isWhole { reply.fault = bytes.count < limit ? unsound() : CurlFailure.tooLarge(host, limit) }
     }
 
     /// Tells the observer the last state of the transfer.
@@ -59,7 +86,12 @@ final class CurlExchange {
 
     private func takeBody(_ piece: UnsafeRawBufferPointer) throws(CredentialError) {
         bodySize += piece.count
-        if let limit = maximumReplySize, bodySize > limit { throw CurlFailure.tooLarge(host, limit) }
+        if let limit = maximumReplySize, bodySize > limit {
+            if takesFaultyReply {
+                unsafe body.append(UnsafeRawBufferPointer(rebasing: piece.prefix(max(0, limit - body.count))))
+            }
+            throw CurlFailure.tooLarge(host, limit)
+        }
         if let sink = observer.sink { try sink(unsafe Array(piece)) } else { unsafe body.append(piece) }
     }
 

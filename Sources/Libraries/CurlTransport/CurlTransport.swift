@@ -9,7 +9,8 @@ import Synchronization
 /// server meanwhile; libcurl then sends the request again, and that would spend a one-use refresh token twice.
 ///
 /// TLS is always verified. Proxies are those of the environment (`https_proxy`, `all_proxy`, `no_proxy`), never for
-/// the loopback. Redirects are not followed, cookies not kept, bodies not decompressed.
+/// the loopback. Redirects are not followed, cookies not kept. A body of limited size that is compressed with gzip, unasked,
+/// is decompressed.
 package final class CurlTransport: HTTPTransport {
     private let userAgent: String
     private let certificateFile: String?
@@ -117,7 +118,8 @@ package final class CurlTransport: HTTPTransport {
         }
         if let certificate = request.clientCertificate { try transfer.setClientCertificate(certificate) }
         if address.isLoopback { try transfer.set(.proxy, "") }
-        if let limit = request.maximumReplySize, request.method != "HEAD" {
+        // libcurl would not read the beginning of a reply whose length is over the limit.
+        if let limit = request.maximumReplySize, request.method != "HEAD", !request.takesFaultyReply {
             try transfer.set(.maximumSize, Int64(max(limit, 1)))
         }
         var lines = request.headers.map(RequestRules.line)
@@ -145,17 +147,21 @@ package final class CurlTransport: HTTPTransport {
         let address = request.address
         let host = String(address.origin.dropFirst("\(address.scheme)://".count))
         let exchange = CurlExchange(
-            host: host, maximumReplySize: request.maximumReplySize, observer: observer, file: file)
+            host: host, request: request, observer: observer, file: file)
         try exchange.attach(to: transfer)
         var failure = perform(transfer, exchange)
         if failure?.isUntrusted == true, usesSystemFolder(for: address) {
             try transfer.set(.certificateFile, system.file)
             failure = perform(transfer, exchange)
         }
-        if let error = exchange.failure { throw error }
+        if let error = exchange.failure {
+            if let reply = exchange.faultyReply(error) { return reply }
+            throw error
+        }
         if let failure {
             var error = failure.error(host: host, request: request, certificateFile: certificateFile)
             error.isBeforeRequest = failure.isBeforeRequest
+            if let reply = exchange.faultyReply(error) { return reply }
             throw error
         }
         exchange.reportEnd()

@@ -55,7 +55,7 @@ public struct DeviceFlow: Sendable {
         }
         let reply: EndpointReply
         do throws(CredentialError) {
-            reply = try client.sendTokenRequest(TokenRequest(grant: .deviceCode(Secret(code))))
+            reply = try client.sendTokenRequest(TokenRequest(grant: .deviceCode(Secret(code)))).reply()
         } catch {
             guard error.code == .temporary else { throw error }
             client.context.note("asked in vain, will ask again: \(error)")

@@ -10,7 +10,7 @@ public struct OAuthClient: Sendable {
     /// What the provider does differently.
     public let dialect: any ProviderDialect
     /// The machine.
-    public let context: AdapterContext
+    public internal(set) var context: AdapterContext
     /// Where keys come from.
     let source: MetadataSource
     /// Proves the possession of the key that tokens are bound to; `nil` where they are bound to none.
@@ -41,6 +41,25 @@ public struct OAuthClient: Sendable {
 
     // MARK: Requests
 
+    /// A response of the token endpoint, as it came.
+    struct TokenResponse {
+        /// The response; it may have a ``HTTPResponse/fault``.
+        let response: HTTPResponse
+        /// The endpoint, for messages.
+        let place: Message
+
+        /// When it was made by the provider's clock, where it says so.
+        var date: Instant? { response.value(of: "date").flatMap(Instant.init(httpDate:)) }
+
+        /// What it says.
+        ///
+        /// - Throws: as ``EndpointReply/sort(_:from:)``; the fault of the response.
+        func reply() throws(CredentialError) -> EndpointReply {
+            if let fault = response.fault { throw fault }
+            return try EndpointReply.sort(response, from: place)
+        }
+    }
+
     /// Asks the token endpoint.
     ///
     /// - Throws: the error that the refusal means; ``ErrorCode/temporary`` and the others of
@@ -48,51 +67,58 @@ public struct OAuthClient: Sendable {
     func requestTokens(
         _ request: TokenRequest, _ operation: ProviderOperation
     ) throws(CredentialError) -> JSONObject {
-        try requestDatedTokens(request, operation).members
+        try members(of: try sendTokenRequest(request), operation)
     }
 
-    /// Asks the token endpoint.
+    /// The members of a response of the token endpoint.
     ///
-    /// - Returns: the reply and, where it says so, when it was made by the provider's clock.
-    func requestDatedTokens(
-        _ request: TokenRequest, _ operation: ProviderOperation
-    ) throws(CredentialError) -> (members: JSONObject, date: Instant?) {
-        do throws(CredentialError) {
-            let (reply, date) = try sendDatedTokenRequest(request)
-            switch reply {
-            case .object(let members): return (members, date)
+    /// - Throws: as ``requestTokens(_:_:)``.
+    func members(
+        of response: TokenResponse, _ operation: ProviderOperation
+    ) throws(CredentialError) -> JSONObject {
+        try stating { () throws(CredentialError) in
+            switch try response.reply() {
+            case .object(let members): return members
             case .refused(let refusal): throw dialect.error(for: refusal, in: operation)
             }
-        } catch {
+        }
+    }
+
+    /// Sends a request to the token endpoint and gives the response, whatever it says.
+    ///
+    /// - Parameter takesFaultyReply: whether a successful response that is cut off or too large is given as far as it
+    ///   came.
+    func sendTokenRequest(
+        _ request: TokenRequest, takesFaultyReply: Bool = false
+    ) throws(CredentialError) -> TokenResponse {
+        try stating { () throws(CredentialError) in
+            var request = request
+            request.extra.merge(type.tokenParameters) { _, theirs in theirs }
+            request.extra.merge(dialect.tokenParameters) { typed, _ in typed }
+            let endpoint = try metadata.required(.token)
+            func post() throws(CredentialError) -> HTTPResponse {
+                try self.post(request.fields, to: endpoint, proving: prover, takesFaultyReply: takesFaultyReply)
+            }
+            var response = try post()
+            // Nothing was used up by the first request (RFC 9449 §8).
+            if let prover, prover.shouldRepeat(after: response, from: endpoint) {
+                context.note("the provider wants a nonce in the proof; asking again with it")
+                response = try post()
+                _ = prover.shouldRepeat(after: response, from: endpoint)
+            }
+            return TokenResponse(response: response, place: "token endpoint of \(endpoint.origin)")
+        }
+    }
+
+    /// Runs `work`; its error has the facts of the dialect's requests.
+    private func stating<Result>(
+        _ work: () throws(CredentialError) -> Result
+    ) throws(CredentialError) -> Result {
+        do throws(CredentialError) { return try work() } catch {
             var error = error
             error.details += dialect.requestFacts
             throw error
         }
-    }
-
-    /// Asks the token endpoint and gives its answer as it is.
-    func sendTokenRequest(_ request: TokenRequest) throws(CredentialError) -> EndpointReply {
-        try sendDatedTokenRequest(request).reply
-    }
-
-    private func sendDatedTokenRequest(
-        _ request: TokenRequest
-    ) throws(CredentialError) -> (reply: EndpointReply, date: Instant?) {
-        var request = request
-        request.extra.merge(type.tokenParameters) { _, theirs in theirs }
-        request.extra.merge(dialect.tokenParameters) { typed, _ in typed }
-        let endpoint = try metadata.required(.token)
-        var response = try post(request.fields, to: endpoint, proving: prover)
-        // Nothing was used up by the first request (RFC 9449 §8).
-        if let prover, prover.shouldRepeat(after: response, from: endpoint) {
-            context.note("the provider wants a nonce in the proof; asking again with it")
-            response = try post(request.fields, to: endpoint, proving: prover)
-            _ = prover.shouldRepeat(after: response, from: endpoint)
-        }
-        return (
-            try EndpointReply.sort(response, from: "token endpoint of \(endpoint.origin)"),
-            response.value(of: "date").flatMap(Instant.init(httpDate:))
-        )
     }
 
     /// Posts a form with the client's authentication, and a proof of the key where one is wanted.
@@ -100,20 +126,21 @@ public struct OAuthClient: Sendable {
     /// A client whose assertion is refused tries once more with the audience of older servers; it was not let in, so
     /// nothing was used up.
     func post(
-        _ fields: [FormCoding.Field], to endpoint: WebAddress, proving prover: DPoPProver? = nil
+        _ fields: [FormCoding.Field], to endpoint: WebAddress, proving prover: DPoPProver? = nil,
+        takesFaultyReply: Bool = false
     ) throws(CredentialError) -> HTTPResponse {
-        let response = try send(fields, to: endpoint, proving: prover)
+        let response = try send(fields, to: endpoint, proving: prover, takesFaultyReply)
         guard try method() == .privateKeyJWT, let issuer = metadata.issuer,
             audience.mayBeEndpoint(after: response, of: issuer, at: metadata.endpoints[.token])
         else { return response }
         context.note("the provider refused the client's assertion; asking again with one for its token endpoint")
-        let second = try send(fields, to: endpoint, proving: prover)
+        let second = try send(fields, to: endpoint, proving: prover, takesFaultyReply)
         audience.settle(by: second)
         return second
     }
 
     private func send(
-        _ fields: [FormCoding.Field], to endpoint: WebAddress, proving prover: DPoPProver?
+        _ fields: [FormCoding.Field], to endpoint: WebAddress, proving prover: DPoPProver?, _ takesFaultyReply: Bool
     ) throws(CredentialError) -> HTTPResponse {
         guard endpoint.isSecure else {
             throw CredentialError(
@@ -138,6 +165,7 @@ public struct OAuthClient: Sendable {
             method: "POST", address: endpoint, headers: headers, body: .bytes(Array(body.utf8)))
         // Whoever authenticates otherwise has its tokens bound to the certificate (RFC 8705 §3).
         request.clientCertificate = type.clientCertificate
+        request.takesFaultyReply = takesFaultyReply
         return try context.transport.send(request)
     }
 

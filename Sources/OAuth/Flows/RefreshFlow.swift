@@ -1,32 +1,77 @@
 public import CredentialCore
 import StrictJSON
+import Synchronization
 
 /// Refreshes a grant: by its refresh token (RFC 6749 §6), or by running a flow again that needs no person.
 public struct RefreshFlow: Sendable {
-    private let client: OAuthClient
+    private var client: OAuthClient
 
     /// Makes the flow for a client.
     public init(_ client: OAuthClient) { self.client = client }
 
     /// Refreshes.
     ///
-    /// The reply's id token is checked as at the sign-in, without nonce (OpenID Connect Core §12.2). A reply without
-    /// a refresh token keeps the old one.
+    /// The response's ID token is checked as at the sign-in, without nonce (OpenID Connect Core §12.2). A response without
+    /// a refresh token keeps the old one. A response that is refused has its new refresh token saved by
+    /// ``AdapterContext/saveFirst`` all the same.
     ///
     /// - Parameter scope: the scopes to send.
     /// - Throws: ``ErrorCode/signInRequired`` when the grant is gone or cannot be refreshed; ``ErrorCode/temporary``;
     ///   ``ErrorCode/validationFailed``, and anything else that leaves the grant as it was.
     public func run(_ request: RefreshRequest, scope: [String]) throws(CredentialError) -> IssuedTokens {
-        let key = request.key
         let wide = GrantState.widened(scope, by: request.grant.adapterState)
         let tokenGrant = try grant(of: request, scope: wide)
-        if request.grant.idToken != nil { try client.prepareKeys() }
-        let (members, date) = try client.requestDatedTokens(
+        if request.grant.idToken != nil || request.needsIDToken { try client.prepareKeys() }
+        let response = try client.sendTokenRequest(
             TokenRequest(
                 grant: tokenGrant, scope: scopeToSend(scope, request.grant),
-                resource: request.key.resource, audience: request.key.audience),
-            request.grant.refreshToken == nil ? .machine : .refresh)
-        let received = try receive(members, request, judgedAt: timeToJudge(date))
+                resource: request.key.resource, audience: request.key.audience), takesFaultyReply: true)
+        let rotated = rotatedToken(of: response.response, to: request)
+        let context = client.context
+        let isForeign =
+            rotated?.isForeign(
+                subject: request.grant.adapterState[GrantState.subject]?.string, issuer: client.metadata.issuer)
+            ?? false
+        // A key that is not known yet is fetched while the new refresh token is here alone.
+        let isSaved = Mutex(false)
+        var judge = self
+        judge.client.context = context.before { () throws(CredentialError) in
+            guard let token = rotated?.token, !isSaved.withLock({ $0 }) else { return }
+            try context.saveFirst(RefreshFinding(refreshToken: token, isForeign: isForeign))
+            isSaved.withLock { $0 = true }
+        }
+        do throws(CredentialError) {
+            return try judge.issued(response, request, scope: wide)
+        } catch {
+            guard let rotated else { throw error }
+            let finding = RefreshFinding(
+                refreshToken: rotated.token, isForeign: isForeign,
+                refusesIDToken: rotated.idToken != nil && error.code == .validationFailed)
+            let isNew = rotated.token != nil && !isSaved.withLock { $0 } || isForeign || finding.refusesIDToken
+            if isNew { try context.saveFirst(finding) }
+            throw error
+        }
+    }
+
+    /// The new refresh token of a response to a request that sent one.
+    private func rotatedToken(of response: HTTPResponse, to request: RefreshRequest) -> RotatedToken? {
+        guard let old = request.grant.refreshToken else { return nil }
+        let secret = try? client.context.clientSecrets.clientSecret(of: client.type)
+        return RotatedToken(response, sent: [old.reveal()] + (secret.flatMap { $0 }.map { [$0.reveal()] } ?? []))
+    }
+
+    /// The tokens of a response that holds.
+    private func issued(
+        _ response: OAuthClient.TokenResponse, _ request: RefreshRequest, scope: [String]
+    ) throws(CredentialError) -> IssuedTokens {
+        let members = try client.members(of: response, request.grant.refreshToken == nil ? .machine : .refresh)
+        let received = try receive(members, request, date: response.date)
+        if request.needsIDToken, received.claims == nil {
+            throw CredentialError(
+                .validationFailed,
+                "the ID token of an earlier response was refused, and this response has none that holds",
+                hint: "credmgr login --type \(client.type.name)")
+        }
         var grant = request.grant
         grant.obtainedAt = client.context.clock.now
         if let token = received.reply.refreshToken {
@@ -41,21 +86,20 @@ public struct RefreshFlow: Sendable {
         client.prover?.keep(in: &grant.adapterState)
         GrantState.repin(&grant.adapterState, metadata: client.learnedMetadata, now: grant.obtainedAt)
         return IssuedTokens(
-            accessToken: try client.bearer(received, key: key, scope: wide), grant: grant)
+            accessToken: try client.bearer(received, key: request.key, scope: scope), grant: grant)
     }
 
-    /// Checks the reply. Where the keys for its id token cannot be had just now, the id token is dropped and the old
-    /// one stays: the reply may hold the only copy of a rotated refresh token.
+    /// Checks the response. Where the keys for its ID token cannot be had just now, the ID token is dropped and the old
+    /// one stays.
     private func receive(
-        _ members: JSONObject, _ request: RefreshRequest, judgedAt date: Instant?
+        _ members: JSONObject, _ request: RefreshRequest, date: Instant?
     ) throws(CredentialError) -> ReceivedTokens {
         do throws(CredentialError) {
-            return try client.receive(members, state: request.grant.adapterState, date: date)
+            return try receive(members, request.grant.adapterState, date: date)
         } catch {
-            guard error.code == .temporary, request.key.bearer == .accessToken, members["access_token"] != nil
-            else {
-                throw error
-            }
+            guard error.code == .temporary, request.key.bearer == .accessToken, !request.needsIDToken,
+                members["access_token"] != nil
+            else { throw error }
             client.context.note("the new id token is dropped: \(error)")
             var rest = members
             rest["id_token"] = nil
@@ -63,14 +107,18 @@ public struct RefreshFlow: Sendable {
         }
     }
 
-    /// When this machine's clock is far off, the provider's is what its tokens go by: a reply that is refused for the
-    /// wrong clock of ours would take the rotated refresh token with it.
-    private func timeToJudge(_ date: Instant?) -> Instant? {
-        guard let date else { return nil }
-        let difference = client.context.clock.now.seconds(since: date)
-        guard !(-IDTokenValidator.leeway...IDTokenValidator.leeway).contains(difference) else { return nil }
-        client.context.note("this machine's clock differs from the provider's by \(difference) s")
-        return date
+    /// Checks the response by this machine's clock, and by the provider's where the two differ by more than the leeway: an
+    /// ID token that is valid by either clock is valid, since nobody knows which of them is wrong.
+    private func receive(
+        _ members: JSONObject, _ state: JSONObject, date: Instant?
+    ) throws(CredentialError) -> ReceivedTokens {
+        do throws(CredentialError) { return try client.receive(members, state: state) } catch {
+            guard error.code == .validationFailed, let date else { throw error }
+            let difference = client.context.clock.now.seconds(since: date)
+            guard abs(difference) > IDTokenValidator.leeway else { throw error }
+            client.context.note("this machine's clock differs from the provider's by \(difference) s")
+            return try client.receive(members, state: state, date: date)
+        }
     }
 
     private func grant(

@@ -24,6 +24,12 @@ final class ScriptedProvider: Sendable {
         var idTokenClaims: JSONObject = JSONObject()
         /// Whether a refresh token comes beside an id token.
         var refreshesIDTokens = false
+        /// What becomes of a refresh token that was used. Without it every request gets ``token``.
+        var rotation: Rotation?
+        /// Whether a refresh token that is not good ends nothing.
+        var forgives = false
+        /// Makes the response to a refresh of the members that a sound one has.
+        var refresh: (@Sendable (JSONObject) -> ServerResponse)?
         /// Put over the claims of an access token by RFC 9068; `null` takes one away. Without it the token is opaque.
         var accessTokenClaims: JSONObject?
         /// The `typ` of that access token.
@@ -34,7 +40,19 @@ final class ScriptedProvider: Sendable {
         var documents: [String: JSONObject] = [:]
     }
 
+    /// What becomes of a refresh token that was used.
+    enum Rotation {
+        /// It is replaced, and ends the sign-in where it comes again (RFC 9700 §4.14.2).
+        case revokesReused
+        /// It stays good.
+        case none
+    }
+
     private struct State: Sendable {
+        /// How many refresh tokens were given out, the one that is good, and how often another one came.
+        var issued = 0
+        var current: String?
+        var refusals = 0
         var script = Script()
         var paths: [String] = []
         var forms: [[String: String]] = []
@@ -69,6 +87,13 @@ final class ScriptedProvider: Sendable {
     var paths: [String] { shared.state.withLock { $0.paths } }
     /// The fields of the requests that had some, in the query or the body.
     var forms: [[String: String]] { shared.state.withLock { $0.forms } }
+
+    /// How often a refresh token came that is not good.
+    var refusals: Int { shared.state.withLock { $0.refusals } }
+    /// The refresh tokens that were sent, in order.
+    var sentTokens: [String] {
+        forms.compactMap { $0["grant_type"] == "refresh_token" ? $0["refresh_token"] : nil }
+    }
 
     /// The URL that a browser ends at.
     func redirect(from url: String) throws -> String {
@@ -114,6 +139,9 @@ final class ScriptedProvider: Sendable {
                     "interval": 1,
                 ])
         case "/token":
+            if let rotation = script.rotation {
+                return rotating(rotation, script, fields, base, shared)
+            }
             guard script.idTokenSubject != nil || script.accessTokenClaims != nil else { return script.token }
             return tokens(script, shared.state.withLock { $0.nonce }, base, shared)
         case "/userinfo": return script.userInfo
@@ -179,6 +207,40 @@ final class ScriptedProvider: Sendable {
             reply["access_token"] = .string(signed(claims, changes, type: script.accessTokenType, shared))
         }
         return .json(200, .object(reply))
+    }
+
+    /// The answer of a provider whose refresh tokens are counted.
+    private static func rotating(
+        _ rotation: Rotation, _ script: Script, _ fields: [String: String], _ base: String, _ shared: Shared
+    ) -> ServerResponse {
+        let isRefresh = fields["grant_type"] == "refresh_token"
+        let number: Int? = shared.state.withLock { state in
+            if isRefresh, state.current != fields["refresh_token"] {
+                state.refusals += 1
+                if !script.forgives { state.current = nil }
+                return nil
+            }
+            if rotation == .none, state.current != nil { return state.issued }
+            state.issued += 1
+            state.current = "a-refresh-token-\(state.issued)"
+            return state.issued
+        }
+        guard let number else { return .json(400, ["error": "invalid_grant"]) }
+        let now = Int64(time(nil))
+        var claims = JSONObject([
+            "iss": .string(base), "sub": .string(script.idTokenSubject ?? "ada"), "aud": "app",
+            "iat": .integer(now),
+            "exp": .integer(now + 600),
+        ])
+        if !isRefresh { claims["nonce"] = shared.state.withLock { $0.nonce }.map(JSONValue.string) }
+        let members = JSONObject([
+            "access_token": .string("an-access-token-\(shared.state.withLock { $0.forms.count })"),
+            "token_type": "Bearer", "expires_in": 3600, "refresh_token": .string("a-refresh-token-\(number)"),
+            "id_token": .string(
+                signed(claims, isRefresh ? script.idTokenClaims : JSONObject(), type: .null, shared)),
+        ])
+        guard isRefresh, let refresh = script.refresh else { return .json(200, .object(members)) }
+        return refresh(members)
     }
 
     private static func signed(

@@ -34,3 +34,39 @@ static inline CURLcode credmgr_curl_set_progress_callback(void *setopt, CURL *cu
 static inline CURLcode credmgr_curl_get_long(void *getinfo, CURL *curl, CURLINFO info, long *value) {
     return ((CURLcode (*)(CURL *, CURLINFO, ...))getinfo)(curl, info, value);
 }
+
+// zlib comes with libcurl, and is opened as late. Its header may be missing where libcurl's is there.
+
+/// `z_stream`: its layout is part of zlib's binary interface.
+typedef struct {
+    const unsigned char *next_in;
+    unsigned available_in;
+    unsigned long total_in;
+    unsigned char *next_out;
+    unsigned available_out;
+    unsigned long total_out;
+    const char *message;
+    void *state, *allocate, *release, *opaque;
+    int data_type;
+    unsigned long checksum, reserved;
+} credmgr_zlib_stream;
+
+/// Decompresses gzip (RFC 1952) as far as there is room, with the addresses of `inflateInit2_`, `inflate` and
+/// `inflateEnd`.
+///
+/// `is_whole` tells whether the end was reached. Returns how many bytes there are, whatever came after them.
+static inline unsigned long credmgr_gunzip(void *begin, void *inflate, void *end, const unsigned char *input,
+                                           unsigned size, unsigned char *output, unsigned room, int *is_whole) {
+    credmgr_zlib_stream stream = {0};
+    *is_whole = 0;
+    // 16 + 15: gzip alone, and a window of any size. Of the version only the first digit counts.
+    if (((int (*)(void *, int, const char *, int))begin)(&stream, 16 + 15, "1", (int)sizeof stream) != 0) return 0;
+    stream.next_in = input;
+    stream.available_in = size;
+    stream.next_out = output;
+    stream.available_out = room;
+    // Z_FINISH, Z_STREAM_END
+    *is_whole = ((int (*)(void *, int))inflate)(&stream, 4) == 1;
+    ((int (*)(void *))end)(&stream);
+    return stream.total_out;
+}
