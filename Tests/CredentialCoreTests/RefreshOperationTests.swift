@@ -117,4 +117,97 @@ import Testing
             #expect(scene.machine.accounts().isEmpty, "\(place)")
         }
     }
+
+    // MARK: Responses that are refused
+
+    private static let flawed = RefreshFinding(refreshToken: nil)
+
+    /// A machine whose provider's next response is refused.
+    private static func refused(
+        _ store: StoreKind = .secretService, _ finding: RefreshFinding = flawed
+    ) throws -> ServiceScene {
+        let scene = try signedIn(store)
+        scene.machine.provider.refuseResponses(finding: finding)
+        return scene
+    }
+
+    /// Whether the next refresh gets a token once the provider's responses are sound.
+    private static func goesOn(_ scene: ServiceScene) -> Bool {
+        scene.machine.provider.refuseResponses(finding: nil)
+        return scene.refreshFailure() == nil && scene.machine.provider.reuses == 0
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `the new token of a refused response is kept beside the old one and sent next`(store: StoreKind) throws {
+        let scene = try Self.refused(store)
+        for _ in 0..<3 {
+            #expect(scene.refreshFailure()?.code == .malformedReply)
+            let grant = try #require(kept(scene, in: store)?.grants[""])
+            #expect(grant.refreshToken != grant.pending?.token)
+            #expect(scene.machine.provider.takes(grant.toSend.refreshToken))
+        }
+        #expect(Self.goesOn(scene))
+        #expect(kept(scene, in: store)?.grants[""]?.pending == nil)
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `the journal takes what the store does not take of a refused response`(store: StoreKind) throws {
+        let scene = try Self.refused(store), trace = PortTrace()
+        let write = store == .file ? "records.write" : "secret-service.write"
+        trace.fail(write, with: CredentialError(.storeUnavailable, "it is full"))
+        let error = #expect(throws: CredentialError.self) { try Self.refresh(scene, trace) }
+        #expect(error?.code == .malformedReply)
+        #expect(Self.goesOn(scene))
+    }
+
+    @Test func `where neither takes it the error is the store's, and the old token is not sent again`() throws {
+        let scene = try Self.refused(), trace = PortTrace()
+        let full = CredentialError(.storeUnavailable, "it is full")
+        for call in ["secret-service.write", "journal.write"] { trace.fail(call, with: full) }
+        let error = #expect(throws: CredentialError.self) { try Self.refresh(scene, trace) }
+        #expect(error?.code == .storeUnavailable)
+        #expect(scene.refreshFailure()?.code == .signInRequired)
+        #expect(scene.machine.provider.reuses == 0 && scene.machine.provider.refreshes.count == 1)
+    }
+
+    @Test func `a response of somebody else ends the sign-in, and its token is never sent`() throws {
+        let scene = try Self.refused(.secretService, RefreshFinding(refreshToken: nil, isForeign: true))
+        #expect(scene.refreshFailure()?.code == .malformedReply)
+        let grant = try #require(kept(scene)?.grants[""])
+        #expect(grant.pending?.isQuarantined == true && !grant.isRefreshable)
+        scene.machine.provider.refuseResponses(finding: nil)
+        #expect(scene.refreshFailure()?.code == .signInRequired)
+        #expect(scene.machine.provider.refreshes.count == 1)
+        #expect(scene.machine.events.last?.kind == .tokenLost)
+        guard case .needsLogin = scene.account()?.status else {
+            Issue.record("the account is \(String(describing: scene.account()?.status))")
+            return
+        }
+    }
+
+    @Test func `after a refused ID token every request demands one, until a response holds`() throws {
+        let scene = try Self.refused(.secretService, RefreshFinding(refreshToken: nil, refusesIDToken: true))
+        #expect(scene.refreshFailure() != nil && scene.refreshFailure() != nil)
+        #expect(Self.goesOn(scene) && scene.refreshFailure() == nil)
+        #expect(scene.machine.provider.refreshes.map(\.needsIDToken) == [false, true, true, false])
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `a response that is saved first can be used, and a process may end at every step of that`(
+        store: StoreKind
+    ) throws {
+        let scene = {
+            let scene = try Self.signedIn(store)
+            scene.machine.provider.refuseResponses(finding: Self.flawed, isRefused: false)
+            return scene
+        }
+        try PortWalk.ending(scene, { scene, trace in _ = try Self.refresh(scene, trace) }) { scene, place in
+            let isKnown = scene.machine.provider.takes(kept(scene, in: store)?.grants[""]?.toSend.refreshToken)
+            scene.machine.provider.refuseResponses(finding: nil)
+            let failure = scene.refreshFailure()
+            // A token is lost only between the response and the first copy of it; none is sent twice for that.
+            if isKnown { #expect(failure == nil, "\(place)") }
+            if failure != nil { #expect(scene.machine.provider.refreshes.count <= 2, "\(place)") }
+        }
+    }
 }

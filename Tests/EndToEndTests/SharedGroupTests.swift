@@ -155,6 +155,22 @@ import Testing
         #expect(hosts.tenant.provider.counters.reusesDetected == 0)
     }
 
+    @Test(arguments: [DemoSwitches.IDTokenFault.signature, .expired, .issuer])
+    func `The new refresh token of a response that one host refused is sent by the other`(
+        fault: DemoSwitches.IDTokenFault
+    ) throws {
+        let hosts = try hosts()
+        _ = try hosts.share()
+        hosts.tenant.provider.change { $0.idTokenFault = fault }
+        try hosts["one"].run(SharedHosts.token("--force-refresh"), exits: 7)
+        hosts.tenant.provider.change { $0.idTokenFault = .none }
+        // That of a response of another issuer is sent by nobody.
+        try hosts["two"].run(SharedHosts.token("--force-refresh"), exits: fault == .issuer ? 4 : 0)
+        try hosts["one"].run(SharedHosts.token("--force-refresh"), exits: fault == .issuer ? 4 : 0)
+        let counters = hosts.tenant.provider.counters
+        #expect(counters.refreshes == (fault == .issuer ? 1 : 3) && counters.reusesDetected == 0)
+    }
+
     @Test func `An expelled host gets nothing more, and the others go on`() throws {
         let hosts = try hosts(["one", "two", "three"])
         _ = try hosts.share()

@@ -22,6 +22,9 @@ package final class MemoryProvider: CredentialAdapter {
         var reuses = 0
         var revoked: [String] = []
         var failure: CredentialError?
+        /// What the adapter finds in the responses that it refuses, beside the new refresh token.
+        var flaw: RefreshFinding?
+        var refusesFlaw = true
     }
 
     private let state = Mutex(State())
@@ -46,6 +49,13 @@ package final class MemoryProvider: CredentialAdapter {
 
     /// Makes every refresh fail; `nil` mends it.
     package func fail(with error: CredentialError?) { state.withLock { $0.failure = error } }
+
+    /// Makes the adapter refuse every response to a refresh; `nil` mends it.
+    ///
+    /// - Parameter isRefused: `false` for a response that is saved first, and then used.
+    package func refuseResponses(finding flaw: RefreshFinding?, isRefused: Bool = true) {
+        state.withLock { ($0.flaw, $0.refusesFlaw) = (flaw, isRefused) }
+    }
 
     /// Ends a person's grants.
     package func end(_ subject: String) {
@@ -155,6 +165,13 @@ package final class MemoryProvider: CredentialAdapter {
         var grant = request.grant
         grant.obtainedAt = clock.now
         if let signIn { grant.refreshToken = Secret(rotate(request.subject, of: signIn)) }
+        if var finding = state.withLock({ $0.flaw }) {
+            finding.refreshToken = grant.refreshToken
+            try context.saveFirst(finding)
+            if state.withLock({ $0.refusesFlaw }) {
+                throw CredentialError(.malformedReply, "the response is refused")
+            }
+        }
         return IssuedTokens(accessToken: token(request.key, request.subject), grant: grant)
     }
 
