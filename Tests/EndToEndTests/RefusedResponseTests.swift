@@ -123,7 +123,7 @@ import Testing
     }
 
     @Test func `What is no new refresh token takes the place of none`() throws {
-        let (home, provider) = try provider(.none)
+        let (home, provider) = try provider(.keeps)
         for shape in Self.dropped {
             provider.change { $0.refresh = shape.response }
             try home.run(["token", "--force-refresh"], exits: shape.exitStatus)
@@ -178,7 +178,7 @@ import Testing
     }
 
     @Test func `A refused pending token falls back on the older one where the provider takes that`() throws {
-        let (home, provider) = try provider(.none)
+        let (home, provider) = try provider(.keeps)
         // The first refresh shows that the provider does not rotate.
         try home.run(["token", "--force-refresh"])
         provider.change {

@@ -71,6 +71,34 @@ import Testing
         #expect(result.tokens.accessToken?.key.scope == ["api", "openid"])
     }
 
+    @Test func `polls on through what is no answer of the token endpoint, and names it at the end`() throws {
+        let fixture = try GenericFixture()
+        var pending = try beginDevice(fixture)
+        let answers: [(status: Int, type: String, body: String)] = [
+            (404, "text/html", "<html>nf</html>"), (200, "text/html", "<html>"),
+            (400, "text/plain", "no healthy upstream"), (200, "application/json", "[]"),
+            (400, "application/json", #"{"status":400,"message":"authorization_pending"}"#),
+            (400, "application/json", "\u{FEFF}{\"error\":\"authorization_pending\"}"),
+            (404, "text/html", "<html>nf</html>"),
+        ]
+        func poll() throws -> SignInStep {
+            try fixture.adapter.resume(
+                fixture.request(.device), pending: pending, with: .poll, in: fixture.world.context)
+        }
+        for answer in answers {
+            fixture.provider.expect("POST", "https://op.example/token") { _ in
+                HTTPResponse(
+                    status: answer.status, headers: [("content-type", answer.type)], body: Array(answer.body.utf8))
+            }
+            (_, _, pending) = try poll().shown()
+        }
+        fixture.world.clock.pass(1_801)
+        let error = #expect(throws: CredentialError.self) { _ = try poll() }
+        #expect(error?.code == .temporary)
+        #expect(error?.message.contains("the code was not entered in time") == true)
+        #expect(error?.message.contains("HTTP status 404") == true, "\(error?.message ?? "")")
+    }
+
     @Test(arguments: [
         ("access_denied", ErrorCode.denied), ("expired_token", .temporary), ("invalid_client", .configuration),
         ("invalid_grant", .signInRequired),
@@ -337,7 +365,10 @@ import Testing
     @Test(arguments: [
         (400, #"{"error":"invalid_grant"}"#, ErrorCode.signInRequired),
         (401, #"{"error":"invalid_grant"}"#, .signInRequired),
-        (400, "", .signInRequired), (403, #"{"error":"invalid_grant"}"#, .denied), (403, "", .configuration),
+        (400, "", .signInRequired), (403, #"{"error":"invalid_grant"}"#, .signInRequired),
+        (404, #"{"error":"invalid_grant"}"#, .denied), (403, "", .configuration),
+        (400, #"{"error":"invalid_grant","suberror":"consent_required","error_codes":[65001]}"#, .denied),
+        (400, #"{"error":"invalid_grant","error_codes":[50076]}"#, .denied),
         (400, "<html>", .temporary), (200, "<html>", .temporary), (500, #"{"error":"invalid_grant"}"#, .temporary),
         (429, "", .temporary), (302, "", .temporary), (400, "oops", .denied),
         (400, #"{"error":"invalid_client"}"#, .configuration),

@@ -16,11 +16,13 @@ import Testing
             ("", 600), (#", "expires_in": 3600"#, 3600), (#", "expires_in": "3600""#, 3600),
             (#", "expires_in": 3600.9"#, 3600), (#", "expires_in": 3.6e3"#, 3600),
             (#", "expires_in": "3.6e3""#, 3600),
-            (#", "expires_in": 0"#, 0), (#", "expires_in": -1"#, 0), (#", "expires_in": "-5""#, 0),
+            (#", "expires_in": 0"#, 600), (#", "expires_in": -1"#, 600), (#", "expires_in": "-5""#, 600),
+            (#", "expires_in": 3600000, "expires_in_sec": 3600"#, 3600), (#", "expires_in_sec": 90"#, 90),
+            (#", "expires_in": 0, "expires_on": 1700000100"#, 100),
             (#", "expires_in": 1e308"#, 31_536_000), (#", "expires_in": 1e999"#, 600),
             (#", "expires_in": 9223372036854775808"#, 31_536_000),
             (#", "expires_in": 9223372036854775807"#, 31_536_000),
-            (#", "expires_in": -1e308"#, 0), (#", "expires_in": "NaN""#, 600), (#", "expires_in": "soon""#, 600),
+            (#", "expires_in": -1e308"#, 600), (#", "expires_in": "NaN""#, 600), (#", "expires_in": "soon""#, 600),
             (#", "expires_in": """#, 600), (#", "expires_in": null"#, 600), (#", "expires_in": true"#, 600),
             (#", "expires_in": []"#, 600), (#", "expires_in": {}"#, 600),
             (#", "expires_on": 1700000100"#, 100), (#", "expires_on": "1700000100""#, 100),
@@ -118,7 +120,16 @@ import Testing
         (404, #"{"error":"invalid_grant"}"#, "invalid_grant", 404),
         (400, "", "", 400), (403, "", "", 403), (400, "oops", "unknown", 400), (400, "{}", "unknown", 400),
         (400, #"{"error":{"message":"x"}}"#, "unknown", 400), (400, #"{"error":""}"#, "unknown", 400),
-        (200, #"{"error":"bad_verification_code","error_description":"x"}"#, "bad_verification_code", 400),
+        (200, #"{"error":"bad_verification_code","error_description":"x"}"#, "bad_verification_code", 200),
+        (400, "error=invalid_grant&error_description=x", "invalid_grant", 400),
+        (400, #"{"status":400,"message":"authorization_pending"}"#, "authorization_pending", 400),
+        (400, #"{"status":400,"message":"gone"}"#, "unknown", 400),
+        (400, #"{"status":"BAD_REFRESH_TOKEN","message":"gone"}"#, "BAD_REFRESH_TOKEN", 400),
+        (400, #"{"error":{"code":"invalid_grant","message":"x"}}"#, "invalid_grant", 400),
+        (400, #"{"errors":[{"errorType":"invalid_grant","message":"x"}]}"#, "invalid_grant", 400),
+        (401, #"{"errorCode":"E0000011","errorSummary":"x"}"#, "E0000011", 401),
+        (200, #"{"errcode":40030,"errmsg":"x"}"#, "40030", 200), (200, #"{"ok":false,"error":"e"}"#, "e", 200),
+        (400, #"{"error":"e","error_description":"cut "#, "e", 400),
     ]) func `knows refusals`(status: Int, body: String, code: String, kept: Int) throws {
         guard case .refused(let refusal) = try sort(status, body, "text/plain") else {
             Issue.record("not a refusal")
@@ -126,6 +137,38 @@ import Testing
         }
         #expect(refusal.code == code)
         #expect(refusal.status == kept)
+    }
+
+    @Test(arguments: [
+        (#"{"error":"e","error_description":"why"}"#, "why"), (#"{"error":"e","message":"why"}"#, "why"),
+        (#"{"error":"e","message":"why","hint":"Token has been revoked"}"#, "why Token has been revoked"),
+        (#"{"error":{"message":"why","type":"OAuthException","code":190}}"#, "why"),
+        (#"{"errors":[{"errorType":"e","message":"why"}],"success":false}"#, "why"),
+        (#"{"errors":["why"]}"#, "why"), (#"{"errorCode":"E1","errorSummary":"why"}"#, "why"),
+        (#"{"errcode":1,"errmsg":"why"}"#, "why"), ("no healthy upstream", "no healthy upstream"),
+    ]) func `finds the provider's reason wherever it stands`(body: String, reason: String) throws {
+        guard case .refused(let refusal) = try sort(400, body, "text/plain") else {
+            Issue.record("not a refusal")
+            return
+        }
+        #expect(refusal.description == reason)
+        let error = RefusalMapping.error(refusal, in: .refresh, type: "T")
+        #expect(error.message.contains(reason) && error.message.contains("HTTP status 400"), "\(error.message)")
+    }
+
+    @Test func `an access token's own end shortens a lifetime that is guessed, and lengthens none`() throws {
+        func jwt(_ end: Int64) -> String {
+            let parts = [#"{"alg":"none"}"#, #"{"exp":\#(end)}"#].map { Base64URL.encode(Array($0.utf8)) }
+            return parts.joined(separator: ".") + ".AA"
+        }
+        func life(_ token: String, _ members: String = "") throws -> Int64 {
+            try read(#"{"access_token": "\#(token)"\#(members)}"#).expiresAt.seconds(since: Self.now)
+        }
+        let now = Self.now.epochSeconds
+        #expect(try life(jwt(now + 60)) == 60)
+        #expect(try life(jwt(now + 6_000)) == 600)
+        #expect(try life(jwt(now + 60), #", "expires_in": 300"#) == 300)
+        #expect(try life("a.b.c") == 600)
     }
 
     @Test func `gives the time to wait as hint`() {

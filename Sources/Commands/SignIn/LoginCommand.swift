@@ -191,12 +191,29 @@ struct LoginCommand: Command {
             return nil
         }
         if let token = set.accessToken(for: request.key), request.freshness.allows(token, now: now) { return found }
+        guard let grant = set.grants[request.key.policy] else { return nil }
+        if grant.isDoubtful { return try isRevived(request, session, stores) ? found : nil }
         if case .needsLogin = found.status { return nil }
-        guard let grant = set.grants[request.key.policy], grant.isRefreshable,
+        guard grant.isRefreshable,
             grant.refreshExpiresAt.map({ $0 > now }) ?? true,
             Set(grant.scope).isSuperset(of: demand.scope)
         else { return nil }
         return found
+    }
+
+    /// Whether a grant that the provider has refused in words of its own can be refreshed after all: that is tried before
+    /// a browser opens.
+    private func isRevived(
+        _ request: TokenService.Request, _ session: Session, _ stores: any SecretStores
+    ) throws(CredentialError) -> Bool {
+        var request = request
+        request.forceRefresh = true
+        do throws(CredentialError) {
+            return try session.services(stores).tokens.token(request).refreshed
+        } catch {
+            guard error.code == .signInRequired else { throw error }
+            return false
+        }
     }
 
     // MARK: In two halves

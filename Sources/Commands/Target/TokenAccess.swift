@@ -26,7 +26,10 @@ struct TokenAccess: Sendable {
         let request = try query.demand.request(
             of: target.account, under: target.type, in: target.group,
             by: try session.context.adapters.adapter(of: target.type))
-        if case .needsLogin(let reason) = target.account.status, target.account.policies.count < 2 {
+        // A forced refresh looks at the grant itself: what its provider said of it may be in doubt.
+        if !query.forceRefresh, case .needsLogin(let reason) = target.account.status,
+            target.account.policies.count < 2
+        {
             try refuseDead(request, Message(kept: reason))
         }
         let now = session.context.clock.now

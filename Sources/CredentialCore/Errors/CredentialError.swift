@@ -24,6 +24,9 @@ public struct CredentialError: Error, Sendable, Equatable, CustomStringConvertib
     package var isUnreached = false
     /// Whether no token of before is given in its place: the provider's new ones could not be kept, or the account is gone.
     package var isFinal = false
+    /// Whether a refusal of a grant is in other words than those of RFC 6749: the grant is kept, and tried once more where
+    /// somebody asks for that.
+    public var keepsGrant = false
 
     /// Makes an error.
     public init(_ code: ErrorCode, _ message: Message, hint: Message? = nil, details: [String] = []) {

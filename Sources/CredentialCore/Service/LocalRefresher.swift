@@ -29,7 +29,8 @@ package struct LocalRefresher: TokenRefresher {
             throw request.signInRequired("no sign-in for policy \(request.key.policy)")
         }
         request.flow = grant.flow
-        guard grant.isRefreshable || subjectToken(in: set, request) != nil else {
+        let isUsable = request.forceRefresh ? grant.isWorthATry : grant.isRefreshable
+        guard isUsable || subjectToken(in: set, request) != nil else {
             let failure = request.signInRequired(
                 grant.lostReason.map(Message.init(kept:)) ?? "the provider gave no refresh token")
             if let answer = request.stillValid(in: set, now: accounts.clock.now, because: failure) {

@@ -207,6 +207,7 @@ package struct RefreshOperation: Sendable {
             throw replaced(account)
         }
         grant.lostReason = error.message
+        grant.isDoubtful = error.keepsGrant
         set.grants[job.key.policy] = grant
         set.accessTokens.removeAll { $0.key.policy == job.key.policy && $0.expiresAt <= now }
         if !set.grants.values.contains(where: \.isRefreshable) {
@@ -251,10 +252,11 @@ extension Grant {
         return grant
     }
 
-    /// Notes what a refresh that held says of the provider's rotation.
+    /// Notes that a refresh held, and what it says of the provider's rotation.
     mutating func noteRotation(after sent: Grant) {
         awaitsIDToken = false
         pending = nil
+        (lostReason, isDoubtful) = (nil, false)
         guard let old = sent.refreshToken, let new = refreshToken else { return }
         rotates = old != new
     }

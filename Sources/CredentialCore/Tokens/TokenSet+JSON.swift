@@ -128,6 +128,7 @@ extension Grant {
         object["obtained_at"] = .integer(obtainedAt.epochSeconds)
         if signedInAt != obtainedAt { object["signed_in_at"] = .integer(signedInAt.epochSeconds) }
         object["lost_reason"] = lostReason.map(JSONValue.string)
+        if isDoubtful { object["lost_in_doubt"] = true }
         if !adapterState.isEmpty { object["adapter_state"] = .object(adapterState) }
         return object
     }
@@ -149,6 +150,7 @@ extension Grant {
         idToken = object["id_token"]?.string.map(Secret.init)
         scope = object["scope"]?.array?.compactMap(\.string) ?? []
         lostReason = object["lost_reason"]?.string
+        isDoubtful = object["lost_in_doubt"] == true
         adapterState = object["adapter_state"]?.object ?? JSONObject()
     }
 }

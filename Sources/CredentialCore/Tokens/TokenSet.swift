@@ -84,6 +84,8 @@ public struct Grant: Sendable, Hashable {
     public var signedInAt: Instant
     /// Why the provider takes it no more; `nil` while nothing speaks against it.
     public var lostReason: String?
+    /// Whether the provider has refused it in other words than those of RFC 6749, so that another try may succeed.
+    package var isDoubtful = false
     /// What the adapter wants to have back at the next refresh (endpoints pinned, tenant id, subject).
     public var adapterState: JSONObject
 
@@ -99,6 +101,13 @@ public struct Grant: Sendable, Hashable {
     /// Whether it can be refreshed without a person.
     public var isRefreshable: Bool {
         lostReason == nil && (refreshToken != nil || flow == .clientCredentials || flow == .jwtBearer)
+    }
+
+    /// Whether a forced refresh may try it: it can be refreshed, or the provider's refusal is in doubt.
+    package var isWorthATry: Bool {
+        var grant = self
+        if isDoubtful { grant.lostReason = nil }
+        return grant.isRefreshable
     }
 
     /// The grant as a refresh or a revocation sends it: a pending refresh token has the place of the older one.

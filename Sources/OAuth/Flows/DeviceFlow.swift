@@ -8,6 +8,9 @@ public struct DeviceFlow: Sendable {
     /// The longest time between two polls, in seconds.
     private static let longestInterval: Int64 = 60
 
+    /// Why the last poll said nothing of the sign-in, in what is pending.
+    private static let trouble = "trouble"
+
     /// Makes the flow for a client.
     public init(_ client: OAuthClient) { self.client = client }
 
@@ -51,21 +54,31 @@ public struct DeviceFlow: Sendable {
             let expires = pending["expires"]?.integer
         else { throw CredentialError(.validationFailed, "the pending sign-in is damaged", hint: "begin it again") }
         guard client.context.clock.now < Instant(epochSeconds: expires) else {
-            throw client.dialect.error(for: ProviderError(code: "expired_token"), in: .devicePoll)
+            var error = client.dialect.error(for: ProviderError(code: "expired_token"), in: .devicePoll)
+            // Polls that were answered by something else than the token endpoint are why.
+            if let trouble = pending[Self.trouble]?.string {
+                error = CredentialError(
+                    error.code, "\(error.text); the last poll failed: \(Message(kept: trouble))",
+                    hint: error.advice,
+                    details: error.details)
+            }
+            throw error
         }
         let reply: EndpointReply
-        do throws(CredentialError) {
-            reply = try client.sendTokenRequest(TokenRequest(grant: .deviceCode(Secret(code)))).reply()
-        } catch {
-            guard error.code == .temporary else { throw error }
+        switch try answer(to: code) {
+        case .success(let sound): reply = sound
+        case .failure(let error):
             client.context.note("asked in vain, will ask again: \(error)")
+            var pending = pending
+            pending[Self.trouble] = .string(error.message)
             return try show(pending, interval: max(interval, 1).multipliedReportingOverflow(by: 2).partialValue)
         }
         var pending = pending
+        pending[Self.trouble] = nil
         client.prover?.keep(in: &pending)
         switch reply {
         case .refused(let refusal):
-            switch refusal.code {
+            switch refusal.code.lowercased() {
             case "authorization_pending": return try show(pending)
             case "slow_down": return try show(pending, interval: interval.addingReportingOverflow(5).partialValue)
             default: throw client.dialect.error(for: refusal, in: .devicePoll)
@@ -73,6 +86,28 @@ public struct DeviceFlow: Sendable {
         case .object(let members):
             let scope = pending["scope"]?.array?.compactMap(\.string) ?? []
             return .done(try client.signInResult(client.receive(members), for: request, scope: scope))
+        }
+    }
+
+    /// The token endpoint's answer to a poll, or why there is none of its own: no network, a gateway, a page.
+    ///
+    /// - Throws: what keeps a poll from being sent at all.
+    private func answer(to code: String) throws(CredentialError) -> Result<EndpointReply, CredentialError> {
+        let response: OAuthClient.TokenResponse
+        do throws(CredentialError) {
+            response = try client.sendTokenRequest(TokenRequest(grant: .deviceCode(Secret(code))))
+        } catch {
+            guard error.code == .temporary else { throw error }
+            return .failure(error)
+        }
+        do throws(CredentialError) {
+            let reply = try response.reply()
+            if case .refused(let refusal) = reply, refusal.isWithoutCode {
+                return .failure(client.dialect.error(for: refusal, in: .devicePoll))
+            }
+            return .success(reply)
+        } catch {
+            return .failure(error)
         }
     }
 

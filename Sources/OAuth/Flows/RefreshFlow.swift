@@ -20,12 +20,51 @@ public struct RefreshFlow: Sendable {
     ///   ``ErrorCode/validationFailed``, and anything else that leaves the grant as it was.
     public func run(_ request: RefreshRequest, scope: [String]) throws(CredentialError) -> IssuedTokens {
         let wide = GrantState.widened(scope, by: request.grant.adapterState)
+        let sent = scopeToSend(scope, request.grant)
+        var issued = try refresh(request, naming: sent, for: wide)
+        guard sent.isEmpty, let token = issued.accessToken,
+            !Self.lacking(token.scope, of: request.grant.scope).isEmpty
+        else { return issued }
+        // A provider takes a missing scope for another one than RFC 6749 §6 says (Microsoft Entra ID).
+        client.context.note("the provider granted less than before; asking again with the scope named")
+        var again = request
+        again.grant = issued.grant
+        if let token = issued.grant.refreshToken, token != request.grant.refreshToken {
+            try client.context.saveFirst(RefreshFinding(refreshToken: token))
+        }
+        issued = try refresh(again, naming: wide, for: wide)
+        if let token = issued.accessToken, !Self.lacking(token.scope, of: request.grant.scope).isEmpty {
+            client.context.note("the provider grants less than at the sign-in: \(Scope.text(token.scope))")
+            issued.grant.scope = token.scope
+        }
+        return issued
+    }
+
+    /// The scopes of a sign-in that a response does not grant any more. Those of OpenID Connect are no part of an access
+    /// token, and many providers leave them out.
+    private static func lacking(_ granted: [String], of before: [String]) -> Set<String> {
+        Set(before).subtracting(granted).subtracting([
+            "openid", "profile", "email", "address", "phone", "offline_access",
+        ])
+    }
+
+    /// Refreshes with the scopes `sent`; none for those of the grant.
+    private func refresh(
+        _ request: RefreshRequest, naming sent: [String], for wide: [String]
+    ) throws(CredentialError) -> IssuedTokens {
         let tokenGrant = try grant(of: request, scope: wide)
         if request.grant.idToken != nil || request.needsIDToken { try client.prepareKeys() }
-        let response = try client.sendTokenRequest(
-            TokenRequest(
-                grant: tokenGrant, scope: scopeToSend(scope, request.grant),
-                resource: request.key.resource, audience: request.key.audience), takesFaultyReply: true)
+        func send(_ scope: [String]) throws(CredentialError) -> OAuthClient.TokenResponse {
+            try client.sendTokenRequest(
+                TokenRequest(
+                    grant: tokenGrant, scope: scope, resource: request.key.resource, audience: request.key.audience),
+                takesFaultyReply: true)
+        }
+        var response = try send(sent)
+        if sent.isEmpty, !wide.isEmpty, case .refused(let refusal)? = try? response.reply(), refusal.mayWantScope {
+            client.context.note("the provider refused a refresh without scope; asking again with it")
+            response = try send(wide)
+        }
         let rotated = rotatedToken(of: response.response, to: request)
         let context = client.context
         let isForeign =

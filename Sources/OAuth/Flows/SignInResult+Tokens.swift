@@ -15,7 +15,8 @@ extension OAuthClient {
         if !received.reply.saysEnd, received.reply.refreshToken == nil, !isRepeatable {
             // Nothing could refresh it, and some providers' tokens last until they are revoked: GitHub's do. Taking
             // it for old after some minutes would have a person sign in again and again.
-            received.reply.expiresAt = context.clock.now.adding(TokenReply.longestLifetime)
+            let longest = context.clock.now.adding(TokenReply.longestLifetime)
+            received.reply.expiresAt = received.reply.jwtEnd.map { min($0, longest) } ?? longest
         }
         let identity = try dialect.identity(of: received, for: request, by: self)
         // What was asked for beside the type's own scopes belongs to the account from now on: a plain demand finds the

@@ -37,6 +37,9 @@ public struct SignOut: Sendable {
         case accessToken = "access_token"
     }
 
+    /// How providers say that they do not know a token any more.
+    private static let gone: Set<String> = ["invalid_token", "invalid_grant", "token_expired", "expired_token"]
+
     /// Revokes one token.
     ///
     /// - Returns: what the provider refused it with; `nil` where it has gone.
@@ -49,6 +52,8 @@ public struct SignOut: Sendable {
         if (200..<300).contains(response.status) { return nil }
         switch try EndpointReply.sort(response, from: "revocation endpoint of \(endpoint.origin)") {
         case .object: return nil
+        // What was wanted is so (RFC 7009 §2.2).
+        case .refused(let refusal) where Self.gone.contains(refusal.code.lowercased()): return nil
         case .refused(let refusal): return refusal
         }
     }

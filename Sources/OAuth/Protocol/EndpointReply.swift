@@ -39,24 +39,20 @@ package enum EndpointReply: Sendable {
                 hint: "a network that wants a sign-in of its own may be in between",
                 details: ["status \(response.status)"])
         case 404, 405, 410:
-            if let error = object?["error"]?.string, !error.isEmpty { break }
+            if RefusalReading(response, object).code != nil { break }
             throw CredentialError(
                 .configuration, "the \(place) is not there: HTTP status \(response.status)",
                 hint: "check the endpoints of the account type")
         default: break
         }
+        let reading = RefusalReading(response, object)
         if let object {
-            if (200..<300).contains(response.status),
-                object["access_token"] != nil || object["error"]?.string == nil
-            {
-                return .object(object)
-            }
-            return .refused(
-                ProviderError(
-                    code: object["error"]?.string.flatMap { $0.isEmpty ? nil : $0 } ?? unknownReason,
-                    description: object["error_description"]?.string, uri: object["error_uri"]?.string,
-                    // GitHub refuses with a status of 200.
-                    status: (200..<300).contains(response.status) ? 400 : response.status, retryAfter: retryAfter))
+            let isSuccess = (200..<300).contains(response.status)
+            if isSuccess, object["access_token"] != nil || !reading.isRefusal { return .object(object) }
+            return .refused(reading.error(retryAfter: retryAfter))
+        }
+        if !(200..<300).contains(response.status), reading.code != nil {
+            return .refused(reading.error(retryAfter: retryAfter))
         }
         if isPage(response) {
             throw CredentialError(
@@ -65,10 +61,7 @@ package enum EndpointReply: Sendable {
                 details: ["status \(response.status)"])
         }
         guard (200..<300).contains(response.status) else {
-            return .refused(
-                ProviderError(
-                    code: response.body.isEmpty ? noReason : unknownReason, status: response.status,
-                    retryAfter: retryAfter))
+            return .refused(reading.error(retryAfter: retryAfter))
         }
         throw malformed(parsed, from: place)
     }

@@ -30,8 +30,9 @@ public enum ProviderOperation: Sendable, Hashable {
 
 /// What a refusal of the provider (RFC 6749 §4.1.2.1, §5.2, RFC 8628 §3.5, OpenID Connect Core §3.1.2.6) means here.
 ///
-/// A grant is lost by one thing only: `invalid_grant` in answer to a refresh with a status of 400 or 401, or its two
-/// known disguises: a 400 without any body (glewlwyd) and GitHub's `bad_refresh_token`. Everything else leaves it.
+/// A grant is lost by `invalid_grant` in answer to a refresh with a status of 400, 401 or 403, in whatever case it is
+/// written, and by a 400 without any body (glewlwyd). ``DeadGrantWords`` lists what other providers say in its place.
+/// Anything else leaves the grant.
 public enum RefusalMapping {
     /// The error for a refusal.
     ///
@@ -44,9 +45,13 @@ public enum RefusalMapping {
         _ refusal: ProviderError, in operation: ProviderOperation, type: String,
         clientKeys: [String] = ["client_id"]
     ) -> CredentialError {
-        let shown = ForeignText.shown(refusal.code, limit: 60)
+        let isUnknown = refusal.isWithoutCode
+        let shown = isUnknown ? "" : ForeignText.shown(refusal.code, limit: 60)
         let reason = refusal.description.map { ForeignText.shown($0) } ?? ""
-        let said = [shown, reason].filter { !$0.isEmpty }.joined(separator: ": ")
+        var said = [shown, reason].filter { !$0.isEmpty }.joined(separator: ": ")
+        if isUnknown || operation == .refresh, let status = refusal.status {
+            said += (said.isEmpty ? "" : ", ") + "HTTP status \(status)"
+        }
         let details = details(of: refusal)
         let login = LoginCommandLine(type: type).hint
         let client = checkClient(clientKeys, of: type)
@@ -56,34 +61,42 @@ public enum RefusalMapping {
                 code, said.isEmpty ? message : "\(message) (\(said))", hint: hint, details: details)
         }
 
-        switch refusal.code {
+        if operation == .refresh {
+            if refusal.concernsOneRequest {
+                // A wider scope may want consent while the grant itself stays good: a refresh never loses it for this.
+                return make(.denied, "the provider wants a person to sign in", hint: login)
+            }
+            if DeadGrantWords.contain(refusal) {
+                var error = make(.signInRequired, "the provider no longer accepts the sign-in", hint: login)
+                error.keepsGrant = true
+                return error
+            }
+        }
+        switch refusal.code.lowercased() {
         case "invalid_grant", "bad_refresh_token":
             return invalidGrant(refusal, in: operation, login: login, make)
         case "access_denied", "authorization_declined":
-            return make(.denied, "the sign-in was refused")
+            return make(.denied, "the sign-in was refused", hint: operation == .refresh ? login : nil)
         case "login_required", "interaction_required", "consent_required", "account_selection_required":
-            // A wider scope may want consent while the grant itself stays good: a refresh never loses it for this.
-            return make(
-                operation == .refresh ? .denied : .signInRequired, "the provider wants a person to sign in",
-                hint: login)
+            return make(.signInRequired, "the provider wants a person to sign in", hint: login)
         case "temporarily_unavailable", "server_error":
             return make(.temporary, "the provider has trouble", hint: "try again later")
-        case "expired_token":
+        case "expired_token" where operation == .devicePoll || operation == .authorize:
             // Nobody has said no: a sign-in that nobody finishes may be begun again.
             return make(
                 operation == .devicePoll ? .temporary : .denied, "the code was not entered in time", hint: login)
-        case "invalid_client":
+        case "invalid_client", "deleted_client", "disabled_client", "incorrect_client_credentials":
             return make(
                 .configuration, "the provider refused the client", hint: client)
         case "unauthorized_client":
             return make(
                 .configuration, "the provider does not accept this of the client",
                 hint: "enable the flow where the client is registered; \(client)")
-        case "unsupported_grant_type", "unsupported_response_type":
+        case "unsupported_grant_type", "unsupported_response_type", "device_flow_disabled":
             return make(
                 .configuration, "the provider does not allow this flow for the client",
                 hint: "enable it where the client is registered, or choose another with --flow")
-        case "invalid_scope", "invalid_target":
+        case "invalid_scope", "invalid_target", "invalid_resource", "unauthorized_scope_error":
             return make(
                 .configuration, "the provider refused the scope or resource",
                 hint:
@@ -98,11 +111,12 @@ public enum RefusalMapping {
         case "invalid_dpop_proof", "use_dpop_nonce":
             return make(.denied, "the provider refused the proof of the key", hint: "check this machine's clock")
         case "invalid_request", "request_not_supported", "request_uri_not_supported", "registration_not_supported":
-            return make(.configuration, "the provider found the request wrong")
+            return make(
+                .configuration, "the provider found the request wrong", hint: operation == .refresh ? login : nil)
         case EndpointReply.noReason:
             return withoutReason(refusal, in: operation, client: client, login: login, make)
         default:
-            return make(.denied, "the provider refused")
+            return make(.denied, "the provider refused", hint: operation == .refresh ? login : nil)
         }
     }
 
@@ -112,12 +126,13 @@ public enum RefusalMapping {
     ) -> CredentialError {
         switch operation {
         case .refresh:
-            refusal.status == 400 || refusal.status == 401
+            [400, 401, 403].contains(refusal.effectiveStatus)
                 ? make(.signInRequired, "the provider no longer accepts the sign-in", login)
-                : make(.denied, "the provider refused to refresh the sign-in", nil)
+                : make(.denied, "the provider refused to refresh the sign-in", login)
         case .password: make(.denied, "the provider refused the username or the password", nil)
         case .machine: make(.denied, "the provider refused the client's assertion", nil)
         case .exchangeToken: make(.denied, "the provider does not exchange the token", nil)
+        case .revoke, .introspect: make(.denied, "the provider does not know the token", nil)
         default: make(.signInRequired, "the provider did not accept the code: it is used up or too old", login)
         }
     }
@@ -126,16 +141,14 @@ public enum RefusalMapping {
         _ refusal: ProviderError, in operation: ProviderOperation, client: Message, login: Message,
         _ make: (ErrorCode, Message, Message?) -> CredentialError
     ) -> CredentialError {
-        let status = refusal.status ?? 0
+        let status = refusal.effectiveStatus
         if operation == .refresh, status == 400 {
             return make(.signInRequired, "the provider no longer accepts the sign-in", login)
         }
         if status == 401 || (status == 403 && operation != .password) {
-            return make(
-                .configuration, "the provider refused the client without a reason: HTTP status \(status)",
-                client)
+            return make(.configuration, "the provider refused the client without a reason", client)
         }
-        return make(.denied, "the provider refused without a reason: HTTP status \(status)", nil)
+        return make(.denied, "the provider refused without a reason", operation == .refresh ? login : nil)
     }
 
     /// What to look at where the client itself is refused; of a secret only where the type has one.
@@ -172,6 +185,10 @@ public struct ProviderError: Sendable, Equatable {
     public var status: Int?
     /// `Retry-After`, as it came.
     public var retryAfter: String?
+    /// `suberror` of Microsoft Entra ID.
+    var suberror: String?
+    /// `error_codes` of Microsoft Entra ID.
+    var numbers: [Int64] = []
 
     /// Makes a refusal.
     public init(
@@ -182,5 +199,67 @@ public struct ProviderError: Sendable, Equatable {
         self.uri = uri
         self.status = status
         self.retryAfter = retryAfter
+    }
+}
+
+extension ProviderError {
+    /// The status to judge by: GitHub and Slack refuse with a status of success.
+    var effectiveStatus: Int { status.map { (200..<300).contains($0) ? 400 : $0 } ?? 0 }
+
+    /// Whether it has no error code, as what a gateway or a page answers in place of the endpoint.
+    var isWithoutCode: Bool { [EndpointReply.noReason, EndpointReply.unknownReason].contains(code) }
+
+    /// Whether a refresh without scope may have been refused for that: the refresh token was not used (RFC 6749 §5.2).
+    var mayWantScope: Bool {
+        status == 400 && code == "invalid_request" && !DeadGrantWords.contain(self)
+    }
+
+    /// Whether a refusal of a refresh says nothing of the grant: the request wants a consent, or another authentication,
+    /// that this grant has not.
+    var concernsOneRequest: Bool {
+        ["interaction_required", "consent_required", "login_required", "account_selection_required"].contains(
+            code.lowercased())
+            || ["consent_required", "basic_action", "additional_action", "interaction_required"].contains(suberror)
+            // AADSTS65001: no consent; 70000: a scope that is not granted; 50076: a second factor.
+            || !Set(numbers).isDisjoint(with: [65_001, 70_000, 50_076])
+    }
+}
+
+/// What providers say of a refresh token that they take no more, in place of `invalid_grant`.
+///
+/// Values are compared as they are, without regard to case; prose is not searched. A grant that is lost by one of them is
+/// kept, and tried once more on demand: some are sent for a wrong client or by a gateway, too.
+enum DeadGrantWords {
+    private enum Member { case code, description }
+
+    private static let table: [(member: Member, value: String, statuses: Set<Int>)] = [
+        (.code, "token_inactive", [400, 401, 403]),
+        (.code, "invalid_refresh_token", [400, 401, 403]),
+        (.code, "expired_refresh_token", [400, 401, 403]),
+        (.code, "token_expired", [400, 401, 403]),
+        (.code, "expired_token", [400, 401]),
+        (.code, "invalid_token", [400, 401]),
+        (.code, "invalid_code", [400, 401]),
+        (.code, "bad_refresh_token", [403]),
+        (.code, "session_not_found", [400, 401, 404]),
+        // Atlassian
+        (.description, "refresh_token is invalid", [400, 401, 403]),
+        (.description, "unknown or invalid refresh token.", [400, 401, 403]),
+        // better-auth, FlowFuse, X
+        (.description, "session not found", [400, 401]),
+        (.description, "session not found: invalid refresh token", [400, 401]),
+        (.description, "value passed for the token was invalid.", [400]),
+        // WeChat
+        (.description, "invalid refresh_token", [400]),
+        // Twitch
+        (.description, "invalid refresh token", [400, 401]),
+    ]
+
+    /// Whether a refusal is in one of the words.
+    static func contain(_ refusal: ProviderError) -> Bool {
+        table.contains { word in
+            let said = word.member == .code ? refusal.code : refusal.description
+            return said?.lowercased() == word.value && word.statuses.contains(refusal.effectiveStatus)
+        }
     }
 }

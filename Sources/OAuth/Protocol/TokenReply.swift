@@ -15,6 +15,8 @@ public struct TokenReply: Sendable {
     public var expiresAt: Instant
     /// Whether the reply says when the access token ends.
     public var saysEnd: Bool
+    /// The end that the access token itself names, where the reply says none; not verified.
+    var jwtEnd: Instant?
     /// The refresh token.
     public var refreshToken: String?
     /// When the refresh token ends, where the reply says.
@@ -45,6 +47,7 @@ public struct TokenReply: Sendable {
         _ members: JSONObject, now: Instant, acceptsIDTokenAlone: Bool, acceptsDPoP: Bool = false
     ) throws(CredentialError) {
         self.members = members
+        jwtEnd = nil
         accessToken = try Self.token("access_token", in: members)
         refreshToken = try Self.token("refresh_token", in: members)
         idToken = try Self.token("id_token", in: members)
@@ -56,21 +59,41 @@ public struct TokenReply: Sendable {
                     : "it has an id token: ask for a scope of the API, or set \"bearer\": \"id_token\" in the type")
         }
         tokenType = try Self.tokenType(members["token_type"], acceptsDPoP: acceptsDPoP)
-        let lifetimes = 0...Self.longestLifetime
-        func end(in name: String, at absolute: String? = nil) -> Instant? {
-            if let seconds = LenientNumber.read(members[name], in: lifetimes) { return now.adding(seconds) }
-            guard let absolute, let time = LenientNumber.read(members[absolute], in: 0...Int64.max) else {
+        // A lifetime of 0 or less means that there is no end, or none that the reply says (Keycloak, Mailchimp, VK).
+        func lifetime(_ name: String) -> Int64? {
+            LenientNumber.read(members[name], in: 0...Self.longestLifetime).flatMap { $0 > 0 ? $0 : nil }
+        }
+        func end(in names: String..., at absolute: String? = nil) -> Instant? {
+            // Of two the smaller one counts: the other may be in milliseconds.
+            if let seconds = names.compactMap(lifetime).min() { return now.adding(seconds) }
+            guard let absolute, let time = LenientNumber.read(members[absolute], in: 0...Int64.max), time > 0 else {
                 return nil
             }
             return Instant(epochSeconds: min(time, now.adding(Self.longestLifetime).epochSeconds))
         }
-        let told = end(in: "expires_in", at: "expires_on")
+        let told = end(in: "expires_in", "expires_in_sec", at: "expires_on")
         expiresAt = told ?? now.adding(Self.defaultLifetime)
         saysEnd = told != nil
         refreshExpiresAt =
             end(in: "refresh_token_expires_in") ?? end(in: "refresh_expires_in", at: "refresh_token_expires_at")
         idTokenExpiresAt = end(in: "id_token_expires_in")
         scope = Self.scope(members["scope"])
+        if !saysEnd { shorten(to: accessToken.flatMap(Self.endOfJWT)) }
+    }
+
+    /// Shortens a guessed lifetime to the end that the access token itself names. It is not verified, and lengthens none.
+    private mutating func shorten(to end: Instant?) {
+        guard let end else { return }
+        jwtEnd = end
+        expiresAt = min(expiresAt, end)
+    }
+
+    /// `exp` of an access token that is a JSON Web Token, without any check.
+    private static func endOfJWT(_ token: String) -> Instant? {
+        guard let claims = try? CompactToken(token, .accessToken).claims,
+            let time = LenientNumber.read(claims["exp"], in: 1...Int64.max)
+        else { return nil }
+        return Instant(epochSeconds: time)
     }
 
     private static func token(_ name: String, in members: JSONObject) throws(CredentialError) -> String? {

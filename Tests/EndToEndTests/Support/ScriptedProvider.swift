@@ -26,6 +26,10 @@ final class ScriptedProvider: Sendable {
         var refreshesIDTokens = false
         /// What becomes of a refresh token that was used. Without it every request gets ``token``.
         var rotation: Rotation?
+        /// Whether a refresh without `scope` is refused, as Microsoft Entra ID does.
+        var wantsScope = false
+        /// The answer of the endpoint `/revoke`.
+        var revocation = ServerResponse.json(200, [:])
         /// Whether a refresh token that is not good ends nothing.
         var forgives = false
         /// Makes the response to a refresh of the members that a sound one has.
@@ -45,7 +49,7 @@ final class ScriptedProvider: Sendable {
         /// It is replaced, and ends the sign-in where it comes again (RFC 9700 §4.14.2).
         case revokesReused
         /// It stays good.
-        case none
+        case keeps
     }
 
     private struct State: Sendable {
@@ -144,6 +148,7 @@ final class ScriptedProvider: Sendable {
             }
             guard script.idTokenSubject != nil || script.accessTokenClaims != nil else { return script.token }
             return tokens(script, shared.state.withLock { $0.nonce }, base, shared)
+        case "/revoke": return script.revocation
         case "/userinfo": return script.userInfo
         case "/keys":
             var key = shared.key.publicJWK
@@ -214,13 +219,14 @@ final class ScriptedProvider: Sendable {
         _ rotation: Rotation, _ script: Script, _ fields: [String: String], _ base: String, _ shared: Shared
     ) -> ServerResponse {
         let isRefresh = fields["grant_type"] == "refresh_token"
+        if isRefresh, script.wantsScope, fields["scope"] == nil { return .json(400, ["error": "invalid_request"]) }
         let number: Int? = shared.state.withLock { state in
             if isRefresh, state.current != fields["refresh_token"] {
                 state.refusals += 1
                 if !script.forgives { state.current = nil }
                 return nil
             }
-            if rotation == .none, state.current != nil { return state.issued }
+            if rotation == .keeps, state.current != nil { return state.issued }
             state.issued += 1
             state.current = "a-refresh-token-\(state.issued)"
             return state.issued
@@ -240,7 +246,15 @@ final class ScriptedProvider: Sendable {
                 signed(claims, isRefresh ? script.idTokenClaims : JSONObject(), type: .null, shared)),
         ])
         guard isRefresh, let refresh = script.refresh else { return .json(200, .object(members)) }
-        return refresh(members)
+        let response = refresh(members)
+        // A refusal uses nothing.
+        if response.status >= 400 {
+            shared.state.withLock { state in
+                if rotation == .revokesReused { state.issued -= 1 }
+                state.current = fields["refresh_token"]
+            }
+        }
+        return response
     }
 
     private static func signed(
