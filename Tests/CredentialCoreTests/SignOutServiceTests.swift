@@ -32,7 +32,7 @@ import Testing
         var given: [Secret?] = []
         try scene.services().signOut.forget(account, policy: nil, in: scene.group) {
             (grants) throws(CredentialError) in
-            given = grants.values.map(\.grant.refreshToken)
+            given = grants.map(\.grant).map(\.grant.refreshToken)
             #expect(scene.machine.secrets().count == 1)
             #expect(scene.machine.hasLocks)
         }

@@ -41,9 +41,14 @@ struct AccountsShowCommand: Command {
         try session.print(lines(presentation, account, group, set, session))
     }
 
+    /// The access tokens of a grant: those of its policy whose scopes it has.
+    private static func tokens(of grant: Grant, _ policy: String, in set: TokenSet?) -> [AccessToken] {
+        set?.accessTokens.filter { $0.key.policy == policy && grant.includes($0.scope) } ?? []
+    }
+
     private static func grants(of set: TokenSet) -> [JSONValue] {
-        set.grants.sorted { $0.key < $1.key }.map { policy, grant in
-            let token = set.accessTokens.filter { $0.key.policy == policy }.max { $0.expiresAt < $1.expiresAt }
+        set.allGrants.map { policy, grant in
+            let token = tokens(of: grant, policy, in: set).max { $0.expiresAt < $1.expiresAt }
             return [
                 "policy": policy.isEmpty ? .null : .string(policy),
                 "status": .string(grant.lostReason == nil ? "active" : "needs-login"),
@@ -86,8 +91,8 @@ struct AccountsShowCommand: Command {
             Fact("store", account.store.rawValue), Fact("created", account.createdAt.rfc3339),
             Fact("updated", account.updatedAt.rfc3339),
         ]
-        for (policy, grant) in set?.grants.sorted(by: { $0.key < $1.key }) ?? [] {
-            let token = set?.accessTokens.filter { $0.key.policy == policy }.max { $0.expiresAt < $1.expiresAt }
+        for (policy, grant) in set?.allGrants ?? [] {
+            let token = Self.tokens(of: grant, policy, in: set).max { $0.expiresAt < $1.expiresAt }
             func time(_ end: Instant) -> Message { "\(end.rfc3339) (\(RelativeTime.until(end, now: now)))" }
             let status = AccountPresentation.statusLine(
                 grant.lostReason == nil ? "active" : "needs-login", grant.lostReason)

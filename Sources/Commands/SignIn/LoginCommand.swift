@@ -28,7 +28,7 @@ struct LoginCommand: Command {
         options: [
             SharedOption.type, account, ifNeeded, resource, clientID, SharedOption.policy, flow, SharedOption.scope,
             loginHint, prompt, acrValues, maximumAge, claims, param, username, passwordFile, noBrowser, showClaims,
-            new, urlOnly, complete,
+            new, replace, urlOnly, complete,
             SharedOption.json,
         ],
         examples: [
@@ -64,6 +64,7 @@ struct LoginCommand: Command {
     private static let noBrowser = Option.flag("no-browser", "print the URL and open no browser")
     private static let showClaims = Option.flag("show-claims", "show the claims of the id token")
     static let new = Option.flag("new", "sign another account in, even if one is there")
+    static let replace = Option.flag("replace", "end the account's other sign-ins, though one can do more")
     private static let urlOnly = Option.flag(
         "print-url", "print the authorization URL and leave the sign-in pending")
     private static let complete = Option.value(
@@ -323,6 +324,9 @@ struct LoginCommand: Command {
                     + "credmgr store migrate --to \(store.kind.rawValue) --group \(plan.group)")
         }
         for warning in outcome.warnings { session.notices.warning(warning) }
+        for warning in plan.revokeReplaced(outcome, by: session.services(session.stores())) {
+            session.notices.warning(warning)
+        }
         if outcome.isNew {
             try tellChoice(outcome.account, of: request.type, registration(plan, session), plan.group, session)
         }

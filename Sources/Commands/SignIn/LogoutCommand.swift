@@ -63,7 +63,6 @@ struct LogoutCommand: Command {
             try session.services(stores).signOut.forget(account, policy: policy, in: group) {
                 (grants) throws(CredentialError) in
                 guard let type else { return }
-                let grants = grants.sorted { $0.key < $1.key }
                 if arguments[Self.browser] { endSession = try pages(grants, type, session, stores) }
                 if arguments[Self.revoke] {
                     for (_, grant) in grants { try revoke(grant, type, account, group, session, stores) }
@@ -131,12 +130,15 @@ struct LogoutCommand: Command {
 
     /// The pages that end the provider's session in the browser.
     private func pages(
-        _ grants: [(key: String, value: RevocableGrant)], _ type: AccountType, _ session: Session,
+        _ grants: [(policy: String, grant: RevocableGrant)], _ type: AccountType, _ session: Session,
         _ stores: any SecretStores
     ) throws(CredentialError) -> [WebAddress] {
         let adapter = try session.context.adapters.adapter(of: type)
         var pages: [WebAddress] = []
-        for (policy, grant) in grants {
+        // One page ends the browser's session, however many sign-ins of a policy there were.
+        for (policy, grant) in Dictionary(grants.map { ($0.policy, $0.grant) }, uniquingKeysWith: { $1 })
+            .sorted(by: { $0.key < $1.key })
+        {
             if let page = try adapter.endSessionAddress(
                 grant.grant, policy: policy, of: type, in: session.services(stores).adapterContext)
             {

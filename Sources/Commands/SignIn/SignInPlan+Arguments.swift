@@ -49,7 +49,7 @@ extension SignInPlan {
         self.init(
             adapter: adapter, request: request, group: target.group, store: store,
             person: target.account.map(ExpectedPerson.init), parameters: parameters,
-            forceNew: arguments[LoginCommand.new],
+            forceNew: arguments[LoginCommand.new], replaces: arguments[LoginCommand.replace],
             isFlowOpen: arguments[LoginCommand.flow] == nil && type.flow == nil && parameters.isEmpty
                 && arguments[LoginCommand.prompt] == nil,
             isLoginHintGiven: arguments[LoginCommand.loginHint] != nil)

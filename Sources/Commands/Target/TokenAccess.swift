@@ -104,7 +104,7 @@ struct TokenAccess: Sendable {
     /// - Throws: the errors of the store.
     func grant(of token: AccessToken, _ target: Target) throws(CredentialError) -> Grant? {
         try session.services(session.stores(mayPrompt: false)).repository
-            .read(target.account, in: target.group, isLocked: false)?.grants[token.key.policy]
+            .read(target.account, in: target.group, isLocked: false)?.grant(of: token)
     }
 
     /// A token, and the grant that it was issued for, to ask about it.

@@ -28,6 +28,9 @@ public struct CredentialError: Error, Sendable, Equatable, CustomStringConvertib
     /// somebody asks for that.
     public var keepsGrant = false
 
+    /// Whether a provider has refused the scope or resource of a request, and nothing else of it.
+    public var refusesScope = false
+
     /// Makes an error.
     public init(_ code: ErrorCode, _ message: Message, hint: Message? = nil, details: [String] = []) {
         self.code = code

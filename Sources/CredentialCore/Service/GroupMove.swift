@@ -214,9 +214,10 @@ package struct GroupMove: Sendable {
             set.grants[policy]?.pending = nil
             set.grants[policy]?.lostReason = reason
         }
+        set.further.removeAll()
         let now = accounts.clock.now
         set.accessTokens.removeAll { $0.expiresAt <= now }
-        if !set.grants.values.contains(where: \.isRefreshable) { set.account.status = .needsLogin(reason: reason) }
+        if !set.isRefreshable { set.account.status = .needsLogin(reason: reason) }
         set.account.updatedAt = now
         return set
     }

@@ -20,10 +20,18 @@ package struct LocalRefresher: TokenRefresher {
         let account = record.account
         var request = request
         request.account = account
-        guard let set = try accounts.repository.read(record, isLocked: true) else { throw request.secretsAreGone }
+        guard var set = try accounts.repository.read(record, isLocked: true) else { throw request.secretsAreGone }
         if !request.forceRefresh, let answer = request.fresh(in: set, now: accounts.clock.now) {
             accounts.cache.keep(answer.token, of: account.id, in: request.group, now: accounts.clock.now)
             return answer
+        }
+        // Of several sign-ins the newest one that has what is asked for is used.
+        if account.store != .etcd,
+            set.prefer(scope: request.scope, of: request.key.policy, now: accounts.clock.now),
+            case .overtaken = try accounts.repository.save(&set, in: request.group)
+        {
+            throw CredentialError(
+                .temporary, "another process has changed \(account.id) meanwhile", hint: "try again")
         }
         guard let grant = set.grants[request.key.policy] else {
             throw request.signInRequired("no sign-in for policy \(request.key.policy)")
@@ -55,6 +63,11 @@ package struct LocalRefresher: TokenRefresher {
             return try refresh(set, request)
         } catch {
             var error = error
+            if error.refusesScope, !grant.includes(request.scope) {
+                error = CredentialError(
+                    .signInRequired, "the sign-in does not have the scope that is asked for: \(error.text)",
+                    details: error.details)
+            }
             // An adapter's hint knows neither the account and its group nor what was asked for.
             if error.code == .signInRequired || error.hint?.hasPrefix("credmgr login ") == true {
                 error.advice = request.login.hint

@@ -110,7 +110,7 @@ package struct RefreshOperation: Sendable {
             grant.lostReason = reason.description
         }
         set.grants[job.key.policy] = grant
-        if finding.isForeign, let reason = grant.lostReason, !set.grants.values.contains(where: \.isRefreshable) {
+        if finding.isForeign, let reason = grant.lostReason, !set.isRefreshable {
             set.account.status = .needsLogin(reason: reason)
         }
         set.account.updatedAt = accounts.clock.now
@@ -210,7 +210,7 @@ package struct RefreshOperation: Sendable {
         grant.isDoubtful = error.keepsGrant
         set.grants[job.key.policy] = grant
         set.accessTokens.removeAll { $0.key.policy == job.key.policy && $0.expiresAt <= now }
-        if !set.grants.values.contains(where: \.isRefreshable) {
+        if !set.isRefreshable {
             set.account.status = .needsLogin(reason: error.message)
         }
         set.account.updatedAt = now

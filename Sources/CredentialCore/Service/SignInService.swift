@@ -11,6 +11,8 @@ package struct SignInService: Sendable {
         package let isNew: Bool
         /// What the user should know.
         package let warnings: [Message]
+        /// Grants that could be refreshed, and went: the provider still honours them.
+        package var removed: [Grant] = []
     }
 
     /// Keeps what a sign-in gave.
@@ -20,14 +22,15 @@ package struct SignInService: Sendable {
     ///
     /// - Parameters:
     ///   - forceNew: makes a new account even for a known subject.
+    ///   - replaces: whether every other grant of the policy goes, though it can do more.
     ///   - person: whose sign-in it has to be; `nil` where anybody's will do.
     ///   - again: the command that signs in again, in such a way that somebody else does not come back once more.
     /// - Throws: ``ErrorCode/denied`` where somebody else has signed in than was expected; the errors of the store.
     ///   Then nothing has changed.
     package func keep(
         _ result: SignInResult, of type: AccountType, registration: Registration, policy: String,
-        in group: KeychainGroup, store: StoreKind, forceNew: Bool, for person: ExpectedPerson? = nil,
-        again: LoginCommandLine? = nil
+        in group: KeychainGroup, store: StoreKind, forceNew: Bool, replaces: Bool = false,
+        for person: ExpectedPerson? = nil, again: LoginCommandLine? = nil
     ) throws(CredentialError) -> Outcome {
         releaseRoom(in: group)
         // What the group shares is kept where the group is.
@@ -39,7 +42,7 @@ package struct SignInService: Sendable {
             for _ in 0..<Self.attempts {
                 let kept = try keepOnce(
                     result, of: type, registration: registration, policy: policy, in: group, store: store,
-                    forceNew: forceNew, for: person)
+                    forceNew: forceNew, replaces: replaces, for: person)
                 if let kept { return kept }
             }
         } catch {
@@ -60,7 +63,7 @@ package struct SignInService: Sendable {
     ///   place; or refreshed by another host, in whose tokens the sign-in takes the place of the one before.
     private func keepOnce(
         _ result: SignInResult, of type: AccountType, registration: Registration, policy: String,
-        in group: KeychainGroup, store: StoreKind, forceNew: Bool, for person: ExpectedPerson?
+        in group: KeychainGroup, store: StoreKind, forceNew: Bool, replaces: Bool, for person: ExpectedPerson?
     ) throws(CredentialError) -> Outcome? {
         var (known, former): (Account?, AccountIndex.Entry?) =
             forceNew ? (nil, nil) : try self.known(result, registration, group, person)
@@ -113,8 +116,9 @@ package struct SignInService: Sendable {
                 set.generation = record.sealed?.generation ?? 0
             }
         }
-        set.grants[policy] = result.tokens.grant
-        set.accessTokens.removeAll { $0.key.policy == policy }
+        // Hosts of a shared group know one grant of a policy: the others' refreshes are told apart by it.
+        let (kept, removed) = try set.add(
+            result.tokens.grant, of: policy, replacing: replaces || account.store == .etcd, now: now)
         if let token = result.tokens.accessToken { set.keep(token, now: now) }
 
         account.issuer = result.identity.issuer ?? account.issuer
@@ -126,7 +130,9 @@ package struct SignInService: Sendable {
         account.noteFlow(result.tokens.grant.flow, of: policy, under: type)
         // A policy that gives no refresh token, as one that resets passwords, says nothing of how long the sign-in
         // lasts where another policy's can be refreshed.
-        let isLasting = set.grants.allSatisfy { $0.key == policy || !$0.value.isRefreshable }
+        let isLasting = set.allGrants.allSatisfy {
+            $0.policy == policy && $0.grant == result.tokens.grant || !$0.grant.isRefreshable
+        }
         if result.tokens.grant.isRefreshable || isLasting {
             account.status = .active
             account.scope = result.tokens.grant.scope
@@ -148,7 +154,18 @@ package struct SignInService: Sendable {
             AccountEvent(
                 kind: isNew ? .accountAdded : .accountUpdated, time: now, group: group, type: type.name,
                 account: account.id, policy: policy.isEmpty ? nil : policy))
-        return Outcome(account: account, isNew: isNew, warnings: warnings)
+        var outcome = Outcome(
+            account: account, isNew: isNew, warnings: warnings + kept.map { Self.staying($0, account) })
+        outcome.removed = removed
+        return outcome
+    }
+
+    /// That an earlier sign-in stays beside a new one.
+    private static func staying(_ grant: Grant, _ account: Account) -> Message {
+        let day = String(grant.signedInAt.rfc3339.prefix(10))
+        let scope = ForeignText.shown(grant.scope.joined(separator: " "))
+        return
+            "keeps the sign-in of \(day) with scope \(scope); to end it: credmgr login --account \(account.id) --replace"
     }
 
     /// Sets room aside for what a sign-in will give, before a person is sent to it.

@@ -7,12 +7,12 @@ package struct SignOutService: Sendable {
     ///
     /// - Parameters:
     ///   - policy: only the grant of this policy; the account goes with its last one.
-    ///   - beforehand: is given what is about to be forgotten, by its policy, under the lock, to revoke it.
+    ///   - beforehand: is given what is about to be forgotten, each with its policy, under the lock, to revoke it.
     /// - Throws: ``ErrorCode/noSuchAccount`` for one that was forgotten already; the errors of the store. Then the account
     ///   is as it was.
     package func forget(
         _ account: Account, policy: String?, in group: KeychainGroup,
-        beforehand: ([String: RevocableGrant]) throws(CredentialError) -> Void
+        beforehand: ([(policy: String, grant: RevocableGrant)]) throws(CredentialError) -> Void
     ) throws(CredentialError) {
         let lock = try accounts.lock(account.id, in: group)
         defer { lock.release() }
@@ -20,20 +20,21 @@ package struct SignOutService: Sendable {
             throw CredentialError(.noSuchAccount, "account \(account.id) was forgotten already")
         }
         var set = try accounts.repository.readUndamaged(account, in: group)
-        let forgotten = set?.grants.filter { policy == nil || $0.key == policy } ?? [:]
+        let forgotten = set?.allGrants.filter { policy == nil || $0.policy == policy } ?? []
         if let policy, forgotten.isEmpty {
             throw CredentialError(.noSuchAccount, "account \(account.id) has no sign-in for policy \(policy)")
         }
         // A refresh token that is used up is sent nowhere, not even to be revoked.
-        let sendable = forgotten.mapValues { grant in
+        let sendable = forgotten.map { policy, grant in
             var grant = grant.toSend
             if accounts.repository.isSpent(grant, of: account.id, in: group) { grant.refreshToken = nil }
-            return grant
+            return (policy: policy, grant: grant)
         }
         try beforehand(revocable(sendable, set?.accessTokens ?? []))
         defer { accounts.cache.drop(account.id, in: group) }
         if let policy, set?.grants.count ?? 0 > 1 {
             set?.grants[policy] = nil
+            set?.further.removeAll { $0.policy == policy }
             set?.accessTokens.removeAll { $0.key.policy == policy }
             set?.account.policies.removeAll { $0 == policy }
             set?.account.flows[policy] = nil
@@ -56,15 +57,18 @@ package struct SignOutService: Sendable {
 
     /// Grants with the access tokens that were had by each and have not ended; an id token that serves as bearer cannot
     /// be revoked.
-    private func revocable(_ grants: [String: Grant], _ tokens: [AccessToken]) -> [String: RevocableGrant] {
+    private func revocable(
+        _ grants: [(policy: String, grant: Grant)], _ tokens: [AccessToken]
+    ) -> [(policy: String, grant: RevocableGrant)] {
         let now = accounts.clock.now
         let alive = tokens.filter { $0.expiresAt > now && $0.key.bearer == .accessToken }
-        var result: [String: RevocableGrant] = [:]
-        for (policy, grant) in grants {
-            result[policy] = RevocableGrant(
-                grant: grant, accessTokens: alive.filter { $0.key.policy == policy })
+        var told: Set<String> = []
+        // The access tokens of a policy go with its newest grant, which is the last.
+        let result = grants.reversed().map { policy, grant in
+            let own = told.insert(policy).inserted ? alive.filter { $0.key.policy == policy } : []
+            return (policy: policy, grant: RevocableGrant(grant: grant, accessTokens: own))
         }
-        return result
+        return result.reversed()
     }
 
     /// Whether there is a record; one that cannot be read is one, too.

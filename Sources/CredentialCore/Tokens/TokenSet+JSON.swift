@@ -28,6 +28,10 @@ extension TokenSet {
         var grants = JSONObject()
         for (policy, grant) in self.grants.sorted(by: { $0.key < $1.key }) { grants[policy] = .object(grant.json) }
         object["grants"] = .object(grants)
+        if !further.isEmpty {
+            object["further_grants"] = .array(
+                further.map { ["policy": .string($0.policy), "grant": .object($0.grant.json)] })
+        }
         object["access_tokens"] = .array(accessTokens.map { .object($0.json) })
         if !userData.isEmpty { object["user_data"] = .object(userData) }
         if !self.lines.isEmpty {
@@ -67,6 +71,12 @@ extension TokenSet {
                 throw Self.damaged("a grant is malformed")
             }
             self.grants[policy] = grant
+        }
+        for value in object["further_grants"]?.array ?? [] {
+            guard let policy = value.object?["policy"]?.string,
+                let grant = value.object?["grant"]?.object.flatMap(Grant.init(json:))
+            else { throw Self.damaged("a grant is malformed") }
+            further.append(FurtherGrant(policy: policy, grant: grant))
         }
         for value in accessTokens {
             guard let object = value.object, let token = AccessToken(json: object) else {

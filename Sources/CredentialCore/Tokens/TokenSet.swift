@@ -10,8 +10,10 @@ public struct TokenSet: Sendable, Hashable {
     public var journalKey: [UInt8]
     /// The account's facts, so that a lost registry can be rebuilt.
     public var account: Account
-    /// One grant per policy; the empty name where the provider has no policies.
+    /// The grant of each policy that is used first; the empty name where the provider has no policies.
     public var grants: [String: Grant]
+    /// Older sign-ins of a policy that can do something which the one in ``grants`` cannot.
+    package var further: [FurtherGrant] = []
     /// Access tokens, the newest last; one per ``TokenRequestKey``.
     public var accessTokens: [AccessToken]
     /// What programs keep of their own beside the account, kept through sign-ins and refreshes: NXOAuth2's `userData`.

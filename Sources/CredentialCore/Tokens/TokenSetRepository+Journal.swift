@@ -14,7 +14,7 @@ extension TokenSetRepository {
     /// - Throws: ``ErrorCode/inputOutput`` where the journal cannot be read, ``ErrorCode/storeDamaged``.
     package func isSpent(_ set: TokenSet, in group: KeychainGroup) throws(CredentialError) -> Bool {
         let isSpent = { (set: TokenSet) in
-            set.grants.values.contains { self.isSpent($0, of: set.account.id, in: group) }
+            set.allGrants.contains { self.isSpent($0.grant, of: set.account.id, in: group) }
         }
         guard isSpent(set) else { return false }
         let later = try journal.read(set.account.id, in: group).flatMap { (sealed) throws(CredentialError) in
@@ -95,6 +95,7 @@ extension TokenSetRepository {
     ) throws(CredentialError) {
         var login = set
         login.grants = set.grants.filter { $0.key == policy }
+        login.further = []
         login.accessTokens.removeAll { $0.key.policy != policy }
         login.takenUp = [mark]
         let sign = Self.loginPrefix + set.account.id, name = sign + "-" + Base64URL.encode(mark)
@@ -203,6 +204,17 @@ extension TokenSet {
     /// Remembers that a sign-in was taken up.
     mutating func noteTakenUp(_ mark: [UInt8]) { takenUp = (takenUp + [mark]).suffix(Self.marks) }
 
+    /// Adds the grant of a sign-in that had to wait; where there would be one too many, the oldest goes.
+    private mutating func addWaiting(_ grant: Grant, of policy: String) {
+        while (try? add(grant, of: policy, replacing: account.store == .etcd, now: grant.signedInAt)) == nil {
+            guard
+                let oldest = further.indices.filter({ further[$0].policy == policy })
+                    .min(by: { further[$0].grant.signedInAt < further[$1].grant.signedInAt })
+            else { return }
+            further.remove(at: oldest)
+        }
+    }
+
     /// Takes over the grant of a sign-in that had to wait, with its access tokens, unless a later one stands here.
     ///
     /// - Returns: whether it was; also `false` for one that was taken up before.
@@ -213,9 +225,8 @@ extension TokenSet {
         for (policy, grant) in login.grants where grant.signedInAt >= grants[policy]?.signedInAt ?? grant.signedInAt
         {
             took = true
-            grants[policy] = grant
+            addWaiting(grant, of: policy)
             account.flows[policy] = login.account.flows[policy]
-            accessTokens.removeAll { $0.key.policy == policy }
             accessTokens += login.accessTokens
             account.status = .active
             account.expiresAt = login.accessTokens.first?.expiresAt

@@ -68,8 +68,8 @@ extension AccountTransfer {
             return nil
         }
         var kept: SignInService.Outcome?
-        let grants = sent.tokenSet.grants.filter { $0.value.lostReason == nil }
-        let usable = grants.filter { !($0.value.toSend.refreshToken.map(isSpent) ?? false) }
+        let grants = sent.tokenSet.allGrants.filter { $0.grant.lostReason == nil }
+        let usable = grants.filter { !($0.grant.toSend.refreshToken.map(isSpent) ?? false) }
         if usable.count < grants.count {
             let message: Message =
                 "\(shown): its refresh token is used up: the file is older than what this machine has seen"
@@ -80,11 +80,11 @@ extension AccountTransfer {
             }
             warn("\(message); its other policies are taken over")
         }
-        for (policy, grant) in usable.sorted(by: { $0.key < $1.key }) {
+        for (policy, grant) in usable {
             let identity = Identity(
                 issuer: account.issuer, subject: account.subject, username: account.username,
                 displayName: account.displayName)
-            let token = sent.tokenSet.accessTokens.last { $0.key.policy == policy }
+            let token = sent.tokenSet.accessTokens.last { $0.key.policy == policy && grant.includes($0.scope) }
             kept = try accounts.signIn.keep(
                 SignInResult(identity: identity, tokens: IssuedTokens(accessToken: token, grant: grant)), of: type,
                 registration: registration, policy: policy, in: group, store: store, forceNew: false)

@@ -75,7 +75,7 @@ package struct AccountTransfer: Sendable {
                         hint: error.advice, details: error.details))
                 continue
             }
-            guard let set, set.grants.values.contains(where: { $0.lostReason == nil }) else {
+            guard let set, set.allGrants.contains(where: { $0.grant.lostReason == nil }) else {
                 warn(
                     "\(ForeignText.shown(account.shownName)) (\(account.id)) has to sign in again and is left out")
                 continue

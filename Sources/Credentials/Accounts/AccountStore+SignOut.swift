@@ -71,7 +71,7 @@ extension AccountStore {
         try accounts.signOut.forget(account, policy: canonical, in: try group(of: account, under: type)) {
             (grants) throws(CredentialError) in
             guard revoking, let adapter, let type else { return }
-            for (_, grant) in grants.sorted(by: { $0.key < $1.key }) {
+            for (_, grant) in grants {
                 try adapter.revoke(grant, of: type, in: accounts.adapterContext)
             }
         }

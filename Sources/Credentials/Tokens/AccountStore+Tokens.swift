@@ -165,7 +165,7 @@ extension AccountStore {
             token = answer.token
         }
         return ResourceCall.Access(token: token, failure: failure) { () throws(CredentialError) in
-            try accounts.repository.read(known, in: group, isLocked: false)?.grants[token.key.policy]
+            try accounts.repository.read(known, in: group, isLocked: false)?.grant(of: token)
         }
     }
 }

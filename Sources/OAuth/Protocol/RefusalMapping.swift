@@ -97,11 +97,13 @@ public enum RefusalMapping {
                 .configuration, "the provider does not allow this flow for the client",
                 hint: "enable it where the client is registered, or choose another with --flow")
         case "invalid_scope", "invalid_target", "invalid_resource", "unauthorized_scope_error":
-            return make(
+            var error = make(
                 .configuration, "the provider refused the scope or resource",
                 hint:
                     "check scope, resource and audience of account type '\(type)': credmgr types show \(ShellQuote.word(type))"
             )
+            error.refusesScope = operation == .refresh
+            return error
         case "redirect_uri_mismatch":
             return make(
                 .configuration, "the redirect URI is not registered for the client",

@@ -17,6 +17,8 @@ package struct SignInPlan: Sendable {
     package let parameters: [String: String]
     /// Whether it makes a new account even for a known person.
     package let forceNew: Bool
+    /// Whether it ends every other sign-in of the account's policy, though one can do more.
+    package let replaces: Bool
     /// Whether nobody has said by which flow: then a sign-in on a machine without a browser may take another one.
     package let isFlowOpen: Bool
     /// Whether somebody has said whom the provider shall offer first: else that was found out, and is found out again.
@@ -25,8 +27,8 @@ package struct SignInPlan: Sendable {
     /// Makes a plan.
     package init(
         adapter: any CredentialAdapter, request: SignInRequest, group: KeychainGroup, store: StoreChoice,
-        person: ExpectedPerson?, parameters: [String: String], forceNew: Bool, isFlowOpen: Bool = false,
-        isLoginHintGiven: Bool = false
+        person: ExpectedPerson?, parameters: [String: String], forceNew: Bool, replaces: Bool = false,
+        isFlowOpen: Bool = false, isLoginHintGiven: Bool = false
     ) {
         self.adapter = adapter
         self.request = request
@@ -35,6 +37,7 @@ package struct SignInPlan: Sendable {
         self.person = person
         self.parameters = parameters
         self.forceNew = forceNew
+        self.replaces = replaces
         self.isFlowOpen = isFlowOpen
         self.isLoginHintGiven = isLoginHintGiven
     }
@@ -70,6 +73,7 @@ package struct SignInPlan: Sendable {
         if request.flow != request.type.signInFlow { words += ["--flow", request.flow.rawValue] }
         if let resource = request.resource, resource != request.type.resource { words += ["--resource", resource] }
         if forceNew { words.append("--new") }
+        if replaces { words.append("--replace") }
         if let prompt { words += ["--prompt", prompt] }
         if isLoginHintGiven, let hint = request.loginHint { words += ["--login-hint", hint] }
         // The password flow takes whom it would offer first where nobody is named.
@@ -139,7 +143,7 @@ package struct SignInPlan: Sendable {
 
     /// Keeps what the sign-in gave.
     ///
-    /// - Throws: as ``SignInService/keep(_:of:registration:policy:in:store:forceNew:for:again:)``.
+    /// - Throws: as ``SignInService/keep(_:of:registration:policy:in:store:forceNew:replaces:for:again:)``.
     package func keep(
         _ result: SignInResult, by services: AccountServices
     ) throws(CredentialError) -> SignInService.Outcome {
@@ -147,8 +151,27 @@ package struct SignInPlan: Sendable {
             result, of: request.type,
             registration: Registration(
                 provider: try adapter.provider(of: request.type), clientID: request.type.clientID),
-            policy: request.policy, in: group, store: store.kind, forceNew: forceNew, for: person,
-            again: commandForAnother)
+            policy: request.policy, in: group, store: store.kind, forceNew: forceNew,
+            replaces: replaces, for: person, again: commandForAnother)
+    }
+
+    /// Revokes the sign-ins that this one was told to end, where the provider has revocation.
+    ///
+    /// - Returns: what the user should know: why one was not revoked.
+    package func revokeReplaced(
+        _ outcome: SignInService.Outcome, by services: AccountServices
+    ) -> [Message] {
+        guard replaces else { return [] }
+        return outcome.removed.compactMap { grant in
+            do throws(CredentialError) {
+                try adapter.revoke(
+                    RevocableGrant(grant: grant.toSend, accessTokens: []), of: request.type,
+                    in: services.adapterContext)
+                return nil
+            } catch {
+                return "the sign-in that was replaced was not revoked at the provider: \(error)"
+            }
+        }
     }
 
     /// What a browser shows of a sign-in that is kept.

@@ -50,12 +50,17 @@ final class ScriptedProvider: Sendable {
         case revokesReused
         /// It stays good.
         case keeps
+        /// Each sign-in has one that stays good, if `offline_access` was asked for, and the scopes that were asked for.
+        case grantsScopes
     }
 
     private struct State: Sendable {
         /// How many refresh tokens were given out, the one that is good, and how often another one came.
         var issued = 0
         var current: String?
+        /// The scopes of each refresh token of ``Rotation/grantsScopes``, and of the sign-in on its way.
+        var scopes: [String: String] = [:]
+        var askedScope = ""
         var refusals = 0
         var script = Script()
         var paths: [String] = []
@@ -127,7 +132,10 @@ final class ScriptedProvider: Sendable {
         let script = shared.state.withLock { state in
             state.paths.append(request.path)
             if !fields.isEmpty { state.forms.append(fields) }
-            if request.path == "/authorize" { state.nonce = fields["nonce"] }
+            if request.path == "/authorize" {
+                state.nonce = fields["nonce"]
+                state.askedScope = fields["scope"] ?? ""
+            }
             return state.script
         }
         switch request.path {
@@ -220,6 +228,7 @@ final class ScriptedProvider: Sendable {
     ) -> ServerResponse {
         let isRefresh = fields["grant_type"] == "refresh_token"
         if isRefresh, script.wantsScope, fields["scope"] == nil { return .json(400, ["error": "invalid_request"]) }
+        if rotation == .grantsScopes { return granting(script, fields, base, shared) }
         let number: Int? = shared.state.withLock { state in
             if isRefresh, state.current != fields["refresh_token"] {
                 state.refusals += 1
@@ -255,6 +264,46 @@ final class ScriptedProvider: Sendable {
             }
         }
         return response
+    }
+
+    private static func granting(
+        _ script: Script, _ fields: [String: String], _ base: String, _ shared: Shared
+    ) -> ServerResponse {
+        let isRefresh = fields["grant_type"] == "refresh_token"
+        let (token, scope, number): (String?, String?, Int) = shared.state.withLock { state in
+            if isRefresh {
+                let known = fields["refresh_token"].flatMap { state.scopes[$0] }
+                if known == nil { state.refusals += 1 }
+                return (fields["refresh_token"], known.map { fields["scope"] ?? $0 }, state.forms.count)
+            }
+            guard state.askedScope.contains("offline_access") else {
+                return (nil, state.askedScope, state.forms.count)
+            }
+            state.issued += 1
+            let token = "a-refresh-token-\(state.issued)"
+            state.scopes[token] = state.askedScope
+            return (token, state.askedScope, state.forms.count)
+        }
+        guard let scope else { return .json(400, ["error": "invalid_grant"]) }
+        if isRefresh {
+            let granted = shared.state.withLock { $0.scopes[token ?? ""] } ?? ""
+            guard Set(scope.split(separator: " ")).isSubset(of: granted.split(separator: " ")) else {
+                return .json(400, ["error": "invalid_scope"])
+            }
+        }
+        let now = Int64(time(nil))
+        var claims = JSONObject([
+            "iss": .string(base), "sub": "ada", "aud": "app", "iat": .integer(now), "exp": .integer(now + 600),
+        ])
+        if !isRefresh { claims["nonce"] = shared.state.withLock { $0.nonce }.map(JSONValue.string) }
+        var members = JSONObject([
+            "access_token": .string("an-access-token-\(number)"), "token_type": "Bearer", "expires_in": 3600,
+            "scope": .string(scope),
+            "id_token": .string(signed(claims, JSONObject(), type: .null, shared)),
+        ])
+        members["refresh_token"] = token.map(JSONValue.string)
+        guard isRefresh, let refresh = script.refresh else { return .json(200, .object(members)) }
+        return refresh(members)
     }
 
     private static func signed(
