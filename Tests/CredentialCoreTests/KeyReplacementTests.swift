@@ -138,6 +138,20 @@ import Testing
         #expect(scene.machine.tokenSet(id, in: .secretService) != nil)
     }
 
+    @Test func `A first sign-in that no key opens any more keeps no key from being replaced`() throws {
+        let scene = Self.scene(.secretService)
+        scene.machine.breakStore(.secretService, with: CredentialError(.storeUnavailable, "no keyring answers"))
+        #expect(try scene.signIn("ada").warnings.count == 1)
+        let id = try #require(scene.account("ada")?.id), journal = scene.services().machine.journal
+        var record = try AccountRecord(
+            try #require(try journal.read(id, in: scene.group)), of: id, in: scene.group)
+        record.sealed?.key = "key-0"
+        try journal.write(record.bytes, for: id, in: scene.group)
+        try Self.replace(scene)
+        #expect(scene.machine.replacedKeys() == 0)
+        #expect(try journal.read(id, in: scene.group) == record.bytes)
+    }
+
     @Test func `What cannot be opened, or is held, changes nothing`() throws {
         let scene = try Self.prepared(.signIn),
             key = try scene.services().stores.vault().currentKey(of: scene.group)

@@ -21,25 +21,25 @@ struct AccountRefresh: Sendable {
 
     /// A provider whose responses cannot be used may have rotated the refresh token of each: two accounts at once show
     /// whether it works, and nothing more is sent to one that does not.
-    static let caution = SideBySide<RefreshPlan.Job, Outcome>.Caution(
-        unproven: 2,
-        verdict: { outcome in
-            if outcome.failures.contains(where: { unusable.contains($0.code) }) { return .isBroken }
-            return outcome.refreshed.isEmpty ? .unknown : .works
-        },
-        leaveOut: { job in
-            var outcome = Outcome()
-            let failure: CredentialError
-            // This one would not have been sent anything.
-            if case .needsLogin(let reason) = job.account.status {
-                failure = signInRequired(job.account, job.group, Message(kept: reason))
-            } else {
-                failure = CredentialError(
-                    .temporary, "not refreshed: credmgr could not use an earlier response of its provider")
-            }
-            outcome.failures.append(named(failure, job.account, type: job.account.type))
-            return outcome
-        })
+    ///
+    /// - Parameter done: called for each account that nothing is sent for.
+    func caution(_ done: @escaping @Sendable () -> Void) -> SideBySide<RefreshPlan.Job, Outcome>.Caution {
+        SideBySide.Caution(
+            unproven: 2,
+            verdict: { outcome in
+                if outcome.failures.contains(where: { Self.unusable.contains($0.code) }) { return .isBroken }
+                return outcome.refreshed.isEmpty ? .unknown : .works
+            },
+            leaveOut: { job in
+                done()
+                var outcome = Outcome()
+                tell(job, &outcome) { (_, _) throws(CredentialError) in
+                    throw CredentialError(
+                        .temporary, "not refreshed: credmgr could not use an earlier response of its provider")
+                }
+                return outcome
+            })
+    }
     /// The errors of a response that came and could not be used.
     private static let unusable: Set<ErrorCode> = [.malformedReply, .validationFailed]
 
@@ -66,17 +66,8 @@ struct AccountRefresh: Sendable {
     func run(_ job: RefreshPlan.Job, waits: Bool) -> Outcome? {
         let account = job.account, group = job.group
         var outcome = Outcome()
-        do throws(CredentialError) { try services.tellEnding(of: account, in: group) } catch {
-            outcome.failures.append(Self.named(error, account, type: account.type))
-        }
-        guard job.isDue else { return outcome }
-        do throws(CredentialError) {
-            let types = try job.types.get()
-            if case .needsLogin(let reason) = account.status,
-                try !services.repository.hasWaitingLogin(of: account.id, in: group)
-            {
-                throw Self.signInRequired(account, group, Message(kept: reason))
-            }
+        var isHeld = false
+        tell(job, &outcome) { (types, outcome) throws(CredentialError) in
             guard let set = try read(account, in: group) else {
                 throw Self.signInRequired(
                     account, group, "its secrets are gone from the \(account.store.shownName)")
@@ -84,16 +75,40 @@ struct AccountRefresh: Sendable {
             for (index, request) in requests(for: account, set, in: group, types).enumerated() {
                 let waits = waits || index > 0
                 do throws(CredentialError) { try refresh(request, waits: waits, &outcome) } catch {
-                    if !waits, error.code == .lockTimeout { return nil }
+                    if !waits, error.code == .lockTimeout {
+                        isHeld = true
+                        return
+                    }
                     outcome.failures.append(Self.named(error, account, type: request.type.name))
                     // Its other tokens are of the same provider.
                     if Self.unusable.contains(error.code) { break }
                 }
             }
+        }
+        return isHeld ? nil : outcome
+    }
+
+    /// Notes that the sign-in of an account ends, and does `work` where a refresh is due and the account can have one.
+    private func tell(
+        _ job: RefreshPlan.Job, _ outcome: inout Outcome,
+        _ work: ([RefreshPlan.CheckedType], inout Outcome) throws(CredentialError) -> Void
+    ) {
+        let account = job.account, group = job.group
+        do throws(CredentialError) { try services.tellEnding(of: account, in: group) } catch {
+            outcome.failures.append(Self.named(error, account, type: account.type))
+        }
+        guard job.isDue else { return }
+        do throws(CredentialError) {
+            let types = try job.types.get()
+            if case .needsLogin(let reason) = account.status,
+                try !services.repository.hasWaitingLogin(of: account.id, in: group)
+            {
+                throw Self.signInRequired(account, group, Message(kept: reason))
+            }
+            try work(types, &outcome)
         } catch {
             outcome.failures.append(Self.named(error, account, type: account.type))
         }
-        return outcome
     }
 
     private func read(_ account: Account, in group: KeychainGroup) throws(CredentialError) -> TokenSet? {

@@ -44,10 +44,6 @@ package struct KeyReplacement: Sendable {
             if let sealed = try accounts.records.lastSeen(id, in: group).flatMap(Self.sealed) {
                 _ = try vault.open(sealed, of: id, in: group)
             }
-            guard let kept = try accounts.machine.journal.read(id, in: group) else { continue }
-            if let sealed = try Self.kept(kept, of: id, in: group) {
-                _ = try vault.open(sealed, of: id, in: group)
-            }
         }
     }
 
@@ -160,7 +156,9 @@ package struct KeyReplacement: Sendable {
         // before it is removed here.
         try accounts.machine.journal.eachRecord(in: group) { (id, bytes) throws(CredentialError) in
             do throws(CredentialError) {
-                if let sealed = try Self.kept(bytes, of: id, in: group) { found.append((id, sealed.key)) }
+                if let sealed = try Self.kept(bytes, of: id, in: group), try isOpenable(sealed, of: id, in: group) {
+                    found.append((id, sealed.key))
+                }
             } catch { damaged.append(error) }
         }
         let registry = try accounts.records.registry(of: group) { damaged.append($1) }
@@ -172,6 +170,20 @@ package struct KeyReplacement: Sendable {
         }
         for error in damaged { try unreadable(error) }
         return found
+    }
+
+    /// Whether a first sign-in that waits in the journal can still be opened. One that no key opens is lost already, and
+    /// needs no key.
+    private func isOpenable(
+        _ sealed: SealedTokenSet, of id: String, in group: KeychainGroup
+    ) throws(CredentialError) -> Bool {
+        do throws(CredentialError) {
+            _ = try accounts.stores.vault().open(sealed, of: id, in: group)
+            return true
+        } catch {
+            guard error.code == .storeDamaged else { throw error }
+            return false
+        }
     }
 
     /// What a record has sealed with a key of this machine.

@@ -83,7 +83,12 @@ extension TokenSetRepository {
             record.account.store != .etcd, let sealed = record.sealed,
             try vault.currentKey(of: group) != sealed.key
         else { return }
-        let bytes = try vault.open(sealed, of: id, in: group)
+        let bytes: [UInt8]
+        do throws(CredentialError) { bytes = try vault.open(sealed, of: id, in: group) } catch {
+            // One that no key opens stays as it is.
+            guard error.code == .storeDamaged else { throw error }
+            return
+        }
         try sealing(bytes, of: id, generation: sealed.generation, by: .file, in: group) {
             (sealed) throws(CredentialError) in
             record.sealed = sealed
