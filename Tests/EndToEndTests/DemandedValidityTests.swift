@@ -125,10 +125,20 @@ import Testing
 
     @Test func `A token that has ended when it arrives is not given`() throws {
         try signIn()
-        for lifetime: JSONValue in [0, -1, "0"] {
-            provider.change { $0.token = Self.reply(lifetime) }
+        for time: JSONValue in [1, "1700000000"] {
+            provider.change {
+                $0.token = .json(200, ["access_token": "at-2", "expires_on": time, "refresh_token": "rt-2"])
+            }
             let ended = try home.run(["token", "--force-refresh"], exits: 1)
             #expect(ended.standardError.contains("has ended already"))
+        }
+    }
+
+    @Test func `A lifetime of 0 or less is one that the provider does not name`() throws {
+        try signIn()
+        for lifetime: JSONValue in [0, -1, "0"] {
+            provider.change { $0.token = Self.reply(lifetime) }
+            #expect(try home.run(["token", "--force-refresh"]).line == "at-2")
         }
     }
 

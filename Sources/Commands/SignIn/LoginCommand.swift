@@ -324,6 +324,7 @@ struct LoginCommand: Command {
                     + "credmgr store migrate --to \(store.kind.rawValue) --group \(plan.group)")
         }
         for warning in outcome.warnings { session.notices.warning(warning) }
+        for note in outcome.notes { session.notices.note(note) }
         for warning in plan.revokeReplaced(outcome, by: session.services(session.stores())) {
             session.notices.warning(warning)
         }

@@ -11,6 +11,8 @@ package struct SignInService: Sendable {
         package let isNew: Bool
         /// What the user should know.
         package let warnings: [Message]
+        /// What is worth knowing, and nothing to worry about.
+        package var notes: [Message] = []
         /// Grants that could be refreshed, and went: the provider still honours them.
         package var removed: [Grant] = []
     }
@@ -154,8 +156,8 @@ package struct SignInService: Sendable {
             AccountEvent(
                 kind: isNew ? .accountAdded : .accountUpdated, time: now, group: group, type: type.name,
                 account: account.id, policy: policy.isEmpty ? nil : policy))
-        var outcome = Outcome(
-            account: account, isNew: isNew, warnings: warnings + kept.map { Self.staying($0, account) })
+        var outcome = Outcome(account: account, isNew: isNew, warnings: warnings)
+        outcome.notes = kept.map { Self.staying($0, account) }
         outcome.removed = removed
         return outcome
     }
