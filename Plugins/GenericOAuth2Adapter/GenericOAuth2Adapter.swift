@@ -188,6 +188,7 @@ package struct GenericOAuth2Adapter: CredentialAdapter {
         let metadata = try configuration.metadata(
             needs: needs, kept: grant.flatMap { GrantState.metadata(in: $0.adapterState, now: context.clock.now) },
             source: source, in: context)
+        try type.checkAuthor(of: metadata)
         // A refresh token that was issued for a key is good with that key only (RFC 9449 §5).
         var prover = prover ?? grant.flatMap { DPoPProver.kept(in: $0.adapterState) }
         if prover == nil, type.bindsAccessTokens { prover = try DPoPProver.make(in: context) }

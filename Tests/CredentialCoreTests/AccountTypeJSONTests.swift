@@ -61,7 +61,7 @@ import Testing
           "default_policy": "email-sign-in",
           "password_reset_policy": "reset",
           "adapter_settings": {"site": "forge.example.com"},
-          "show_claims": true
+          "show_claims": true, "issuer_named_by_api": true
         }
         """#
 

@@ -30,17 +30,19 @@ import Testing
     }
 
     private func provider(takesDocuments: Bool) throws -> ScriptedProvider {
-        try ScriptedProvider {
+        let provider = try ScriptedProvider {
             $0.metadata = JSONObject([
                 "client_id_metadata_document_supported": .bool(takesDocuments),
                 "code_challenge_methods_supported": ["S256"],
-                "registration_endpoint": "http://127.0.0.1:9/register",
             ])
             $0.documents[Self.client] = JSONObject([
                 "client_id": .string(Self.client), "client_name": "credmgr", "redirect_uris": ["http://127.0.0.1"],
                 "token_endpoint_auth_method": "none",
             ])
         }
+        // There is nothing at that place.
+        provider.change { $0.metadata["registration_endpoint"] = .string(provider.base + "/register") }
+        return provider
     }
 
     @Test func `One command signs in at an API with a URL as client id, and registers nothing`() throws {

@@ -233,6 +233,9 @@ struct LoginCommand: Command {
         }
         try PendingSignIns(session.context.machine, stores).keep(
             PendingSignIn(plan: plan, pending: pending, createdAt: session.context.clock.now), state: state)
+        if let text = ServerNotice.text(plan.request, .openURL(address, state: state), pending) {
+            session.notices.say(text)
+        }
         guard arguments.wantsJSON else { return try session.print("\(address)\n") }
         var json = JSONObject()
         json["url"] = .string("\(address)")

@@ -51,6 +51,7 @@ struct SignInDriver: Sendable {
             }
             let isFirst = !hasAsked
             hasAsked = true
+            if isFirst, let text = ServerNotice.text(request, interaction, pending) { session.notices.say(text) }
             let reply = try perform(interaction, request.type, isFirst: isFirst, before: deadline)
             step = try plan.adapter.resume(request, pending: pending, with: reply, in: adapterContext)
         }

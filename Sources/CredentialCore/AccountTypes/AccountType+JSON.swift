@@ -13,7 +13,7 @@ extension AccountType {
             "keychain_group", "api_base",
             "api_origins", "tenant", "authority", "policies", "default_policy", "password_reset_policy",
             "adapter_settings",
-            "show_claims",
+            "show_claims", "issuer_named_by_api",
         ]
 
     /// Reads a definition.
@@ -150,6 +150,7 @@ extension AccountType {
             DefinitionRule.name(name) ?? DefinitionRule.plainText(value)
         }
         showClaims = try reader.flag("show_claims") ?? false
+        issuerIsNamedByAPI = try reader.flag("issuer_named_by_api") ?? false
     }
 
     private mutating func readB2C(_ reader: DefinitionReader) throws(CredentialError) {
@@ -212,6 +213,7 @@ extension AccountType {
         put("password_reset_policy", passwordResetPolicy)
         json["adapter_settings"] = Self.object(adapterSettings)
         if showClaims { json["show_claims"] = true }
+        if issuerIsNamedByAPI { json["issuer_named_by_api"] = true }
         return json
     }
 

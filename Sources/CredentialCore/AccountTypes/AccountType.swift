@@ -81,6 +81,9 @@ public struct AccountType: Sendable, Hashable {
     public var adapterSettings: [String: String]
     /// Whether `login` shows the claims of the id token.
     public var showClaims: Bool
+    /// Whether only the API named ``issuer``: then the issuer's metadata may name less than that of one whom the user
+    /// chose.
+    package var issuerIsNamedByAPI: Bool
 
     /// Makes a type with defaults for everything but what it needs.
     public init(name: String, adapter: String, clientID: String) {
@@ -102,6 +105,7 @@ public struct AccountType: Sendable, Hashable {
         policies = [:]
         adapterSettings = [:]
         showClaims = false
+        issuerIsNamedByAPI = false
     }
 
     /// The endpoints that a definition may name.

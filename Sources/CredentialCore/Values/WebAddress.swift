@@ -103,14 +103,50 @@ public struct WebAddress: Sendable, Hashable, CustomStringConvertible {
         return "\(scheme)://\(shownHost):\(port)"
     }
 
-    /// Whether the host is this machine's loopback: `localhost`, `127.0.0.0/8` or `::1`.
+    /// Whether the host is this machine's loopback: `localhost`, a name below it (RFC 6761 §6.3), `127.0.0.0/8` in any
+    /// form that a resolver takes, such as `127.1` or `0x7f000001`, `0.0.0.0`, which connects there, or `::1`.
     public var isLoopback: Bool {
-        if host == "localhost" || host == "::1" { return true }
+        if host == "localhost" || host.hasSuffix(".localhost") || host == "::1" || host == "::" { return true }
+        guard let number = numericHost else { return false }
+        return number >> 24 == 127 || number == 0
+    }
+
+    /// Whether the host is an address of this machine or of its network: the loopback, a private address (RFC 1918,
+    /// RFC 4193) or a link-local one (RFC 3927, RFC 4291 §2.5.6). A name that resolves to one is not known here.
+    package var isOfThisNetwork: Bool {
+        if isLoopback || host.hasPrefix("fe8") && host.contains(":") { return true }
+        if host.contains(":"), ["fc", "fd", "fe9", "fea", "feb", "::ffff:"].contains(where: host.hasPrefix) {
+            return true
+        }
+        guard let number = numericHost else { return false }
+        return number >> 24 == 10 || number >> 20 == 0xAC1 || number >> 16 == 0xC0A8 || number >> 16 == 0xA9FE
+    }
+
+    /// The IPv4 address that the host is, in any form of inet_aton(3): one to four numbers, decimal, octal or hexadecimal,
+    /// of which the last fills what is left.
+    private var numericHost: UInt32? {
         let parts = host.split(separator: ".", omittingEmptySubsequences: false)
-        return parts.count == 4 && parts[0] == "127"
-            && parts.allSatisfy { part in
-                UInt8(part) != nil && part.utf8.allSatisfy { $0 >= 0x30 && $0 <= 0x39 }
+        guard (1...4).contains(parts.count) else { return nil }
+        var numbers: [UInt32] = []
+        for part in parts {
+            let text = part.lowercased()
+            let number: UInt32?
+            if text.hasPrefix("0x") {
+                number = text.count == 2 ? 0 : UInt32(text.dropFirst(2), radix: 16)
+            } else if text.count > 1, text.hasPrefix("0") {
+                number = UInt32(text, radix: 8)
+            } else {
+                number = text.utf8.allSatisfy { $0 >= 0x30 && $0 <= 0x39 } ? UInt32(text) : nil
             }
+            guard let number else { return nil }
+            numbers.append(number)
+        }
+        guard let last = numbers.popLast(), numbers.allSatisfy({ $0 < 256 }) else { return nil }
+        let room = UInt64(1) << (8 * UInt64(4 - numbers.count))
+        guard UInt64(last) < room else { return nil }
+        var address: UInt32 = 0
+        for number in numbers { address = address << 8 | number }
+        return UInt32(truncatingIfNeeded: UInt64(address) * room) | last
     }
 
     /// Whether credentials may be sent there: `https`, or `http` to the loopback (RFC 8252 §8.3).

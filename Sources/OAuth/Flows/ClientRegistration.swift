@@ -71,7 +71,8 @@ package struct ClientRegistration: Sendable {
                 body: .bytes(JSONValue.object(body).bytes())))
         let place: Message = "registration endpoint of \(endpoint.origin)"
         switch try EndpointReply.sort(response, from: place) {
-        case .object(let members): return try Self.client(members, request, place)
+        case .object(let members):
+            return try Self.client(members, request, place, origins: [endpoint.origin, metadata.issuerOrigin])
         case .refused(let refusal):
             throw RefusalMapping.error(refusal, in: .register, type: request.name)
         }
@@ -109,7 +110,7 @@ package struct ClientRegistration: Sendable {
     }
 
     private static func client(
-        _ members: JSONObject, _ request: Request, _ place: Message
+        _ members: JSONObject, _ request: Request, _ place: Message, origins: [String?]
     ) throws(CredentialError) -> Client {
         func malformed(_ what: Message) -> CredentialError {
             CredentialError(.malformedReply, "the reply of the \(place) \(what)")
@@ -139,6 +140,13 @@ package struct ClientRegistration: Sendable {
             guard let address = WebAddress(place), address.isWeb, address.isSecure, address.fragment == nil else {
                 throw malformed("has a registration_client_uri that is not a URL with https")
             }
+            // A response to a registration sends no request with a token elsewhere, to this machine least of all.
+            guard origins.contains(address.origin) else {
+                throw CredentialError(
+                    .validationFailed,
+                    "the response of the \(place) names \(address.origin) as registration_client_uri, which is another origin"
+                )
+            }
             client.management = (address, Secret(token))
         }
         return client
@@ -156,4 +164,9 @@ package struct ClientRegistration: Sendable {
         default: throw malformed("has no usable \(name)")
         }
     }
+}
+
+extension ServerMetadata {
+    /// The origin of the issuer.
+    fileprivate var issuerOrigin: String? { issuer.flatMap(WebAddress.init)?.origin }
 }

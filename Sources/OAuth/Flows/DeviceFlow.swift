@@ -30,6 +30,9 @@ public struct DeviceFlow: Sendable {
         case .refused(let refusal): throw client.dialect.error(for: refusal, in: .deviceAuthorization)
         }
         let authorization = try DeviceAuthorization(members, now: client.context.clock.now)
+        for page in [authorization.verificationURI, authorization.complete].compactMap(\.self) {
+            try client.type.apiNamedServer?.check(verificationPage: page, client.metadata)
+        }
         var pending = JSONObject()
         pending["flow"] = .string(SignInFlow.device.rawValue)
         pending["device_code"] = .string(authorization.deviceCode.reveal())

@@ -104,9 +104,11 @@ package struct ClientRegistrar: Sendable {
         SecretItem(group: type.keychainGroup, owner: type.name, kind: kind)
     }
 
-    /// A loopback redirect URI with a port that is free now.
+    /// A loopback redirect URI with a port that is free now, and a path of its own for each registration: the response of
+    /// one server is none for the redirect URI of another (RFC 9700 §4.4.2.2).
     private func freeRedirectURI() throws(CredentialError) -> String {
-        guard let loopback = WebAddress("http://127.0.0.1/") else {
+        let path = desk.accounts.machine.random.urlSafeToken().prefix(16)
+        guard let loopback = WebAddress("http://127.0.0.1/cb/\(path)") else {
             throw CredentialError(.internalFault, "the loopback has no address")
         }
         let receiver = try desk.redirects.listen(at: loopback, for: .sameUser) { _ in }

@@ -103,6 +103,9 @@ package struct ResourceTypes: Sendable {
     ) throws(CredentialError) -> ResourceDiscovery.Finding {
         let finding = try discovery.find(
             address, preferring: issuer, needs: clientID == nil ? [.registration] : [])
+        if let issuer = finding.server.issuer.flatMap(WebAddress.init) {
+            try APINamedServer(issuer: issuer, api: address).check(finding.server)
+        }
         try finding.server.checkCodesAreSafe()
         if !finding.isGuessed, finding.server.protectsCodes == nil {
             desk.warn(
@@ -192,6 +195,7 @@ package struct ResourceTypes: Sendable {
             clientID ?? (finding.server.takesClientDocuments ? desk.accounts.configuration.clientMetadataURL : nil)
         type.clientID = clientID ?? "unregistered"
         type.issuer = finding.server.issuer
+        type.issuerIsNamedByAPI = type.issuer != nil
         if finding.isGuessed {
             for endpoint in [AccountType.Endpoint.authorization, .token] {
                 type.endpoints[endpoint] = finding.server.endpoints[endpoint]?.description

@@ -1,0 +1,85 @@
+package import CredentialCore
+
+/// What an authorization server may name that only an API named: nobody whom the user trusts has vouched for it.
+///
+/// Its metadata can have the authorization page of an honest provider, where the browser has a session, beside a token
+/// endpoint of its own, and so get a code of that provider (mix-up, RFC 9700 §4.4).
+struct APINamedServer {
+    /// The issuer that the API named.
+    let issuer: WebAddress
+    /// The API; `nil` where the type does not tell.
+    let api: WebAddress?
+
+    /// The endpoints that receive a code, a token or a secret.
+    private static let receivers: [AccountType.Endpoint] = [
+        .token, .revocation, .introspection, .userInfo, .deviceAuthorization, .pushedAuthorizationRequest, .registration,
+    ]
+
+    /// Checks the metadata of the server.
+    ///
+    /// - Throws: ``ErrorCode/validationFailed``, naming the address and the rule.
+    func check(_ metadata: ServerMetadata) throws(CredentialError) {
+        var other: String?
+        for endpoint in Self.receivers {
+            guard let place = metadata.endpoints[endpoint] else { continue }
+            try checkNetwork(of: place)
+            if place.origin == issuer.origin { continue }
+            // One other origin may have them all: then the token endpoint is there, too.
+            let isAlone = metadata.endpoints[.token].map { $0.origin == place.origin } ?? true
+            guard isAlone, other == nil || other == place.origin else {
+                throw refused(
+                    place, "an authorization server that an API named has all its endpoints on one origin")
+            }
+            other = place.origin
+        }
+        if let page = metadata.endpoints[.authorization] {
+            try checkNetwork(of: page)
+            // With iss in the response the code goes to nobody but the server that sent it (RFC 9207).
+            if !metadata.sendsIssuer { try checkPage(page, metadata) }
+        }
+    }
+
+    /// Checks the page of the device flow.
+    ///
+    /// - Throws: ``ErrorCode/validationFailed``.
+    func check(verificationPage page: WebAddress, _ metadata: ServerMetadata) throws(CredentialError) {
+        try checkNetwork(of: page)
+        try checkPage(page, metadata)
+    }
+
+    private func checkPage(_ page: WebAddress, _ metadata: ServerMetadata) throws(CredentialError) {
+        guard page.origin == issuer.origin || page.origin == metadata.endpoints[.token]?.origin else {
+            throw refused(page, "its page is neither on the issuer's origin nor on that of its token endpoint")
+        }
+    }
+
+    private func checkNetwork(of place: WebAddress) throws(CredentialError) {
+        guard !place.isOfThisNetwork || api?.isOfThisNetwork ?? false else {
+            throw refused(place, "an API elsewhere names no address of this network")
+        }
+    }
+
+    private func refused(_ place: WebAddress, _ rule: Message) -> CredentialError {
+        let named = ForeignText.shown(issuer.description)
+        let add = "credmgr types add NAME --issuer \(ShellQuote.word(named)) --client-id ID"
+        return CredentialError(
+            .validationFailed,
+            "\(api?.origin ?? "the API") named the authorization server \(named), and that one names \(place.origin): \(rule)",
+            hint: "if you trust that server, name it yourself: \(Message(verbatim: add))")
+    }
+}
+
+extension AccountType {
+    /// The rule for the type's authorization server, where only its API named that.
+    var apiNamedServer: APINamedServer? {
+        guard issuerIsNamedByAPI, let issuer = issuer.flatMap(WebAddress.init) else { return nil }
+        return APINamedServer(issuer: issuer, api: apiBase.flatMap(WebAddress.init))
+    }
+
+    /// Checks the metadata of the type's authorization server by what its author may name.
+    ///
+    /// - Throws: ``ErrorCode/validationFailed``.
+    package func checkAuthor(of metadata: ServerMetadata) throws(CredentialError) {
+        try apiNamedServer?.check(metadata)
+    }
+}
