@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "containment.h"
 #include "plan.h"
 #include "supervisor.h"
 #include "temporary.h"
@@ -17,7 +18,7 @@ __attribute__((constructor(101))) static void enter(int count, char **words, cha
     struct plan plan;
     // No line is lost in a buffer: `_exit` writes none out.
     setvbuf(stdout, NULL, _IONBF, 0);
-    if (count == 3 && strcmp(words[2], "--lacks") == 0) {
+    if (count > 2 && strcmp(words[2], "--lacks") == 0 && plan_read_refusals(&plan, count - 3, words + 3)) {
         struct walls walls;
         walls_look(&walls);
         puts(CONFINE_VERSION);
@@ -25,6 +26,7 @@ __attribute__((constructor(101))) static void enter(int count, char **words, cha
         if (walls.landlock < 6) puts("signals");
         if (!walls.filters_calls) puts("calls");
         if (!walls.has_keyrings) puts("keyring");
+        if (!containment_works(&plan)) puts("processes");
         _exit(0);
     }
     if (!plan_read(&plan, count - 2, words + 2)) {
@@ -43,7 +45,9 @@ void report(const char *word, const char *text) {
 }
 
 /// Options that are followed by a value.
-static const char *const valued[] = {"--caller", "--seconds", "--network", "--read", "--write", "--keep-out"};
+static const char *const valued[] = {
+    "--caller", "--seconds", "--memory", "--without", "--network", "--read", "--write", "--keep-out",
+};
 
 static bool takes_value(const char *option) {
     for (size_t index = 0; index < sizeof valued / sizeof *valued; index++) {
@@ -59,8 +63,29 @@ static long number(const char *text) {
     return *text && !*end && value > 0 ? value : 0;
 }
 
+/// Reads what to do without.
+static bool read_refusal(struct plan *plan, const char *value) {
+    if (strcmp(value, "namespace") == 0) {
+        plan->refuses_namespace = true;
+    } else if (strcmp(value, "tracing") == 0) {
+        plan->refuses_tracing = true;
+    } else {
+        return false;
+    }
+    return true;
+}
+
+bool plan_read_refusals(struct plan *plan, int count, char **words) {
+    *plan = (struct plan){.memory = CONFINE_MEMORY};
+    for (int index = 0; index < count; index += 2) {
+        if (index + 1 == count || strcmp(words[index], "--without") != 0) return false;
+        if (!read_refusal(plan, words[index + 1])) return false;
+    }
+    return true;
+}
+
 bool plan_read(struct plan *plan, int count, char **words) {
-    *plan = (struct plan){.options = words};
+    *plan = (struct plan){.options = words, .memory = CONFINE_MEMORY};
     for (int index = 0; index < count; index++) {
         const char *word = words[index];
         if (strcmp(word, "--") == 0) {
@@ -78,6 +103,10 @@ bool plan_read(struct plan *plan, int count, char **words) {
             plan->caller = (pid_t)number(value);
         } else if (strcmp(word, "--seconds") == 0) {
             plan->seconds = number(value);
+        } else if (strcmp(word, "--memory") == 0) {
+            if (!(plan->memory = number(value))) return false;
+        } else if (strcmp(word, "--without") == 0) {
+            if (!read_refusal(plan, value)) return false;
         } else if (strcmp(word, "--network") == 0) {
             if (strcmp(value, "ipv4") == 0) {
                 plan->has_ipv4 = true;

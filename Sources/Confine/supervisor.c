@@ -3,7 +3,6 @@
 #define _GNU_SOURCE
 #include "supervisor.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -20,7 +19,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "containment.h"
+#include "processes.h"
 #include "temporary.h"
+#include "tracing.h"
 #include "walls.h"
 
 enum { STATUS_UNKNOWN = -1, STATUS_STOPPED = 128 + SIGTERM };
@@ -50,90 +52,45 @@ static char **with_temporary(char **environment, const char *folder) {
     return result;
 }
 
-/// In the child: the walls, and the program. Does not return.
-__attribute__((noreturn)) static void become(
-    const struct plan *plan, const struct walls *walls, char **environment, pid_t supervisor) {
+/// What the plugin's side needs of the supervisor's.
+struct start {
+    const struct plan *plan;
+    const struct walls *walls;
+    char **environment;
+    pid_t supervisor;
+};
+
+/// In the plugin's process: the walls, and the program. Does not return.
+static void become(struct containment *containment, void *context) {
+    const struct start *start = context;
+    const struct plan *plan = start->plan;
     char text[32];
     setsid();
     if (!plan->is_unconfined) {
-        const char *fault = walls_enter(walls, plan);
+        const char *fault = walls_enter(start->walls, plan);
         if (fault) {
             report("wall", fault);
             _exit(126);
         }
+    } else if (
+        containment->has_user_namespace
+        && (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || !walls_drop_capabilities())) {
+        // In a new user namespace a process has every capability, and programs can bring it some.
+        report("wall", "capabilities");
+        _exit(126);
     }
-    // Last: a change of credentials would clear it. It fires when the supervisor, which has one thread, ends.
+    containment_enter(containment, plan);
+    // Last: a change of credentials would clear it. It fires when the parent, which has one thread, ends.
     prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-    if (getppid() != supervisor) _exit(126);
+    // The parent of a namespace's init is outside of it; the init's own child has number 1 as its parent.
+    if (getppid() != (containment->has_namespace ? 1 : start->supervisor)) _exit(126);
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
-    execve(plan->program[0], plan->program, environment);
+    execve(plan->program[0], plan->program, start->environment);
     snprintf(text, sizeof text, "%d", errno);
     report("start", text);
     _exit(126);
-}
-
-// MARK: The end
-
-/// The parent of a process; 0 where it has gone.
-static pid_t parent_of(long process) {
-    char path[64], text[512];
-    snprintf(path, sizeof path, "/proc/%ld/stat", process);
-    int file = open(path, O_RDONLY | O_CLOEXEC);
-    if (file < 0) return 0;
-    ssize_t size = read(file, text, sizeof text - 1);
-    close(file);
-    if (size <= 0) return 0;
-    text[size] = 0;
-    // The name before may hold anything, brackets too.
-    const char *place = strrchr(text, ')');
-    int parent = 0;
-    return place && sscanf(place, ") %*c %d", &parent) == 1 ? parent : 0;
-}
-
-/// Sends SIGKILL to every child by a look at every process, where the kernel keeps no lists of children.
-static void kill_children_slowly(void) {
-    DIR *folder = opendir("/proc");
-    if (!folder) return;
-    for (struct dirent *entry; (entry = readdir(folder));) {
-        long process = strtol(entry->d_name, NULL, 10);
-        if (process > 1 && parent_of(process) == getpid()) kill((pid_t)process, SIGKILL);
-    }
-    closedir(folder);
-}
-
-/// Sends SIGKILL to every child of this process. None is waited for meanwhile, so that their numbers are theirs.
-static void kill_children(void) {
-    char path[64], list[8192];
-    snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)getpid());
-    int file = open(path, O_RDONLY | O_CLOEXEC);
-    if (file < 0) return kill_children_slowly();
-    ssize_t size = read(file, list, sizeof list - 1);
-    close(file);
-    if (size <= 0) return;
-    // A list that is longer than the buffer goes on the next time; the number that was cut off does not count.
-    while (size > 0 && list[size - 1] != ' ') size--;
-    list[size] = 0;
-    for (char *place = list, *end; *place; place = end) {
-        long child = strtol(place, &end, 10);
-        if (end == place) break;
-        if (child > 1) kill((pid_t)child, SIGKILL);
-    }
-}
-
-/// Kills every descendant until none is left. Those of a killed child come to this process, which is their subreaper.
-static void end_all(void) {
-    for (;;) {
-        pid_t ended;
-        while ((ended = waitpid(-1, NULL, WNOHANG)) > 0) {}
-        if (ended < 0 && errno == ECHILD) return;
-        kill_children();
-        // The list of children may leave out one that comes while it is read (proc(5)), so a wait for the next death could
-        // last for ever: it is looked at again after a millisecond.
-        struct timespec moment = {.tv_nsec = 1000000};
-        nanosleep(&moment, NULL);
-    }
 }
 
 // MARK: The supervisor's side
@@ -141,7 +98,10 @@ static void end_all(void) {
 struct watch {
     int signals;
     int caller;
-    pid_t plugin;
+    /// The plugin, or the init of its namespace.
+    pid_t child;
+    struct containment containment;
+    struct tracing tracing;
     long long deadline;
 };
 
@@ -171,24 +131,57 @@ static bool is_asked_to_end(const struct watch *watch) {
     return result;
 }
 
+/// What a look at children found.
+enum look { LOOK_NOTHING, LOOK_SOMETHING, LOOK_END };
+
+/// Looks whether a child has ended or stopped; any of them for -1.
+static enum look look_at(struct watch *watch, pid_t child, int *status) {
+    child = waitpid(child, status, WNOHANG | __WALL);
+    if (child <= 0) return LOOK_NOTHING;
+    tracing_note(&watch->tracing, child, *status);
+    if (WIFSTOPPED(*status) || child != watch->child) return LOOK_SOMETHING;
+    // An init that has not said how the plugin ended was killed.
+    bool is_known = !watch->containment.has_namespace || containment_has_ended(&watch->containment, status);
+    if (!is_known) *status = STATUS_UNKNOWN;
+    return LOOK_END;
+}
+
+/// Looks at what has happened to the children, at a part of it if that is much.
+///
+/// Returns: whether the plugin has ended, and then how, as waitpid(2) has it, in `status`.
+static enum look look(struct watch *watch, int *status) {
+    if (containment_has_ended(&watch->containment, status)) return LOOK_END;
+    enum look found = LOOK_SOMETHING;
+    for (int round = 0; round < PROCESS_LIMIT; round++) {
+        found = look_at(watch, -1, status);
+        if (found != LOOK_SOMETHING) return found;
+    }
+    // The kernel names children before what is traced only, and those that come before those that wait. Every one gets a turn.
+    const struct tracing all = watch->tracing;
+    for (int place = 0; place < all.count; place++) {
+        if (look_at(watch, all.processes[place], status) == LOOK_END) return LOOK_END;
+    }
+    return LOOK_SOMETHING;
+}
+
 /// Waits until the plugin has ended or must end.
 ///
 /// Returns: its wait status, or STATUS_UNKNOWN.
-static int wait_for(const struct watch *watch, const struct plan *plan) {
+static int wait_for(struct watch *watch, const struct plan *plan) {
     for (;;) {
+        int status;
         // The signals first: what ends after this look at the children makes the descriptor readable again.
         if (is_asked_to_end(watch)) return STATUS_UNKNOWN;
-        int status;
-        pid_t ended;
-        while ((ended = waitpid(-1, &status, WNOHANG)) > 0) {
-            if (ended == watch->plugin) return status;
-        }
+        enum look found = look(watch, &status);
+        if (found == LOOK_END) return status;
         long long left = watch->deadline - milliseconds();
         if (left <= 0 || getppid() != plan->caller) return STATUS_UNKNOWN;
-        struct pollfd polled[] = {{watch->signals, POLLIN, 0}, {watch->caller, POLLIN, 0}};
+        struct pollfd polled[] = {
+            {watch->signals, POLLIN, 0}, {watch->caller, POLLIN, 0}, {watch->containment.link, POLLIN, 0}};
         // A kernel without descriptors of processes is asked now and then.
         if (watch->caller < 0 && left > 50) left = 50;
-        poll(polled, 2, left > INT_MAX ? INT_MAX : (int)left);
+        if (found == LOOK_SOMETHING) left = 0;
+        poll(polled, sizeof polled / sizeof *polled, left > INT_MAX ? INT_MAX : (int)left);
         if (polled[1].revents) return STATUS_UNKNOWN;
     }
 }
@@ -206,7 +199,8 @@ static int end_like(int status) {
 }
 
 int supervise(const struct plan *plan, char **environment) {
-    struct watch watch = {.deadline = milliseconds() + plan->seconds * 1000LL};
+    struct watch watch = {
+        .deadline = milliseconds() + plan->seconds * 1000LL, .containment.link = -1};
     struct walls walls = {.files = -1};
     struct rlimit no_core = {0, 0};
     char temporary[64];
@@ -229,14 +223,14 @@ int supervise(const struct plan *plan, char **environment) {
     walls_look(&walls);
     int status = 126 << 8;
     if (variables && (plan->is_unconfined || walls_prepare(&walls, plan, temporary))) {
-        pid_t supervisor = getpid();
-        watch.plugin = fork();
-        if (watch.plugin == 0) become(plan, &walls, variables, supervisor);
+        struct start start = {plan, &walls, variables, getpid()};
+        watch.child = containment_start(&watch.containment, plan, become, &start);
         // The plugin alone has its streams: it sees the end of what it reads, and its reader the end of what it writes.
         for (int number = 0; number < 3; number++) close(number);
-        if (watch.plugin > 0) status = wait_for(&watch, plan);
+        if (watch.containment.is_traced) watch.tracing = (struct tracing){{watch.child}, 1};
+        if (watch.child > 0) status = wait_for(&watch, plan);
     }
-    end_all();
+    processes_end();
     temporary_remove(temporary);
     return end_like(status);
 }

@@ -180,8 +180,8 @@ bool walls_prepare(struct walls *walls, const struct plan *plan, const char *tem
         && allow_named(walls, plan, "--read", running) && allow_named(walls, plan, "--write", writing);
 }
 
-/// Gives up every capability, also of the administrator: what the walls rely on must not be got round by one.
-static bool drop_capabilities(void) {
+// What the walls rely on must not be got round by one.
+bool walls_drop_capabilities(void) {
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
     struct __user_cap_data_struct none[2];
     memset(none, 0, sizeof none);
@@ -197,7 +197,7 @@ const char *walls_enter(const struct walls *walls, const struct plan *plan) {
         && !(errno == EDQUOT && walls->filters_calls)) {
         return "keyring";
     }
-    if (!drop_capabilities()) return "capabilities";
+    if (!walls_drop_capabilities()) return "capabilities";
     if (walls->files >= 0 && syscall(SYS_landlock_restrict_self, walls->files, 0) != 0) return "files";
     if (walls->filters_calls && filter_calls(plan, walls->landlock) != 0) return "calls";
     return NULL;

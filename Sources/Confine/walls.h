@@ -27,6 +27,11 @@ bool walls_prepare(struct walls *walls, const struct plan *plan, const char *tem
 /// Returns: null, or the name of the wall that could not be put up, with the reason in `errno`.
 const char *walls_enter(const struct walls *walls, const struct plan *plan);
 
+/// Gives up every capability, also of the administrator.
+///
+/// Returns: whether they are gone.
+bool walls_drop_capabilities(void);
+
 /// Filters the system calls of this process and all that it starts (filter.c).
 ///
 /// Returns: 0, or -1 with the reason in `errno`.

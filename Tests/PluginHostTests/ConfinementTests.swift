@@ -11,14 +11,15 @@ import Testing
 @Suite struct ConfinementTests {
     /// Runs `shell` in a plugin and gives what it printed on standard error, line by line.
     private func says(
-        _ shell: String, needs: JSONObject = JSONObject(), in home: PluginHome, trusting: [String] = []
+        _ shell: String, needs: JSONObject = JSONObject(), in home: PluginHome, trusting: [String] = [],
+        without denied: Set<ContainmentWay> = []
     ) throws -> [String] {
         var plugin = CannedPlugin(begin: doneReply, before: "{ \(shell)\n} > '\(home.seen)/said' 2>&1")
         plugin.needs = needs
         try home.install(plugin)
         let provider = try #require(try home.catalog().provider(named: "canned"))
         let launcher = PluginLauncher(
-            environment: standardEnvironment, walls: home.walls(trusting: trusting), seconds: 20)
+            environment: home.environment, walls: home.walls(trusting: trusting, without: denied), seconds: 20)
         _ = try PluginAdapter(provider, launcher: launcher).begin(.canned(), in: World().context)
         return try String(contentsOfFile: home.seen + "/said", encoding: .utf8).split(separator: "\n").map(
             String.init)
@@ -26,7 +27,8 @@ import Testing
 
     /// Runs Python in a plugin: one line per step, `ok` or the name of the error.
     private func tries(
-        _ steps: [String], needs: JSONObject = JSONObject(), in home: PluginHome, trusting: [String] = []
+        _ steps: [String], needs: JSONObject = JSONObject(), in home: PluginHome, trusting: [String] = [],
+        without denied: Set<ContainmentWay> = []
     ) throws -> [String] {
         let program = """
             import ctypes, errno, os, signal, socket
@@ -47,7 +49,9 @@ import Testing
             \(steps.map { "attempt(lambda: \($0))" }.joined(separator: "\n"))
             """
         try home.write(program, home.seen + "/try.py")
-        return try says("/usr/bin/python3 -S '\(home.seen)/try.py'", needs: needs, in: home, trusting: trusting)
+        return try says(
+            "/usr/bin/python3 -S '\(home.seen)/try.py'", needs: needs, in: home, trusting: trusting,
+            without: denied)
     }
 
     @Test(.needs(.walls))
@@ -222,24 +226,26 @@ import Testing
         #expect(try tries([read], in: home, trusting: ["canned"]) == ["ok"])
     }
 
-    @Test(.needs(.walls)) func `it gains no privileges and sends others no signals`() throws {
-        let home = try PluginHome()
+    @Test(.needs(.walls), arguments: [[], [.namespace]] as [Set<ContainmentWay>])
+    func `it gains no privileges and sends others no signals`(_ denied: Set<ContainmentWay>) throws {
         let said = try says(
             """
             kill -0 \(getpid()) 2> /dev/null || echo kept
             /usr/bin/python3 -S -c '
             import ctypes
             print(ctypes.CDLL(None).prctl(39, 0, 0, 0, 0))'
-            """, in: home)
+            """, in: PluginHome(), without: denied)
         #expect(said == ["kept", "1"])
         // Whichever call sends it: the signal that is none only asks whether another would be sent.
         let victim = getpid()
+        // In a namespace of its own there are no others.
+        let refused = denied.isEmpty ? "ESRCH" : "EPERM"
         #expect(
             try tries(
                 [
                     "os.kill(\(victim), 0)", "os.killpg(\(getpgrp()), 0)",
                     "signal.pidfd_send_signal(os.pidfd_open(\(victim)), 0)", "os.kill(os.getpid(), 0)",
-                ], in: PluginHome()) == ["EPERM", "EPERM", "EPERM", "ok"])
+                ], in: PluginHome(), without: denied) == [refused, refused, refused, "ok"])
     }
 
     @Test(.needs(.walls)) func `it opens no memory, no variables and no descriptors of others`() throws {
@@ -290,11 +296,11 @@ import Testing
         _ = try says(
             """
             /usr/bin/setsid /bin/sh -c '
-                echo $$ > "\(home.seen)/first"
-                (/usr/bin/setsid /bin/sleep 600 & echo $! > "\(home.seen)/second") & wait' > /dev/null 2>&1 < /dev/null &
+                echo made > "\(home.seen)/first"
+                (/usr/bin/setsid /bin/sleep 600 & echo made > "\(home.seen)/second") & wait' > /dev/null 2>&1 < /dev/null &
             while ! [ -s '\(home.seen)/second' ]; do /bin/sleep 0.01; done
             """, in: home)
-        for name in ["first", "second"] { #expect(try isGone(home, name), "\(name) lives") }
+        expectNothing(leftIn: home, of: "first", "second")
     }
 
     @Test func `what its manifest names is its own to use, but for credmgr's files`() throws {
@@ -334,9 +340,11 @@ import Testing
 
     /// The signal of its parent's death is a second rope: who cuts it, and gathers what has lost its parent, ends by the
     /// first, the supervisor.
-    @Test(arguments: [[], ["canned"]])
+    @Test(
+        arguments: [[], ["canned"]],
+        [[], [.namespace], [.namespace, .tracing]] as [Set<ContainmentWay>])
     func `one that clears the signal of its parent's death, and gathers orphans, is ended all the same`(
-        _ trusted: [String]
+        _ trusted: [String], _ denied: Set<ContainmentWay>
     ) throws {
         let home = try PluginHome()
         // PR_SET_PDEATHSIG is 1, PR_SET_CHILD_SUBREAPER is 36.
@@ -353,12 +361,9 @@ import Testing
             if os.fork() == 0:
                 os.setsid()
                 deaf()
-                for name in ("child", "grandchild"):
-                    if name == "grandchild" and os.fork() != 0:
-                        break
-                    with open("\(home.seen)/" + name, "w") as file:
-                        print(os.getpid(), file=file)
-                if name == "grandchild":
+                open("\(home.seen)/child", "w").close()
+                if os.fork() == 0:
+                    open("\(home.seen)/grandchild", "w").close()
                     os.write(writing, b"x")
                 for stream in (0, 1, 2):
                     os.close(stream)
@@ -370,9 +375,10 @@ import Testing
             print(held.value)
             """
         try home.write(program, home.seen + "/deaf.py")
-        let said = try says("/usr/bin/python3 -S '\(home.seen)/deaf.py'", in: home, trusting: trusted)
+        let said = try says(
+            "/usr/bin/python3 -S '\(home.seen)/deaf.py'", in: home, trusting: trusted, without: denied)
         #expect(said == ["0"], "it has cleared it: \(said)")
-        for name in ["child", "grandchild"] { #expect(try isGone(home, name), "\(name) lives") }
+        expectNothing(leftIn: home, of: "child", "grandchild")
     }
 
     @Test func `one that the user trusts has no walls, and is ended all the same`() throws {
@@ -381,10 +387,10 @@ import Testing
         let said = try says(
             """
             cat '\(home.base)/notes'; echo
-            /usr/bin/setsid /bin/sleep 600 > /dev/null 2>&1 < /dev/null & echo $! > '\(home.seen)/child'
+            /usr/bin/setsid /bin/sleep 600 > /dev/null 2>&1 < /dev/null & echo made > '\(home.seen)/child'
             """, in: home, trusting: ["canned"])
         #expect(said == ["private"])
-        #expect(try isGone(home, "child"))
+        expectNothing(leftIn: home, of: "child")
     }
 
     @Test func `without the program that confines it no plugin is run`() throws {
@@ -407,10 +413,17 @@ import Testing
         #expect(!FileManager.default.fileExists(atPath: home.seen + "/describe.request"))
     }
 
-    private func isGone(_ home: PluginHome, _ name: String) throws -> Bool {
-        let text = try String(contentsOfFile: home.seen + "/" + name, encoding: .utf8)
-        let process = try #require(Int32(text.trimmingCharacters(in: .whitespacesAndNewlines)))
-        return kill(process, 0) != 0
+    /// Expects that the children which wrote these files were there, and that neither they nor any other process is left.
+    private func expectNothing(
+        leftIn home: PluginHome, of names: String..., sourceLocation: SourceLocation = #_sourceLocation
+    ) {
+        for name in names {
+            #expect(
+                FileManager.default.fileExists(atPath: home.seen + "/" + name), "\(name) was never there",
+                sourceLocation: sourceLocation)
+        }
+        let left = home.processes.all
+        #expect(left.isEmpty, "\(left)", sourceLocation: sourceLocation)
     }
 }
 

@@ -26,17 +26,24 @@ struct PluginHome {
         for path in [base + "/credmgr", base + "/credmgr/providers"] { chmod(path, 0o755) }
     }
 
-    func catalog(reserved: [String] = ["oauth2"], environment: [String: String] = standardEnvironment)
-        -> PluginCatalog
-    {
+    /// What plugins get as their environment: the mark of this home is in it.
+    var environment: [String: String] {
+        standardEnvironment.merging([MarkedProcesses.variable: base]) { $1 }
+    }
+
+    /// The supervisor, the plugin and all that it started.
+    var processes: MarkedProcesses { MarkedProcesses(base) }
+
+    func catalog(reserved: [String] = ["oauth2"], walls: PluginWalls? = nil) -> PluginCatalog {
         PluginCatalog(
-            places: [ProviderPlace(base: base)], reserved: reserved, environment: environment, walls: walls())
+            places: [ProviderPlace(base: base)], reserved: reserved, environment: environment,
+            walls: walls ?? self.walls())
     }
 
     /// The walls of the program, which keep out of this home.
-    func walls(trusting trusted: [String] = []) -> PluginWalls {
-        PluginWalls(supervisor: BuiltProgram.path, keptOut: [base + "/credmgr"]) { () throws(CredentialError) in
-            trusted
+    func walls(trusting trusted: [String] = [], without denied: Set<ContainmentWay> = []) -> PluginWalls {
+        PluginWalls(supervisor: BuiltProgram.path, keptOut: [base + "/credmgr"], without: denied) {
+            () throws(CredentialError) in trusted
         }
     }
 
@@ -91,7 +98,7 @@ struct PluginHome {
         let provider = try #require(try catalog().provider(named: name))
         return PluginAdapter(
             provider,
-            launcher: PluginLauncher(environment: standardEnvironment, walls: walls(), seconds: seconds))
+            launcher: PluginLauncher(environment: environment, walls: walls(), seconds: seconds))
     }
 }
 

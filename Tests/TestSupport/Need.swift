@@ -66,7 +66,8 @@ extension Need {
 
     /// Every wall that a plugin is put behind.
     public static let walls = Need(
-        "a kernel with all the walls of plugins: Landlock, seccomp, keyrings", isThere: Machine.hasWalls)
+        "a kernel with all the walls of plugins: Landlock, seccomp, keyrings, PID namespaces",
+        isThere: Machine.hasWalls)
 
     /// strace, and a machine where a process may trace another.
     public static let tracing = Need("strace that may trace", isThere: Machine.mayTrace)
@@ -116,7 +117,7 @@ private enum Machine {
 
     /// The supervisor names what is missing after its greeting.
     static let hasWalls =
-        (try? ChildProcess(BuiltProgram.path, ["__confine", "--lacks"]).run())?.standardOutput == "confine 1\n"
+        (try? ChildProcess(BuiltProgram.path, ["__confine", "--lacks"]).run())?.standardOutput == "confine 2\n"
 
     static let hasNamespaces =
         runs("unshare", "-Ur", "sh", "-c", "keyctl add user probe x @u && bwrap --unshare-all --ro-bind / / true")

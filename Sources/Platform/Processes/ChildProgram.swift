@@ -12,6 +12,8 @@ package struct ChildProgram: Sendable {
         case timedOut
         /// It printed more than the limit and was killed.
         case outputTooLarge
+        /// It took too long or printed too much, was asked to end, and has not: it was left to itself, under this number.
+        case left(process: Int32)
     }
 
     /// What came of a run.
@@ -31,15 +33,20 @@ package struct ChildProgram: Sendable {
     package var limit: Int
     /// The time it may take.
     package var seconds: Int
-    /// How long a program that was asked to end (SIGTERM) may take until SIGKILL, in milliseconds.
+    /// How long a program that was asked to end (SIGTERM) may take until SIGKILL, or until it is left, in milliseconds.
     private let grace: Int64
+    /// Whether SIGKILL ends it after that time; else it is left.
+    private let isKilled: Bool
 
     /// Describes a run.
-    package init(_ launch: ProgramLaunch, limit: Int = 1 << 20, seconds: Int, grace: Int64 = 1_000) {
+    package init(
+        _ launch: ProgramLaunch, limit: Int = 1 << 20, seconds: Int, grace: Int64 = 1_000, isKilled: Bool = true
+    ) {
         self.launch = launch
         self.limit = limit
         self.seconds = seconds
         self.grace = grace
+        self.isKilled = isKilled
     }
 
     /// Runs the program. SIGPIPE must be ignored (``ProcessHygiene/harden()``).
@@ -58,7 +65,8 @@ package struct ChildProgram: Sendable {
         launch.terminal = loan.descriptor
         var session = Session(try launch.start(), input: input, limit: limit)
         let allowed = Int64(clamping: max(0, seconds))
-        return session.run(milliseconds: allowed > .max / 1000 ? .max : allowed * 1000, grace: grace)
+        return session.run(
+            milliseconds: allowed > .max / 1000 ? .max : allowed * 1000, grace: grace, kills: isKilled)
     }
 }
 
@@ -82,7 +90,7 @@ private struct Session: ~Copyable {
         self.program = program
     }
 
-    mutating func run(milliseconds: Int64, grace: Int64) -> ChildProgram.Outcome {
+    mutating func run(milliseconds: Int64, grace: Int64, kills: Bool) -> ChildProgram.Outcome {
         let watch = Stopwatch()
         var deadline = milliseconds
         var failure: ChildProgram.Ending?
@@ -93,19 +101,26 @@ private struct Session: ~Copyable {
                 output.drain()
                 errors.drain()
                 if failure == nil, output.isOverfull { failure = .outputTooLarge }
-                return ChildProgram.Outcome(
-                    ending: failure ?? .ended(ending), output: output.bytes, errorOutput: errors.bytes)
+                return outcome(failure ?? .ended(ending))
             }
             if failure == nil, output.isOverfull || watch.elapsed >= deadline {
                 failure = output.isOverfull ? .outputTooLarge : .timedOut
                 program.send(signal: SIGTERM)
                 deadline = watch.elapsed + grace
+            } else if failure != nil, !kills, watch.elapsed >= deadline {
+                let process = program.process
+                RunningProgram.waitAside(for: process)
+                return outcome(.left(process: process))
             } else if failure != nil, !isKilled, watch.elapsed >= deadline {
                 program.send(signal: SIGKILL)
                 isKilled = true
                 deadline = .max
             }
         }
+    }
+
+    private func outcome(_ ending: ChildProgram.Ending) -> ChildProgram.Outcome {
+        ChildProgram.Outcome(ending: ending, output: output.bytes, errorOutput: errors.bytes)
     }
 
     /// Waits for something to do, and does it.

@@ -6,7 +6,7 @@ import Glibc
 /// started ends when it ends, when its time is over, and when this process ends.
 package struct ConfinedProgram: Sendable {
     /// What the supervisor says first; another version has other words.
-    private static let greeting = "confine 1"
+    private static let greeting = "confine 2"
     private static let command = "__confine"
     /// How many seconds later than this process the supervisor ends the program by itself: only when this process is
     /// stopped, or its machine was.
@@ -14,9 +14,25 @@ package struct ConfinedProgram: Sendable {
 
     /// The path of a `credmgr`, whose `__confine` is the supervisor.
     private let supervisor: String
+    private let refused: Set<ContainmentWay>
+    private let patience: Int64
 
     /// Names the supervisor.
-    package init(supervisor: String) { self.supervisor = supervisor }
+    ///
+    /// - Parameters:
+    ///   - supervisor: the path of a `credmgr`.
+    ///   - refused: what to do without, as on a machine that does not have it.
+    ///   - patience: how long to wait for the supervisor after it was asked to end the program, in milliseconds.
+    package init(supervisor: String, without refused: Set<ContainmentWay> = [], patience: Int64 = 30_000) {
+        self.supervisor = supervisor
+        self.refused = refused
+        self.patience = patience
+    }
+
+    /// The words of `credmgr __confine` for what to do without.
+    private var refusals: [String] {
+        ContainmentWay.allCases.filter(refused.contains).flatMap { ["--without", $0.rawValue] }
+    }
 
     /// Runs a program to its end, as ``ChildProgram`` does.
     ///
@@ -24,6 +40,8 @@ package struct ConfinedProgram: Sendable {
     ///   - launch: the program; it starts in `/`, in a session of its own.
     ///   - limit: the most to take from standard output, in bytes.
     ///   - seconds: the time it may take.
+    /// - Returns: what came of it; ``ChildProgram/Ending/left(process:)`` when the supervisor, which that names, is still
+    ///   ending it after ``patience``.
     /// - Throws: ``ErrorCode/inputOutput`` when it, or the supervisor, cannot be started; ``ErrorCode/configuration``
     ///   when the confinement names what must be kept out of, with the path alone as its detail.
     package func run(
@@ -40,13 +58,14 @@ package struct ConfinedProgram: Sendable {
         supervised.program = supervisor
         supervised.arguments =
             [Self.command, "--caller", String(getpid()), "--seconds", String(seconds + Self.supervisorPatience)]
-            + confinement.options + ["--", launch.program] + launch.arguments
+            + refusals + confinement.options + ["--", launch.program] + launch.arguments
         supervised.directory = "/"
         supervised.startsSession = true
         supervised.inherited = [writing.number]
-        // SIGTERM has the supervisor end everything, which takes as long as the machine needs; its own end by SIGKILL
-        // would leave what the program started.
-        let outcome = try ChildProgram(supervised, limit: limit, seconds: seconds, grace: 10_000).run(input: input)
+        // SIGTERM has the supervisor end everything, which takes as long as the machine needs. SIGKILL is never sent: where
+        // there is no PID namespace, it would leave what the program started.
+        let program = ChildProgram(supervised, limit: limit, seconds: seconds, grace: patience, isKilled: false)
+        let outcome = try program.run(input: input)
         var report = OutputCollector(reading, limit: 4096)
         _ = report.take()
         try check(report.bytes, launch)
@@ -57,7 +76,7 @@ package struct ConfinedProgram: Sendable {
     ///
     /// - Throws: ``ErrorCode/inputOutput`` when the supervisor cannot be asked.
     package func lacking() throws(CredentialError) -> [ConfinementPart] {
-        let launch = ProgramLaunch(supervisor, [Self.command, "--lacks"], environment: [:])
+        let launch = ProgramLaunch(supervisor, [Self.command, "--lacks"] + refusals, environment: [:])
         let outcome = try ChildProgram(launch, limit: 4096, seconds: 10).run()
         let lines = Self.lines(outcome.output)
         guard outcome.ending == .ended(.exited(0)), lines.first == Self.greeting else { throw stranger() }

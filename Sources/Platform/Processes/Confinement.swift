@@ -16,28 +16,40 @@ package struct Confinement: Sendable, Hashable {
     package var writable: [String]
     /// Folders that none of these may have anything in common with, whatever links lead there.
     package var keptOut: [String]
-    /// Whether it has no walls at all, and is only ended with all that it started.
+    /// The most address space that each of its processes has, in MiB; `nil` for the usual limit.
+    package var memory: Int?
+    /// Whether it has no walls at all, and is only limited in processes and memory, and ended with all that it started.
     package var isLifted: Bool
 
     /// Makes a confinement; without arguments the narrowest.
     package init(
         network: Set<Network> = [], readable: [String] = [], writable: [String] = [], keptOut: [String] = [],
-        isLifted: Bool = false
+        memory: Int? = nil, isLifted: Bool = false
     ) {
         self.network = network
         self.readable = readable
         self.writable = writable
         self.keptOut = keptOut
+        self.memory = memory
         self.isLifted = isLifted
     }
 
     /// The words of `credmgr __confine` for it.
     var options: [String] {
-        if isLifted { return ["--unconfined"] }
-        return Network.allCases.filter(network.contains).flatMap { ["--network", $0.rawValue] }
+        let limits = memory.map { ["--memory", String($0)] } ?? []
+        if isLifted { return limits + ["--unconfined"] }
+        return limits + Network.allCases.filter(network.contains).flatMap { ["--network", $0.rawValue] }
             + readable.flatMap { ["--read", $0] } + writable.flatMap { ["--write", $0] }
             + keptOut.flatMap { ["--keep-out", $0] }
     }
+}
+
+/// A way to make sure that no process of a confined program outlives it, in the order in which they are tried.
+package enum ContainmentWay: String, Sendable, CaseIterable {
+    /// A PID namespace, whose end is that of every process in it.
+    case namespace
+    /// The supervisor as the tracer (ptrace): it lets each new process go on, and none after the end has begun.
+    case tracing
 }
 
 /// A wall that a kernel may lack.
@@ -50,6 +62,8 @@ package enum ConfinementPart: String, Sendable, CaseIterable {
     case calls
     /// Keyrings of the session.
     case keyring
+    /// Every ``ContainmentWay``.
+    case processes
 
     /// What a confined program can do where it is lacking, in words that go on after its name.
     package var consequence: Message {
@@ -58,6 +72,9 @@ package enum ConfinementPart: String, Sendable, CaseIterable {
         case .signals: "can send signals to your other programs: the kernel's Landlock is older than Linux 6.12"
         case .calls: "can use every network, your session's bus and your keys: the kernel filters no system calls"
         case .keyring: "has no session keyring of its own: the kernel has none, or a container denies it"
+        case .processes:
+            "can leave processes behind, if they multiply faster than they are killed: the kernel or a container "
+                + "denies PID namespaces, and tracing (ptrace)"
         }
     }
 }

@@ -10,4 +10,13 @@ extension RunningProgram {
             _ = Self.wait(for: process)
         }
     }
+
+    /// Has the end of a process waited for on a thread of its own, which this process does not wait for.
+    static func waitAside(for process: Int32) {
+        do throws(CredentialError) {
+            try DeadlineThread.start { _ = wait(for: process) }
+        } catch {
+            // Without another thread it stays in the kernel's table until this process ends.
+        }
+    }
 }

@@ -147,6 +147,7 @@ package struct PluginConformance: Sendable {
         let transcript = PluginTranscript(outcome.output, plugin: provider.manifest.name)
         switch outcome.ending {
         case .timedOut: throw transcript.fault("gave no answer within \(launcher.seconds) s")
+        case .left(let supervisor): throw PluginFailure.remaining(provider.manifest.name, supervisor)
         case .outputTooLarge: throw transcript.fault("printed more than \(PluginProtocol.outputLimit) bytes")
         case .ended(.killed(let signal)): throw transcript.fault("was ended by signal \(signal)")
         case .ended(.exited(let status)) where status != 0: throw transcript.fault("ended with status \(status)")

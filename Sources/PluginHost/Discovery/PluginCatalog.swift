@@ -33,7 +33,7 @@ package struct PluginCatalog: Sendable {
     ///
     /// - Throws: ``ErrorCode/configuration``, ``ErrorCode/inputOutput`` where there is no supervisor.
     package func lackingWalls() throws(CredentialError) -> [Message] {
-        try ConfinedProgram(supervisor: walls.supervisor()).lacking().map(\.consequence)
+        try walls.confinedProgram().lacking().map(\.consequence)
     }
 
     /// A folder found.

@@ -26,6 +26,8 @@ package struct PluginManifest: Sendable, Hashable {
         package let readable: [String]
         /// Where it may also write.
         package let writable: [String]
+        /// The address space that each of its processes needs, in MiB; `nil` where the usual limit does.
+        package let memory: Int?
     }
 
     /// The adapter's name, which is also its folder's.
@@ -107,6 +109,8 @@ package struct PluginManifest: Sendable, Hashable {
 extension PluginManifest.Needs {
     /// The longest path, in bytes.
     private static let pathLimit = 1_024
+    /// What may be asked for as address space, in MiB: up to one TiB.
+    private static let memoryRange: ClosedRange<Int64> = 64...1_048_576
 
     fileprivate init(_ manifest: FieldReader) throws(CredentialError) {
         let reader =
@@ -121,6 +125,7 @@ extension PluginManifest.Needs {
         self.network = network
         readable = try reader.texts("read", limit: Self.pathLimit, .path) ?? []
         writable = try reader.texts("write", limit: Self.pathLimit, .path) ?? []
+        memory = try reader.integer("memory", in: Self.memoryRange).map(Int.init)
     }
 
     /// The confinement of a plugin that needs this.
@@ -134,6 +139,7 @@ extension PluginManifest.Needs {
             written.compactMap { $0.hasPrefix("~/") ? atHome($0) : $0 }
         }
         return Confinement(
-            network: network, readable: paths(readable), writable: paths(writable), keptOut: keptOut)
+            network: network, readable: paths(readable), writable: paths(writable), keptOut: keptOut,
+            memory: memory)
     }
 }

@@ -1,10 +1,13 @@
 package import CredentialCore
+package import Platform
 
 /// How the plugins of this machine are confined, besides what each asks for.
 package struct PluginWalls: Sendable {
     private let program: String?
     /// Folders that no plugin gets, whatever its manifest says.
     let keptOut: [String]
+    private let refused: Set<ContainmentWay>
+    private let patience: Int64
     private let trusted: @Sendable () throws(CredentialError) -> [String]
 
     /// Describes the confinement.
@@ -12,13 +15,18 @@ package struct PluginWalls: Sendable {
     /// - Parameters:
     ///   - supervisor: the path of a `credmgr`; without one no plugin is run.
     ///   - keptOut: folders that no plugin gets, whatever its manifest says.
+    ///   - refused: what to do without, as on a machine that does not have it.
+    ///   - patience: how long to wait for a supervisor that was asked to end a plugin, in milliseconds.
     ///   - trusted: the plugins that the user's configuration has run without walls; asked when one is to be run.
     package init(
-        supervisor: String?, keptOut: [String],
+        supervisor: String?, keptOut: [String], without refused: Set<ContainmentWay> = [],
+        patience: Int64 = 30_000,
         trusted: @escaping @Sendable () throws(CredentialError) -> [String] = { () throws(CredentialError) in [] }
     ) {
         program = supervisor
         self.keptOut = keptOut
+        self.refused = refused
+        self.patience = patience
         self.trusted = trusted
     }
 
@@ -30,6 +38,13 @@ package struct PluginWalls: Sendable {
         throw CredentialError(
             .configuration, "plugins are run by the installed credmgr, and none is installed",
             hint: "install credmgr in /usr or /usr/local")
+    }
+
+    /// Runs programs confined.
+    ///
+    /// - Throws: as ``supervisor()``.
+    func confinedProgram() throws(CredentialError) -> ConfinedProgram {
+        ConfinedProgram(supervisor: try supervisor(), without: refused, patience: patience)
     }
 
     /// Whether the user's configuration has this plugin run without walls.

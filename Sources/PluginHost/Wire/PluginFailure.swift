@@ -40,6 +40,14 @@ package enum PluginFailure {
         }
     }
 
+    /// The error of a plugin that its supervisor has been asked to end, and is still ending.
+    static func remaining(_ plugin: String, _ supervisor: Int32) -> CredentialError {
+        CredentialError(
+            .inputOutput,
+            "the plugin \(plugin) does not end: its supervisor, process \(supervisor), is still ending its processes",
+            hint: "credmgr doctor")
+    }
+
     /// The error that a reply tells of.
     ///
     /// - Throws: ``ErrorCode/malformedReply`` when it tells of none properly.

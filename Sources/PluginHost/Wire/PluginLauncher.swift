@@ -38,8 +38,9 @@ package struct PluginLauncher: Sendable {
     ///
     /// - Throws: ``ErrorCode/configuration`` when the user's configuration does not hold.
     package func confinement(of provider: InstalledPlugin) throws(CredentialError) -> Confinement {
-        if try walls.isLifted(provider.manifest.name) { return Confinement(isLifted: true) }
-        var confinement = provider.manifest.needs.confinement(home: environment["HOME"], keptOut: walls.keptOut)
+        let needs = provider.manifest.needs
+        if try walls.isLifted(provider.manifest.name) { return Confinement(memory: needs.memory, isLifted: true) }
+        var confinement = needs.confinement(home: environment["HOME"], keptOut: walls.keptOut)
         confinement.readable += Self.certificates.compactMap { environment[$0] }.filter { $0.hasPrefix("/") }
         return confinement
     }
@@ -51,10 +52,10 @@ package struct PluginLauncher: Sendable {
     package func run(
         _ provider: InstalledPlugin, _ input: [UInt8], within timeout: Int? = nil
     ) throws(CredentialError) -> ChildProgram.Outcome {
-        let supervisor = try walls.supervisor()
+        let program = try walls.confinedProgram()
         let confinement = try confinement(of: provider)
         do throws(CredentialError) {
-            return try ConfinedProgram(supervisor: supervisor).run(
+            return try program.run(
                 ProgramLaunch(provider.program, environment: environment), in: confinement, input: input,
                 limit: PluginProtocol.outputLimit, seconds: limit(timeout))
         } catch {
@@ -101,6 +102,7 @@ package struct PluginLauncher: Sendable {
                 .temporary,
                 "the plugin \(name) gave no answer to '\(request.operation)' within \(limit(timeout)) s",
                 hint: "credmgr providers test \(name)")
+        case .left(let supervisor): throw PluginFailure.remaining(name, supervisor)
         case .outputTooLarge:
             throw transcript.fault("printed more than \(PluginProtocol.outputLimit) bytes")
         case .ended(.killed(let signal)): throw transcript.fault("was ended by signal \(signal)")
