@@ -6,9 +6,11 @@
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/fs.h>
+#include <linux/ioprio.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -67,7 +69,7 @@ enum { X32 = 0x40000000 };
 /// Commands of ioctl(2) that change the attributes of a file that was opened for reading only.
 static const unsigned attributes[] = {FS_IOC_SETFLAGS, FS_IOC32_SETFLAGS, FS_IOC_FSSETXATTR, FS_IOC_SETVERSION};
 
-static struct sock_filter filter[320];
+static struct sock_filter filter[384];
 static unsigned short size;
 
 static void add(unsigned short code, unsigned value, unsigned char if_true, unsigned char if_false) {
@@ -109,6 +111,32 @@ static void filter_sockets(const struct plan *plan, unsigned number) {
     refuse(EACCES);
 }
 
+/// A call that names a process by its number: this process alone, by 0 or its own. Those that it starts have their own number
+/// for 0 only: a filter holds numbers that do not change.
+static void filter_named_process(unsigned number, unsigned index) {
+    if_equal(number, 6);
+    load_argument(index, 0);
+    if_equal(0, 1);
+    answer(SECCOMP_RET_ALLOW);
+    if_equal((unsigned)getpid(), 1);
+    answer(SECCOMP_RET_ALLOW);
+    refuse(EPERM);
+}
+
+/// A call whose first argument says what the second one names: a process, a group or a user.
+static void filter_named_target(unsigned number, unsigned process) {
+    if_equal(number, 9);
+    load_argument(0, 0);
+    add(BPF_JMP | BPF_JEQ | BPF_K, process, 1, 0);
+    refuse(EPERM);
+    load_argument(1, 0);
+    if_equal(0, 1);
+    answer(SECCOMP_RET_ALLOW);
+    if_equal((unsigned)getpid(), 1);
+    answer(SECCOMP_RET_ALLOW);
+    refuse(EPERM);
+}
+
 int filter_calls(const struct plan *plan, int landlock) {
     size = 0;
     load(offsetof(struct seccomp_data, arch));
@@ -126,6 +154,13 @@ int filter_calls(const struct plan *plan, int landlock) {
     if (landlock < 3) refuse_call(SYS_truncate, EPERM);
     filter_sockets(plan, SYS_socket);
     filter_sockets(plan, SYS_socketpair);
+    // The time that other programs get, on the processor and on the disk. Go, Java and Node set their own.
+    filter_named_target(SYS_setpriority, PRIO_PROCESS);
+    filter_named_target(SYS_ioprio_set, IOPRIO_WHO_PROCESS);
+    filter_named_process(SYS_sched_setaffinity, 0);
+    filter_named_process(SYS_sched_setscheduler, 0);
+    filter_named_process(SYS_sched_setparam, 0);
+    filter_named_process(SYS_sched_setattr, 0);
     // ioctl(2): its command is an int, the low half.
     enum { COMMANDS = sizeof attributes / sizeof *attributes };
     if_equal(SYS_ioctl, 2 + 2 * COMMANDS);

@@ -190,6 +190,51 @@ import Testing
         #expect(tried == Array(repeating: "EPERM", count: 7) + ["ok", "EPERM", "ok"], "\(tried)")
     }
 
+    @Test(.needs(.walls), arguments: [[], [.namespace]] as [Set<ContainmentWay>])
+    func `it takes no time from other programs, and sets its own`(_ denied: Set<ContainmentWay>) throws {
+        #if arch(x86_64)
+        let setAttributes = 314, getAttributes = 315, setDisk = 251
+        #else
+        let setAttributes = 274, getAttributes = 275, setDisk = 30
+        #endif
+        // A process of the same user that has no capability either: one that has more is out of reach anyhow. In a namespace
+        // there is only its init.
+        let words = ["/bin/sleep", "600"]
+        let victim =
+            try geteuid() == 0
+            ? ChildProcess("setpriv", ["--bounding-set", "-all", "--inh-caps", "-all"] + words).start()
+            : ChildProcess(words[0], [words[1]]).start()
+        defer { victim.kill() }
+        let other = denied.isEmpty ? 1 : victim.id
+        /// What sets the priority, the processors, the scheduler and its parameters of a process, in that order: as they are.
+        func steps(_ who: String) -> [String] {
+            [
+                "os.setpriority(os.PRIO_PROCESS, \(who), os.getpriority(os.PRIO_PROCESS, \(who)))",
+                "call(\(setDisk), 1, \(who), 0)", "os.sched_setaffinity(\(who), os.sched_getaffinity(\(who)))",
+                "os.sched_setscheduler(\(who), os.SCHED_OTHER, os.sched_param(0))",
+                "os.sched_setparam(\(who), os.sched_param(0))",
+                "(lambda room: call(\(getAttributes), \(who), room, 48, 0) or call(\(setAttributes), \(who), room, 0))"
+                    + "(ctypes.create_string_buffer(48))",
+            ]
+        }
+        func expect(_ result: String, of steps: [String], sourceLocation: SourceLocation = #_sourceLocation) throws
+        {
+            let tried = try tries(steps, in: PluginHome(), without: denied)
+            #expect(
+                tried == Array(repeating: result, count: steps.count), "\(tried)", sourceLocation: sourceLocation)
+        }
+        // Python is a child of the plugin, which is a shell.
+        try expect("ok", of: steps("0") + steps("os.getppid()"))
+        try expect("EPERM", of: steps("\(other)"))
+        // Groups and users, their own too.
+        try expect(
+            "EPERM",
+            of: [
+                "os.setpriority(os.PRIO_PGRP, 0, 0)", "os.setpriority(os.PRIO_USER, 0, 0)",
+                "call(\(setDisk), 2, 0, 0)", "call(\(setDisk), 3, 0, 0)",
+            ])
+    }
+
     #if arch(x86_64)
     @Test(.needs(.walls)) func `calls of another architecture end it`() throws {
         let home = try PluginHome()
