@@ -166,7 +166,9 @@ package struct PluginAdapter: CredentialAdapter {
         _ reply: PluginReply, _ request: SignInRequest, in context: AdapterContext
     ) throws(CredentialError) -> SignInStep {
         if reply.kind == .interaction {
-            let (interaction, pending) = try reply.interaction(now: context.clock.now)
+            let (interaction, pending) = try reply.interaction(of: name, now: context.clock.now) { address in
+                mayOpen(address, for: request.type)
+            }
             return .interaction(interaction, pending: pending)
         }
         try expect(.done, reply)
@@ -174,6 +176,13 @@ package struct PluginAdapter: CredentialAdapter {
         let claims = try idTokens.validated(issued, of: request.type, subject: nil, in: context)
         let scope = effectiveScope(request.scope, of: request.type)
         return .done(try issued.signIn(request, scope: scope, claims: claims, now: context.clock.now))
+    }
+
+    /// Whether the plugin may send a person to an address: one of its manifest's, or of a server that the type names.
+    private func mayOpen(_ address: WebAddress, for type: AccountType) -> Bool {
+        if provider.manifest.needs.pages.contains(where: { $0.includes(address) }) { return true }
+        let servers = type.endpoints.map(\.value) + [type.issuer].compactMap(\.self)
+        return servers.contains { WebAddress($0)?.origin == address.origin }
     }
 
     private func expect(_ kind: PluginReply.Kind, _ reply: PluginReply) throws(CredentialError) {

@@ -108,6 +108,23 @@ import Testing
         #expect(try home.json(["accounts", "--json"]) == [])
     }
 
+    @Test(arguments: [
+        ("en", "The plugin static-token asks: Token for"),
+        ("de", "Das Plugin static-token fragt: Token for"),
+    ])
+    func `A question of a plugin says on the terminal whose it is`(_ language: String, _ question: String) throws {
+        let home = try Home(["CREDMGR_STORE": "file"])
+        try home.install(example: "static-token")
+        try home.run([
+            "types", "add", "Forge", "--adapter", "static-token", "--client-id", "forge", "--set",
+            "site=forge.example",
+        ])
+        let session = try home.onTerminal(
+            ["login", "--type", "Forge"], [("\(question) forge.example:", "not a token\n")],
+            environment: ["LANGUAGE": language])
+        #expect(session.status == 7, "\(session.text)")
+    }
+
     @Test(arguments: ["oauth-example", "static-token"])
     func `The examples pass the suite that is shipped`(_ name: String) throws {
         let home = try Home()

@@ -131,6 +131,111 @@ private let done =
         #expect(try begin(CannedPlugin(begin: JSONValue.object(reply).text()))?.code == .malformedReply)
     }
 
+    /// What a plugin asks a person to do, by its manifest and for a type with the endpoints.
+    private func asks(
+        _ interaction: JSONObject, pages: [JSONValue] = [], issuer: String? = nil,
+        endpoints: [AccountType.Endpoint: String] = [:]
+    ) throws -> Interaction {
+        let home = try PluginHome()
+        let reply: JSONValue = [
+            "version": 1, "reply": "interaction", "interaction": .object(interaction), "pending": [:],
+        ]
+        var plugin = CannedPlugin(begin: reply.text())
+        plugin.needs["pages"] = .array(pages)
+        try home.install(plugin)
+        var request = SignInRequest.canned()
+        request.type.issuer = issuer
+        request.type.endpoints = endpoints
+        guard case .interaction(let asked, _) = try home.adapter("canned").begin(request, in: World().context)
+        else {
+            throw CancellationError()
+        }
+        return asked
+    }
+
+    @Test func `a question of a plugin names it`() throws {
+        let question = try asks(
+            JSONObject(["kind": "ask", "prompt": "Passphrase of group default:", "secret": true]))
+        guard case .ask(let prompt, true) = question else {
+            Issue.record("\(question)")
+            return
+        }
+        #expect(prompt.description == "The plugin canned asks: Passphrase of group default:")
+        // It is no message of credmgr's, which would be translated.
+        #expect(prompt.template == "The plugin %1$s asks: %2$s")
+    }
+
+    @Test(
+        arguments: [
+            ([], nil, [:]), (["https://p.example:8443"], nil, [:]), (["https://login.p.example"], nil, [:]),
+            (["https://*.p.example"], nil, [:]), (["http://127.0.0.1"], nil, [:]),
+            ([], "https://q.example", [.token: "https://p.example.q.example/token"]),
+        ] as [([JSONValue], String?, [AccountType.Endpoint: String])])
+    func `it sends people to no other page`(
+        _ pages: [JSONValue], _ issuer: String?, _ endpoints: [AccountType.Endpoint: String]
+    ) throws {
+        let state = "0123456789abcdef"
+        let code = JSONObject([
+            "kind": "show_code", "user_code": "AB-CD", "verification_uri": "https://p.example/d", "expires_in": 60,
+        ])
+        let page = JSONObject([
+            "kind": "open_url", "url": .string("https://p.example/a?state=\(state)"), "state": .string(state),
+        ])
+        for interaction in [page, code] {
+            let error = #expect(throws: CredentialError.self) {
+                try asks(interaction, pages: pages, issuer: issuer, endpoints: endpoints)
+            }
+            #expect(error?.code == .malformedReply)
+            #expect(
+                error?.message
+                    == "the plugin canned sends you to https://p.example, which neither its manifest nor the account "
+                    + "type names")
+        }
+    }
+
+    @Test func `a page with the code in its address is one, too`() throws {
+        let code = JSONObject([
+            "kind": "show_code", "user_code": "AB-CD", "verification_uri": "https://p.example/d", "expires_in": 60,
+            "verification_uri_complete": "https://q.example/d?code=AB-CD",
+        ])
+        _ = try asks(code, pages: ["https://p.example", "https://q.example"])
+        #expect(throws: CredentialError.self) { try asks(code, pages: ["https://p.example"]) }
+    }
+
+    @Test(
+        arguments: [
+            (["https://q.example", "https://login.p.example"], nil, [:]), (["https://*.p.example"], nil, [:]),
+            ([], "https://login.p.example/tenant", [:]), ([], nil, [.token: "https://login.p.example/token"]),
+        ] as [([JSONValue], String?, [AccountType.Endpoint: String])])
+    func `it sends people to pages that its manifest or the type names`(
+        _ pages: [JSONValue], _ issuer: String?, _ endpoints: [AccountType.Endpoint: String]
+    ) throws {
+        let page = try asks(
+            JSONObject([
+                "kind": "open_url", "url": "https://login.p.example/a?state=0123456789abcdef",
+                "state": "0123456789abcdef",
+            ]), pages: pages, issuer: issuer, endpoints: endpoints)
+        guard case .openURL(let address, _) = page else {
+            Issue.record("\(page)")
+            return
+        }
+        #expect(address.host == "login.p.example")
+    }
+
+    @Test(arguments: [
+        "https://*", "https://*.example", "*.p.example", "p.example", "http://p.example", "https://p.example/",
+        "https://p.example/a", "https://u@p.example", "https://*.*.p.example", "https://*.127.0.0.1",
+        "https://*p.example", "ftp://p.example", "https://P.example", "https://p.example:443", "https:p.example",
+    ])
+    func `a manifest with other pages is refused`(_ page: String) throws {
+        let home = try PluginHome()
+        var plugin = CannedPlugin(begin: done)
+        plugin.needs["pages"] = ["https://q.example", .string(page)]
+        try home.install(plugin)
+        let error = #expect(throws: CredentialError.self) { try home.catalog().provider(named: "canned") }
+        #expect(error?.message.contains("'needs.pages' holds what is no origin") == true)
+    }
+
     @Test(
         arguments: [
             ("interval", -1), ("interval", 0), ("interval", 100_000), ("interval", "5"), ("expires_in", -1),

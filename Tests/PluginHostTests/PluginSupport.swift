@@ -72,6 +72,7 @@ struct PluginHome {
     private func manifest(_ plugin: CannedPlugin) -> JSONValue {
         guard var manifest = plugin.manifest.object, manifest["needs"] == nil else { return plugin.manifest }
         var needs = plugin.needs
+        if needs["pages"] == nil { needs["pages"] = ["https://p.example", "https://login.example.com"] }
         needs["write"] = .array([.string(seen)] + (needs["write"]?.array ?? []))
         manifest["needs"] = .object(needs)
         return .object(manifest)

@@ -122,6 +122,7 @@ struct AdaptersCommand: Command {
                 [
                     "network": JSONValue(manifest.needs.networkNames),
                     "read": JSONValue(manifest.needs.readable), "write": JSONValue(manifest.needs.writable),
+                    "pages": JSONValue(manifest.needs.pageNames),
                     "memory": JSONValue(manifest.needs.memory.map(Int64.init)),
                 ]
             } ?? .null

@@ -151,7 +151,7 @@ struct SignInDriver: Sendable {
             session.context.programs.pause(seconds: interval)
             return .poll
         case .ask(let prompt, let isSecret):
-            return .text(try ask(Message(kept: ForeignText.shown(prompt)), isSecret: isSecret))
+            return .text(try ask(prompt, isSecret: isSecret))
         }
     }
 

@@ -50,8 +50,8 @@ public enum Interaction: Sendable, Hashable {
     /// Show a code and where to enter it, then ask again every `interval` seconds (RFC 8628).
     case showCode(
         userCode: String, verificationURI: WebAddress, complete: WebAddress?, interval: Int, expires: Instant)
-    /// Ask for a line of text.
-    case ask(prompt: String, isSecret: Bool)
+    /// Ask for a line of text. The prompt says whose question it is.
+    case ask(prompt: Message, isSecret: Bool)
 }
 
 /// What came of an interaction.

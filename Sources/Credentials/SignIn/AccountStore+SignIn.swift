@@ -308,13 +308,13 @@ extension AccountStore {
         try await interacting { try await show(code) }
     }
 
-    private func answer(to prompt: String, isSecret: Bool) async throws(CredentialError) -> Secret {
+    private func answer(to prompt: Message, isSecret: Bool) async throws(CredentialError) -> Secret {
         guard let ask = options.ask else {
             throw CredentialError(
-                .unsupported, "the sign-in asks: \(ForeignText.shown(prompt))",
+                .unsupported, "the sign-in asks: \(prompt)",
                 hint: "set ask of the store's options")
         }
-        return try await interacting { try await ask(ForeignText.shown(prompt), isSecret) }
+        return try await interacting { try await ask(prompt.description, isSecret) }
     }
 
     /// Waits for what the program does with a person; the task's cancellation does not wait for that.

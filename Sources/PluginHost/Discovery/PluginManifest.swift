@@ -26,6 +26,10 @@ package struct PluginManifest: Sendable, Hashable {
         package let readable: [String]
         /// Where it may also write.
         package let writable: [String]
+        /// Where it may send a person: origins of pages.
+        let pages: [PageOrigin]
+        /// The pages' origins as they are written.
+        package var pageNames: [String] { pages.map(\.text) }
         /// The address space that each of its processes needs, in MiB; `nil` where the usual limit does.
         package let memory: Int?
     }
@@ -125,6 +129,7 @@ extension PluginManifest.Needs {
         self.network = network
         readable = try reader.texts("read", limit: Self.pathLimit, .path) ?? []
         writable = try reader.texts("write", limit: Self.pathLimit, .path) ?? []
+        pages = try (reader.texts("pages", limit: Self.pathLimit, .pageOrigin) ?? []).compactMap(PageOrigin.init)
         memory = try reader.integer("memory", in: Self.memoryRange).map(Int.init)
     }
 

@@ -142,6 +142,11 @@ struct FieldRule: Sendable {
         if text.split(separator: "/").contains("..") { return "holds a path that leads upwards" }
         return DefinitionRule.plainText(text)
     }
+    /// The origin of pages that a browser may be sent to.
+    static let pageOrigin = FieldRule { text in
+        PageOrigin(text) == nil
+            ? "holds what is no origin as https://login.example.com or https://*.example.com" : nil
+    }
     /// A redirect URI.
     static let redirectURI = FieldRule(problem: DefinitionRule.redirectURI)
     /// A `state`: unguessable, and the same in a URL as outside (RFC 3986 §2.3).

@@ -5,8 +5,33 @@ import StrictJSON
 extension PluginReply {
     /// The interaction, and what the plugin wants back.
     ///
+    /// - Parameters:
+    ///   - plugin: the plugin's name, which a question of it begins with.
+    ///   - mayOpen: whether a person may be sent to an address.
     /// - Throws: ``ErrorCode/malformedReply``.
-    func interaction(now: Instant) throws(CredentialError) -> (Interaction, pending: JSONObject) {
+    func interaction(
+        of plugin: String, now: Instant, mayOpen: (WebAddress) -> Bool
+    ) throws(CredentialError) -> (Interaction, pending: JSONObject) {
+        let (interaction, pending) = try interaction(of: plugin, now: now)
+        let addresses: [WebAddress] =
+            switch interaction {
+            case .openURL(let address, _): [address]
+            case .showCode(_, let address, let complete, _, _): [address] + [complete].compactMap(\.self)
+            case .ask: []
+            }
+        for address in addresses where !mayOpen(address) {
+            throw CredentialError(
+                .malformedReply,
+                "the plugin \(plugin) sends you to \(ForeignText.shown(address.origin)), which neither its manifest "
+                    + "nor the account type names",
+                hint: "if that is the provider, its author adds it to \"pages\" in \"needs\" of the manifest")
+        }
+        return (interaction, pending)
+    }
+
+    private func interaction(
+        of plugin: String, now: Instant
+    ) throws(CredentialError) -> (Interaction, pending: JSONObject) {
         guard let body = try reader.reader("interaction") else { throw reader.fault("interaction", "is missing") }
         guard let pending = try reader.object("pending", limit: PluginProtocol.opaqueLimit) else {
             throw reader.fault("pending", "is missing")
@@ -16,9 +41,11 @@ extension PluginReply {
         case "open_url": return (try openURL(body), pending)
         case "show_code": return (try showCode(body, now: now), pending)
         case "ask":
+            // Anybody can ask for the passphrase of credmgr.
+            let prompt = ForeignText.shown(try body.requiredText("prompt", limit: 200))
             return (
                 .ask(
-                    prompt: try body.requiredText("prompt", limit: 200), isSecret: try body.flag("secret") ?? true),
+                    prompt: "The plugin \(plugin) asks: \(prompt)", isSecret: try body.flag("secret") ?? true),
                 pending
             )
         default: throw body.fault("kind", "is the unknown word '\(ForeignText.shown(kind, limit: 40))'")

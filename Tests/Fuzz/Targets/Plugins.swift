@@ -26,7 +26,7 @@ extension FuzzTarget {
             let latest = now.adding(PluginProtocol.longestLifetime)
             require(issued.expiresAt > now && issued.expiresAt <= latest, "a lifetime has limits")
         }
-        switch try? reply.interaction(now: now).0 {
+        switch try? reply.interaction(of: "fuzz", now: now, mayOpen: { _ in true }).0 {
         case .openURL(let address, _)?: require(address.isWeb, "a browser gets addresses of the web only")
         case .showCode(_, let address, _, let interval, _)?:
             require(address.isWeb && interval > 0, "a person is sent to the web, and polls are apart")
