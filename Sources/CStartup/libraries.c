@@ -23,6 +23,7 @@
     "\",\"soname\":[\"" soname "\"]}]"
 
 LIBRARY(curl, "Requests to providers and APIs", "required", "libcurl.so.4");
+LIBRARY(zlib, "Responses that are compressed with gzip, unasked", "recommended", "libz.so.1");
 LIBRARY(crypto, "Signatures, and passphrases of the encrypted file store", "required", "libcrypto.so.3");
 LIBRARY(secret, "The keyring of the desktop", "recommended", "libsecret-1.so.0");
 LIBRARY(microhttpd, "Sign-in through a browser of this machine", "recommended", "libmicrohttpd.so.12");
