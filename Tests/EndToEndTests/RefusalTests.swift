@@ -168,6 +168,30 @@ import Testing
         #expect(account["refresh_expires_at"] == .null || account["refresh_expires_at"] == nil)
     }
 
+    @Test(arguments: [400, 200, 401]) func `An error that repeats what was sent shows no secret`(status: Int) throws
+    {
+        let home = try Home(), provider = try ScriptedProvider { $0.rotation = .keeps }
+        let secret = "a-secret+of/the client"
+        try home.run(
+            ["types", "add", "Work", "--issuer", provider.base, "--client-id", "app", "--scope", "openid"]
+                + ["--client-secret-file", home.write(secret + "\n", to: "secret")])
+        try provider.signIn(at: home)
+        provider.change { script in
+            script.refresh = { _ in
+                let echo = "no token a-refresh-token-1 of a-secret+of/the client, a-secret%2Bof%2Fthe+client"
+                return .json(status, ["error": "strange", "error_description": .string(echo)])
+            }
+        }
+        let outcome = try home.run(["token", "--force-refresh", "--verbose"], exits: 7)
+        #expect(
+            outcome.standardError.contains("no token [redacted] of [redacted], [redacted]"),
+            "\(outcome.standardError)")
+        let files = home.files.filter { $0.key != "secret" }.values.map { String(decoding: $0, as: UTF8.self) }
+        for text in [outcome.standardError] + files {
+            #expect(!text.contains("a-refresh-token-1") && !text.contains("of/the client"))
+        }
+    }
+
     @Test func `A refresh without scope that is refused is sent once more with it`() throws {
         let (home, provider) = try signedIn()
         provider.change { $0.wantsScope = true }

@@ -121,11 +121,14 @@ struct AWSCommand: Command {
             (name: "WebIdentityToken", value: token),
         ]
         if let seconds = arguments[Self.duration] { fields.append(("DurationSeconds", String(seconds))) }
-        return try session.context.transport.send(
+        var response = try session.context.transport.send(
             HTTPRequest(
                 method: "POST", address: endpoint,
                 headers: [("Content-Type", "application/x-www-form-urlencoded"), ("Accept", "text/xml")],
                 body: .bytes(Array(FormCoding.encode(fields).utf8)), timeout: session.options.timeout ?? 30))
+        // An error may repeat the token.
+        if response.status != 200 { response.body = SecretRemoval([token]).cleaned(response.body) }
+        return response
     }
 
     /// What AWS takes: letters, digits and `=,.@-_`, 2 to 64 of them.

@@ -47,6 +47,8 @@ public struct OAuthClient: Sendable {
         let response: HTTPResponse
         /// The endpoint, for messages.
         let place: Message
+        /// Takes the secrets of the request out of what the endpoint says.
+        let removal: SecretRemoval
 
         /// When it was made by the provider's clock, where it says so.
         var date: Instant? { response.value(of: "date").flatMap(Instant.init(httpDate:)) }
@@ -56,7 +58,10 @@ public struct OAuthClient: Sendable {
         /// - Throws: as ``EndpointReply/sort(_:from:)``; the fault of the response.
         func reply() throws(CredentialError) -> EndpointReply {
             if let fault = response.fault { throw fault }
-            return try EndpointReply.sort(response, from: place)
+            let reply = try EndpointReply.sort(response, from: place)
+            // A refusal with a status of success has its text still.
+            guard case .refused(let refusal) = reply else { return reply }
+            return .refused(refusal.cleaned(by: removal))
         }
     }
 
@@ -106,7 +111,10 @@ public struct OAuthClient: Sendable {
                 response = try post()
                 _ = prover.shouldRepeat(after: response, from: endpoint)
             }
-            return TokenResponse(response: response, place: "token endpoint of \(endpoint.origin)")
+            return TokenResponse(
+                response: response, place: "token endpoint of \(endpoint.origin)",
+                removal: SecretRemoval(
+                    Self.secrets(of: request.fields) + ((try? secret()).map { [$0.reveal()] } ?? [])))
         }
     }
 
@@ -166,8 +174,28 @@ public struct OAuthClient: Sendable {
         // Whoever authenticates otherwise has its tokens bound to the certificate (RFC 8705 §3).
         request.clientCertificate = type.clientCertificate
         request.takesFaultyReply = takesFaultyReply
-        return try context.transport.send(request)
+        var response = try context.transport.send(request)
+        if !(200..<300).contains(response.status) {
+            let secrets = Self.secrets(of: fields) + authentication.secrets(clientID: type.clientID)
+            response.body = SecretRemoval(secrets).cleaned(response.body)
+        }
+        return response
     }
+
+    /// The values of a form that are secret.
+    private static func secrets(of fields: [FormCoding.Field]) -> [String] {
+        fields.filter { !openFields.contains($0.name) }.map(\.value)
+    }
+
+    /// Fields that hold no secret: an error may name their values.
+    private static let openFields: Set<String> = [
+        "grant_type", "client_id", "redirect_uri", "scope", "resource", "audience", "username", "state", "nonce",
+        "response_type", "response_mode", "code_challenge", "code_challenge_method", "prompt", "login_hint",
+        "policy",
+        "token_type_hint", "requested_token_type", "subject_token_type", "actor_token_type",
+        "client_assertion_type",
+        "acr_values", "max_age", "claims", "ui_locales", "display", "dpop_jkt",
+    ]
 
     /// How the client authenticates: as the type says, else by what it has and what the provider takes.
     private func authentication() throws(CredentialError) -> ClientAuthentication {

@@ -47,6 +47,17 @@ public enum ClientAuthentication: Sendable {
         }
     }
 
+    /// What of it must not be shown: the secret or the assertion, and the pair in the header field.
+    func secrets(clientID: String) -> [String] {
+        switch self {
+        case .none, .certificate: []
+        case .secretPost(let secret): [secret.reveal()]
+        case .secretBasic(let secret):
+            [secret.reveal()] + headers(clientID: clientID).map { String($0.value.dropFirst("Basic ".count)) }
+        case .privateKeyJWT(let assertion): [assertion.reveal()]
+        }
+    }
+
     /// The header fields.
     public func headers(clientID: String) -> [(name: String, value: String)] {
         guard case .secretBasic(let secret) = self else { return [] }

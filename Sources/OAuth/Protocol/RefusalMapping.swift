@@ -205,6 +205,15 @@ public struct ProviderError: Sendable, Equatable {
 }
 
 extension ProviderError {
+    /// The refusal without the secrets of the request that it answers.
+    func cleaned(by removal: SecretRemoval) -> ProviderError {
+        var clean = self
+        clean.code = removal.cleaned(code)
+        clean.description = description.map(removal.cleaned)
+        clean.uri = uri.map(removal.cleaned)
+        return clean
+    }
+
     /// The status to judge by: GitHub and Slack refuse with a status of success.
     var effectiveStatus: Int { status.map { (200..<300).contains($0) ? 400 : $0 } ?? 0 }
 

@@ -2,26 +2,17 @@ import CredentialCore
 
 /// Takes secrets out of what a plugin says for people: those it was given or gave, and whatever looks like one.
 struct Redactor {
-    private static let mark = "[redacted]"
-    /// Shorter words than this are too common to be taken out wherever they stand.
-    private static let shortest = 6
+    private static let mark = SecretRemoval.mark
     /// A run of this many letters and digits without a break is no word of any language.
     private static let opaqueLength = 16
-    private var secrets: [String]
+    private let removal: SecretRemoval
 
     /// Makes a redactor for known secrets.
-    init(_ secrets: [String]) {
-        // The longest first, so that no rest of one stays behind.
-        self.secrets = secrets.filter { $0.utf8.count >= Self.shortest }.sorted { $0.utf8.count > $1.utf8.count }
-    }
+    init(_ secrets: [String]) { removal = SecretRemoval(secrets) }
 
     /// The text on one line, safe to show, without secrets.
     func shown(_ text: String, limit: Int = 300) -> String {
-        var text = text
-        for secret in secrets where text.utf8.count >= secret.utf8.count {
-            text = text.split(separator: secret, omittingEmptySubsequences: false).joined(separator: Self.mark)
-        }
-        return ForeignText.shown(Self.withoutOpaqueWords(text), limit: limit)
+        ForeignText.shown(Self.withoutOpaqueWords(removal.cleaned(text)), limit: limit)
     }
 
     private static func withoutOpaqueWords(_ text: String) -> String {
