@@ -12,7 +12,8 @@ struct APINamedServer {
 
     /// The endpoints that receive a code, a token or a secret.
     private static let receivers: [AccountType.Endpoint] = [
-        .token, .revocation, .introspection, .userInfo, .deviceAuthorization, .pushedAuthorizationRequest, .registration,
+        .token, .revocation, .introspection, .userInfo, .deviceAuthorization, .pushedAuthorizationRequest,
+        .registration,
     ]
 
     /// Checks the metadata of the server.

@@ -63,13 +63,20 @@ package enum EndpointReply: Sendable {
         guard (200..<300).contains(response.status) else {
             return .refused(reading.error(retryAfter: retryAfter))
         }
-        throw malformed(parsed, from: place)
+        throw malformed(parsed, response, from: place)
     }
 
     private static func malformed(
-        _ parsed: Result<JSONValue, JSONError>, from place: Message
+        _ parsed: Result<JSONValue, JSONError>, _ response: HTTPResponse, from place: Message
     ) -> CredentialError {
-        switch parsed {
+        if response.body.allSatisfy({ $0 <= 0x20 }) {
+            return CredentialError(.malformedReply, "the \(place) answered with an empty body instead of JSON")
+        }
+        let body = String(decoding: response.body, as: UTF8.self)
+        if FormCoding.decode(body)?.contains(where: { $0.name == "access_token" }) ?? false {
+            return CredentialError(.malformedReply, "the \(place) answered with form coding instead of JSON")
+        }
+        return switch parsed {
         case .success(let value):
             CredentialError(.malformedReply, "the \(place) answered with \(value.kind), not an object")
         case .failure(let error):
