@@ -242,6 +242,25 @@ import Testing
         #expect(try request.value() == 200)
     }
 
+    @Test func `a provider's words may hold what cannot stand in a URL, the code may not`() throws {
+        let listener = try listen()
+        let waiting = wait(listener, formPostOrigins: ["https://op.example"])
+        func post(_ form: String) throws -> Int {
+            try client.send(
+                "POST", listener.redirectURI, headers: [("Content-Type", "application/x-www-form-urlencoded")],
+                body: Array(form.utf8)
+            ).status
+        }
+        for form in ["state=right&code=a b", "state=right&code=\u{e9}", "state=right&code=a&iss=b#"] {
+            #expect(try post(form) == 400)
+        }
+        #expect(try post("state=right&error=access_denied&error_description=n\u{e9} #1\r\n") == 200)
+        #expect(
+            try waiting.value()
+                == listener.redirectURI
+                + "?state=right&error=access_denied&error_description=n%C3%A9%20%231%0D%0A")
+    }
+
     @Test func `takes a code of 64 KiB`() throws {
         let listener = try listen()
         let waiting = wait(listener)

@@ -129,6 +129,49 @@ import Testing
         #expect(stray?.code == .validationFailed)
     }
 
+    @Test(arguments: [
+        "error=access_denied&error_description=100%&state=s",
+        "error=access_denied&error_description=%E9t%E9&state=s",
+        "error=access_denied&state=s&x=%zz", "error=access_denied&error_description=a&error_description=b&state=s",
+        "error_description=%e&error_uri=%&error=access_denied&state=s",
+    ]) func `an unreadable text beside it does not hide a refusal`(parameters: String) throws {
+        let text = Self.loopback + "?" + parameters
+        #expect(RedirectState.isPresent("s", in: text))
+        let response = try AuthorizationResponse.parse(text, redirectURI: Self.loopback)
+        let error = #expect(throws: CredentialError.self) {
+            _ = try response.checkedCode(state: "s", issuer: nil, requiresIssuer: false) {
+                RefusalMapping.error($0, in: .authorize, type: "T")
+            }
+        }
+        #expect(response.error?.code == "access_denied" && error?.code == .denied)
+    }
+
+    @Test(arguments: ["code=c%&state=s", "code=c&state=s%", "code=c&state=s&iss=%ff"])
+    func `what decides is read strictly`(parameters: String) {
+        let error = #expect(throws: CredentialError.self) {
+            try AuthorizationResponse.parse(Self.loopback + "?" + parameters, redirectURI: Self.loopback)
+        }
+        #expect(error?.code == .validationFailed)
+    }
+
+    @Test func `a refusal without the promised issuer is shown, a code is not taken`() throws {
+        func error(_ parameters: String) throws -> CredentialError? {
+            let response = try AuthorizationResponse.parse(
+                Self.loopback + "?state=s&" + parameters, redirectURI: Self.loopback)
+            return #expect(throws: CredentialError.self) {
+                _ = try response.checkedCode(state: "s", issuer: "https://good", requiresIssuer: true) {
+                    RefusalMapping.error($0, in: .authorize, type: "T")
+                }
+            }
+        }
+        let bare = try #require(try error("error=access_denied"))
+        #expect(bare.code == .denied && bare.message.contains("has no issuer"))
+        let proven = try #require(try error("error=access_denied&iss=https://good"))
+        #expect(proven.code == .denied && !proven.message.contains("issuer"))
+        #expect(try error("error=access_denied&iss=https://evil")?.code == .validationFailed)
+        #expect(try error("code=c")?.code == .validationFailed)
+    }
+
     @Test func `takes a code of 64 KiB`() throws {
         let code = String(repeating: "x", count: 1 << 16)
         let response = try AuthorizationResponse.parse(

@@ -119,10 +119,29 @@ final class RedirectDesk: Sendable {
             && request.values(of: "sec-purpose").isEmpty
     }
 
-    private func judge(_ answer: String, _ request: ServerRequest, _ authority: String) -> ServerResponse {
-        guard answer.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "#") }) else {
-            return refusal(400)
+    /// The parameters of a redirect without what cannot stand in a URL. A provider's words for a person may come as they
+    /// are, and are escaped.
+    ///
+    /// - Returns: `nil` when a parameter that decides anything holds such a character.
+    private static func escaped(_ answer: String) -> String? {
+        func mayStand(_ byte: UInt8) -> Bool { byte > 0x20 && byte < 0x7F && byte != UInt8(ascii: "#") }
+        if answer.utf8.allSatisfy(mayStand) { return answer }
+        var pairs: [String] = []
+        for pair in answer.utf8.split(separator: UInt8(ascii: "&"), omittingEmptySubsequences: false) {
+            let name = String(decoding: pair.prefix { $0 != UInt8(ascii: "=") }, as: UTF8.self)
+            guard pair.allSatisfy(mayStand) || !["code", "state", "iss"].contains(name) else { return nil }
+            let bytes = pair.flatMap { byte -> [UInt8] in
+                guard !mayStand(byte) else { return [byte] }
+                let digits = Array("0123456789ABCDEF".utf8)
+                return [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+            }
+            pairs.append(String(decoding: bytes, as: UTF8.self))
         }
+        return pairs.joined(separator: "&")
+    }
+
+    private func judge(_ answer: String, _ request: ServerRequest, _ authority: String) -> ServerResponse {
+        guard let answer = Self.escaped(answer) else { return refusal(400) }
         let url = "http://\(authority)\(path)?\(answer)"
         let isAgain = state.withLock { state in
             let isAgain = state.finished.contains(url)

@@ -54,12 +54,19 @@ package struct AuthorizationResponse: Sendable, Equatable {
         state: String, issuer: String?, requiresIssuer: Bool, refusal: (ProviderError) -> CredentialError
     ) throws(CredentialError) -> String {
         try check(state: state, issuer: issuer, requiresIssuer: requiresIssuer)
-        if let error { throw refusal(error) }
+        if let error {
+            let refusal = refusal(error)
+            guard self.issuer == nil, requiresIssuer, !isBareCode else { throw refusal }
+            throw CredentialError(
+                refusal.code, "\(refusal.text); the answer has no issuer, so it may be another server's (RFC 9207)",
+                hint: refusal.advice, details: refusal.details)
+        }
         guard let code else { throw Self.refused("it has no code") }
         return code
     }
 
-    /// Checks that it answers the request with `state` and comes from `issuer`; parameters as for
+    /// Checks that it answers the request with `state` and comes from `issuer`. A refusal may lack the issuer: some servers
+    /// send it with codes only, and a refusal can do no harm. Parameters as for
     /// ``checkedCode(state:issuer:requiresIssuer:refusal:)``.
     ///
     /// - Throws: ``ErrorCode/validationFailed``.
@@ -73,7 +80,7 @@ package struct AuthorizationResponse: Sendable, Equatable {
             guard ConstantTime.equal(received, issuer) else {
                 throw Self.refused("it comes from another issuer, '\(ForeignText.shown(received))'")
             }
-        } else if self.issuer == nil, requiresIssuer, !isBareCode {
+        } else if self.issuer == nil, requiresIssuer, error == nil, !isBareCode {
             throw Self.refused("it lacks the issuer that the provider promises (RFC 9207)")
         }
     }
@@ -85,14 +92,15 @@ package struct AuthorizationResponse: Sendable, Equatable {
 
     /// Reads parameters; `nil` when there is neither a code nor an error among them.
     private static func read(_ parameters: String) throws(CredentialError) -> AuthorizationResponse? {
-        guard let fields = FormCoding.decode(parameters) else {
-            throw refused("its parameters are not form-encoded")
-        }
         var known: [String: String] = [:]
-        for (name, value) in fields where names.contains(name) {
-            guard known.updateValue(value, forKey: name) == nil else {
+        for (name, value) in FormCoding.decodeLeniently(parameters, strict: strictNames) where names.contains(name)
+        {
+            // Nothing but the words for a person may be unreadable or repeated.
+            guard let value else { throw refused("its '\(name)' is not form-encoded") }
+            guard known[name] == nil || explanations.contains(name) else {
                 throw refused("it has the parameter '\(name)' twice")
             }
+            known[name] = known[name] ?? value
         }
         let code = known["code"].flatMap { $0.isEmpty ? nil : $0 }
         let error = known["error"].flatMap { $0.isEmpty ? nil : $0 }
@@ -110,6 +118,8 @@ package struct AuthorizationResponse: Sendable, Equatable {
     private static let names: Set<String> = [
         "code", "state", "error", "error_description", "error_uri", "iss",
     ]
+    private static let strictNames: Set<String> = ["code", "state", "iss"]
+    private static let explanations: Set<String> = ["error_description", "error_uri"]
 
     private static func isPrintable(_ text: String) -> Bool { text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F } }
 
@@ -136,10 +146,12 @@ extension AuthorizationResponse {
     /// The `state` in a redirected URL, in its query or fragment, or in parameters alone, by which a pending sign-in is
     /// found before anything else of it is believed; `nil` when there is none, or more than one.
     package static func state(in redirected: String) -> String? {
-        let texts = WebAddress(redirected).map { [$0.query, $0.fragment].compactMap(\.self) } ?? [redirected]
+        let text = trimmed(redirected)
+        let texts = WebAddress(text).map { [$0.query, $0.fragment].compactMap(\.self) } ?? [text]
         let states = texts.flatMap { text in
-            (FormCoding.decode(text.drop { $0 == "?" || $0 == "#" }) ?? []).filter { $0.name == "state" }
+            FormCoding.decodeLeniently(text.drop { $0 == "?" || $0 == "#" }, strict: strictNames)
+                .filter { $0.name == "state" }
         }
-        return states.count == 1 ? states.first?.value : nil
+        return states.count == 1 ? states[0].value : nil
     }
 }

@@ -44,6 +44,40 @@ package enum FormCoding {
         return fields
     }
 
+    /// Decodes fields as ``decode(_:)`` does, each by itself: what cannot be read of a value stands there as it came, or
+    /// as U+FFFD.
+    ///
+    /// - Parameter strict: the names of fields whose value is `nil` when it cannot be read.
+    static func decodeLeniently(
+        _ text: some StringProtocol, strict: Set<String>
+    ) -> [(name: String, value: String?)] {
+        text.utf8.split(separator: UInt8(ascii: "&")).compactMap { pair in
+            let halves = pair.split(separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)
+            guard let name = decodeOne(halves[0]) else { return nil }
+            let value = halves.count > 1 ? halves[1] : halves[0][..<halves[0].startIndex]
+            if let decoded = decodeOne(value) { return (name, decoded) }
+            return (name, strict.contains(name) ? nil : repaired(value))
+        }
+    }
+
+    private static func repaired(_ bytes: some Collection<UInt8>) -> String {
+        let bytes = Array(bytes)
+        var output: [UInt8] = []
+        var index = 0
+        while index < bytes.count {
+            if bytes[index] == UInt8(ascii: "%"), index + 2 < bytes.count, let high = digit(bytes[index + 1]),
+                let low = digit(bytes[index + 2])
+            {
+                output.append(high << 4 | low)
+                index += 3
+            } else {
+                output.append(bytes[index] == UInt8(ascii: "+") ? UInt8(ascii: " ") : bytes[index])
+                index += 1
+            }
+        }
+        return String(decoding: output, as: UTF8.self)
+    }
+
     private static func decodeOne(_ bytes: some Collection<UInt8>) -> String? {
         var output: [UInt8] = []
         output.reserveCapacity(bytes.count)
