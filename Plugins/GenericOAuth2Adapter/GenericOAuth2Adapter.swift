@@ -49,7 +49,9 @@ package struct GenericOAuth2Adapter: CredentialAdapter {
         }
         switch request.flow {
         case .code:
-            let client = try client(for: request, scope: scope, needs: [.authorization, .token], in: context)
+            var needs: [AccountType.Endpoint] = [.authorization, .token]
+            if request.type.pushesAuthorizationRequests { needs.append(.pushedAuthorizationRequest) }
+            let client = try client(for: request, scope: scope, needs: needs, in: context)
             return try CodeFlow(client).begin(request, scope: scope)
         case .device:
             let client = try client(for: request, scope: scope, needs: [.deviceAuthorization, .token], in: context)

@@ -146,8 +146,7 @@ import Testing
             (["token_endpoint": "http://evil.example/token"], 7),
             (["authorization_endpoint": "http://evil.example/authorize"], 7),
             (["authorization_endpoint": "javascript:alert(1)"], 7), (["token_endpoint": "file:///etc/passwd"], 7),
-            (["token_endpoint": ["https://evil.example/token"]], 7), (["userinfo_endpoint": 7], 7),
-            (["jwks_uri": "http://169.254.169.254/keys"], 7),
+            (["token_endpoint": ["https://evil.example/token"]], 7),
         ] as [(JSONValue, Int32)])
     func `Metadata that points elsewhere is refused before anybody is sent anywhere`(
         changes: JSONValue, status: Int32
@@ -161,9 +160,54 @@ import Testing
         // At the definition too, where the metadata is asked for the scopes.
         try home.run(["types", "add", "Other", "--issuer", provider.base, "--client-id", "app"], exits: status)
         #expect(try home.json(["types", "--json"]) == types)
-        #expect(Set(provider.paths) == ["/.well-known/openid-configuration"])
+        #expect(provider.paths.allSatisfy { $0.hasPrefix("/.well-known/") })
         #expect(kept.isEmpty)
         #expect(home.files.keys.allSatisfy { !$0.hasPrefix("cache/") && !$0.contains("/metadata/") })
+    }
+
+    @Test(arguments: [
+        "registration_endpoint", "end_session_endpoint", "introspection_endpoint", "revocation_endpoint",
+        "device_authorization_endpoint", "pushed_authorization_request_endpoint",
+    ])
+    func `An endpoint that nobody asks stops no sign-in, and is named where it is asked`(name: String) throws {
+        for value in ["", "/relative", "http://evil.example/x", "https://op.example/#/x"] as [JSONValue] {
+            let home = try Home()
+            let provider = try ScriptedProvider { $0.metadata[name] = value }
+            try home.run([
+                "types", "add", "Work", "--issuer", provider.base, "--client-id", "app", "--scope", "api",
+            ])
+            try provider.signIn(at: home)
+            try home.run(["token", "--type", "Work", "--force-refresh"])
+            guard name == "revocation_endpoint" else { continue }
+            let error = try home.run(["logout", "--revoke", "--type", "Work"], exits: 7).standardError
+            let shown = "'\(value.string ?? "")'"
+            #expect(error.contains("has a revocation_endpoint that is not a URL with https: " + shown))
+        }
+    }
+
+    @Test func `Keys that are elsewhere stop the sign-in that needs them`() throws {
+        let provider = try ScriptedProvider { $0.metadata["jwks_uri"] = "http://169.254.169.254/keys" }
+        try home.run(["types", "add", "Other", "--issuer", provider.base, "--client-id", "app"], exits: 7)
+        try define(provider, scope: "openid")
+        let error = try home.run(["login", "--type", "Work", "--print-url"], exits: 7).standardError
+        #expect(error.contains("has a jwks_uri that is not a URL with https: 'http://169.254.169.254/keys'"))
+        #expect(provider.paths.allSatisfy { $0.hasPrefix("/.well-known/") })
+    }
+
+    @Test func `An endpoint that only the other document names is found`() throws {
+        let provider = try ScriptedProvider {
+            $0.metadata["device_authorization_endpoint"] = .null
+            $0.more = ["device_authorization_endpoint": "/device", "registration_endpoint": "/register"]
+            $0.registration = .json(201, ["client_id": "app", "token_endpoint_auth_method": "none"])
+        }
+        try home.run(["types", "add", "Registered", "--issuer", provider.base, "--register", "--scope", "api"])
+        #expect(provider.paths.suffix(2) == ["/.well-known/oauth-authorization-server", "/register"])
+        try home.run([
+            "types", "add", "Device", "--issuer", provider.base, "--client-id", "app", "--scope", "api", "--flow",
+            "device",
+        ])
+        try home.run(["login", "--type", "Device"])
+        #expect(provider.paths.contains("/device"))
     }
 
     @Test(arguments: [301, 302, 307, 308])

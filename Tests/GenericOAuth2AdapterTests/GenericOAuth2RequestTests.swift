@@ -56,7 +56,14 @@ import Testing
     @Test func `a type that wants its requests pushed needs a place for them`() throws {
         var fixture = try fixture()
         fixture.type.pushesAuthorizationRequests = true
-        let error = #expect(throws: CredentialError.self) { try begin(fixture) }
+        fixture.provider.expect("GET", GenericFixture.discovery, GenericFixture.metadata)
+        // The other document has none either.
+        fixture.provider.expect("GET", "https://op.example/.well-known/oauth-authorization-server") { _ in
+            HTTPResponse(status: 404)
+        }
+        let error = #expect(throws: CredentialError.self) {
+            try fixture.adapter.begin(fixture.request(), in: fixture.world.context)
+        }
         #expect(error?.code == .unsupported)
     }
 

@@ -61,7 +61,7 @@ private struct Minter {
         change(&validator)
         let keys = try keys ?? keySet
         return try validator.validate(token, cryptography: Self.cryptography) {
-            (algorithm, kid) throws(CredentialError) in try keys.key(for: algorithm, kid: kid)
+            (algorithm, kid) throws(CredentialError) in keys.candidates(for: algorithm, kid: kid).keys
         }
     }
 }
@@ -185,16 +185,53 @@ extension JSONValue {
         _ = try minter.validate(token) { $0.algorithms = [.rs256, .es256] }
     }
 
-    @Test func `finds the key without a kid only where it is the only one`() throws {
+    private func keySet(_ keys: [JSONObject]) throws -> KeySet {
+        var document = JSONObject()
+        document["keys"] = .array(keys.map(JSONValue.object))
+        return try KeySet(document)
+    }
+
+    @Test func `tries each key of the algorithm for a token without a kid`() throws {
         var header = JSONObject()
         header["alg"] = "ES256"
         let token = try minter.token(.es256, header: header)
         _ = try minter.validate(token)
-        let second = try Minter(.es256)
-        var document = JSONObject()
-        document["keys"] = .array(
-            [try minter, second].compactMap { $0.keys[.es256].map { .object($0.publicJWK) } })
-        #expect(throws: CredentialError.self) { try minter.validate(token, with: KeySet(document)) }
+        let own = try #require(minter.keys[.es256]).publicJWK
+        let other = try #require(Minter(.es256).keys[.es256]).publicJWK
+        _ = try minter.validate(token, with: keySet([other, own]))
+        #expect(throws: CredentialError.self) { try minter.validate(token, with: keySet([other, other])) }
+    }
+
+    @Test func `tries the keys of the token's name, else those without a name`() throws {
+        let token = try minter.token(.es256)
+        let own = try #require(minter.keys[.es256]).publicJWK
+        let other = try #require(Minter(.es256).keys[.es256]).publicJWK
+        let nameless = JSONValue.object(own).merging(["kid": .null])
+        let renamed = JSONValue.object(own).merging(["kid": "another"])
+        let broken = JSONValue.object(other).merging(["x": "AA"])
+        for keys in [[nameless], [own, own], [other, own], [broken, own], [renamed, nameless]] {
+            _ = try minter.validate(token, with: keySet(keys))
+        }
+        for keys in [[renamed], [other, nameless], [broken], [JSONValue.object(nameless).merging(["use": "enc"])]] {
+            #expect(throws: CredentialError.self) { try minter.validate(token, with: keySet(keys)) }
+        }
+    }
+
+    @Test func `reads members of keys with padding and in ordinary base64`() throws {
+        let token = try minter.token(.es256)
+        let own = JSONValue.object(try #require(minter.keys[.es256]).publicJWK)
+        func changed(_ change: (String) -> String) -> JSONObject {
+            own.merging([
+                "x": .string(change(own.object?["x"]?.string ?? "")),
+                "y": .string(change(own.object?["y"]?.string ?? "")),
+            ])
+        }
+        let ordinary = changed { Base64URL.encodeOrdinary(Base64URL.decode($0) ?? []) }
+        _ = try minter.validate(token, with: keySet([changed { $0 + "=" }]))
+        _ = try minter.validate(token, with: keySet([ordinary]))
+        for wrong in [changed { $0 + "==" }, changed { $0 + "\n" }, changed { "=" + $0 }] {
+            #expect(throws: CredentialError.self) { try minter.validate(token, with: keySet([wrong])) }
+        }
     }
 
     @Test func `never takes an encryption key or a key for another algorithm`() throws {
@@ -207,7 +244,7 @@ extension JSONValue {
             var document = JSONObject()
             document["keys"] = [.object(JSONValue.object(key).merging(change))]
             let keys = try KeySet(document)
-            #expect(try keys.key(for: .es256, kid: "key-ES256") == nil)
+            #expect(keys.candidates(for: .es256, kid: "key-ES256").keys.isEmpty)
         }
     }
 

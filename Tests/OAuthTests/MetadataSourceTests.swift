@@ -91,6 +91,90 @@ final class MemoryMetadataCache: MetadataCache {
         #expect(world.provider.missing == 0)
     }
 
+    @Test(arguments: [
+        (200, "<!doctype html>", ErrorCode.temporary), (200, "{}", .malformedReply), (200, "", .malformedReply),
+        (403, "<html>", .temporary), (403, "", .configuration), (500, "", .temporary), (502, "", .temporary),
+        (302, "", .temporary), (404, "", .configuration),
+    ]) func `a place that answers with anything else does not end the search`(
+        status: Int, text: String, code: ErrorCode
+    ) throws {
+        let other = Self.issuer + "/.well-known/oauth-authorization-server"
+        let issuer = try #require(WebAddress(Self.issuer))
+        func expectTrouble() {
+            world.provider.expect("GET", Self.place) { _ in
+                HTTPResponse(status: status, headers: [], body: Array(text.utf8))
+            }
+        }
+        expectTrouble()
+        world.provider.expect(
+            "GET", other, ["issuer": .string(Self.issuer), "token_endpoint": "https://op.example/token"])
+        let found = try MetadataSource().metadata(of: Self.issuer, issuer, in: context)
+        #expect(found.endpoints[.token]?.path == "/token")
+        // Where no place has any, the first trouble is told, with its address.
+        world.clock.pass(4_000)
+        expectTrouble()
+        world.provider.expect("GET", other) { _ in HTTPResponse(status: 404, headers: [], body: []) }
+        let error = #expect(throws: CredentialError.self) {
+            try MetadataSource().metadata(of: Self.issuer, issuer, in: context)
+        }
+        #expect(error?.code == code)
+        if code != .malformedReply { #expect(error?.message.contains(Self.place) == true) }
+        #expect(world.provider.missing == 0)
+    }
+
+    @Test func `a document for another issuer ends the search`() throws {
+        expect(issuer: "https://evil.example")
+        let error = #expect(throws: CredentialError.self) {
+            try MetadataSource().metadata(
+                of: Self.issuer, try #require(WebAddress(Self.issuer)), in: context)
+        }
+        #expect(error?.code == .validationFailed)
+        #expect(world.provider.received.count == 1)
+    }
+
+    @Test func `an unusable endpoint is taken from another document, or refused where it is wanted`() throws {
+        let other = Self.issuer + "/.well-known/oauth-authorization-server"
+        let issuer = try #require(WebAddress(Self.issuer))
+        func expectDocument(_ place: String, _ registration: JSONValue) {
+            world.provider.expect(
+                "GET", place,
+                [
+                    "issuer": .string(Self.issuer), "token_endpoint": "https://op.example/token",
+                    "registration_endpoint": registration,
+                ])
+        }
+        expectDocument(Self.place, "")
+        expectDocument(other, "https://op.example/register")
+        let source = MetadataSource()
+        let found = try source.metadata(of: Self.issuer, issuer, needs: [.registration], in: context)
+        #expect(try found.required(.registration).path == "/register")
+        // The document with the fault is not kept.
+        expectDocument(Self.place, "/register")
+        world.clock.pass(4_000)
+        world.provider.expect("GET", other) { _ in HTTPResponse(status: 404, headers: [], body: []) }
+        let error = #expect(throws: CredentialError.self) {
+            try source.metadata(of: Self.issuer, issuer, needs: [.registration], in: context)
+        }
+        #expect(error?.code == .validationFailed)
+        #expect(error?.message.hasSuffix("registration_endpoint that is not a URL with https: '/register'") == true)
+        #expect(world.provider.missing == 0)
+    }
+
+    @Test func `a pushed request is looked for where the provider demands it`() throws {
+        let other = Self.issuer + "/.well-known/oauth-authorization-server"
+        let issuer = try #require(WebAddress(Self.issuer))
+        let members: JSONObject = JSONObject([
+            "issuer": .string(Self.issuer), "token_endpoint": "https://op.example/token",
+            "authorization_endpoint": "https://op.example/authorize", "require_pushed_authorization_requests": true,
+        ])
+        var more = members
+        more["pushed_authorization_request_endpoint"] = "https://op.example/par"
+        world.provider.expect("GET", Self.place, .object(members))
+        world.provider.expect("GET", other, .object(more))
+        let found = try MetadataSource().metadata(of: Self.issuer, issuer, needs: [.authorization], in: context)
+        #expect(found.endpoints[.pushedAuthorizationRequest]?.path == "/par")
+    }
+
     @Test func `a stale document is asked for with its validators, and serves on when unchanged`() throws {
         expect(200, [("etag", "W/\"7\""), ("last-modified", "Tue, 14 Nov 2023 22:13:20 GMT"), ("age", "3000")])
         _ = try discover()
@@ -154,7 +238,7 @@ final class MemoryMetadataCache: MetadataCache {
         let address = try #require(WebAddress(Self.keys))
         let signer = world.signer
         func key(_ kid: String) throws -> JSONObject? {
-            try MetadataSource().key(for: .rs256, kid: kid, at: address, in: context)
+            try MetadataSource().key(for: .rs256, kid: kid, at: address, in: context).first
         }
         world.provider.expect("GET", Self.keys, signer.keySet)
         #expect(try key("k1") != nil)
@@ -173,7 +257,7 @@ final class MemoryMetadataCache: MetadataCache {
     @Test func `a key set that was fetched just now is not fetched twice for an unknown key`() throws {
         let address = try #require(WebAddress(Self.keys))
         world.provider.expect("GET", Self.keys, world.signer.keySet)
-        #expect(try MetadataSource().key(for: .rs256, kid: "x", at: address, in: context) == nil)
+        #expect(try MetadataSource().key(for: .rs256, kid: "x", at: address, in: context).isEmpty)
         #expect(world.provider.received.count == 1)
     }
 }

@@ -27,8 +27,9 @@ import Testing
     ]) func `a provider elsewhere names no endpoint on this machine`(name: String) throws {
         for place in ["http://127.0.0.1:9200/_bulk", "https://localhost/x", "http://[::1]:1/"] {
             let text = #"{"issuer":"ISSUER","\#(name)":"\#(place)"}"#
+            let endpoint = try #require(AccountType.Endpoint(rawValue: name))
             let error = #expect(throws: CredentialError.self) {
-                try read(text.replacing("ISSUER", with: "https://server.example.com"))
+                try read(text.replacing("ISSUER", with: "https://server.example.com")).required(endpoint)
             }
             #expect(error?.message.contains("has a \(name) on this machine") == true)
             // A provider on this machine may.
@@ -63,6 +64,24 @@ import Testing
             try read(#"{"issuer":"https://op","token_endpoint":\#(value)}"#, issuer: "https://op")
         }
         #expect(error?.code == .validationFailed)
+    }
+
+    @Test(arguments: [
+        (#""""#, "''"), (#""/register""#, "'/register'"), (#""http://op/r""#, "'http://op/r'"), ("7", "'7'"),
+        (#""https://op/#/apps""#, "'https://op/#/apps'"), (#""https://op/r ""#, "'https://op/r'"),
+    ]) func `leaves out an endpoint that cannot be used, and refuses it where it is needed`(
+        value: String, shown: String
+    ) throws {
+        for endpoint in AccountType.Endpoint.allCases where endpoint != .token {
+            let metadata = try read(
+                #"{"issuer":"https://op","token_endpoint":"https://op/t","\#(endpoint.rawValue)":\#(value)}"#,
+                issuer: "https://op")
+            #expect(metadata.endpoints.keys.map(\.self) == [.token])
+            let error = #expect(throws: CredentialError.self) { try metadata.required(endpoint) }
+            #expect(error?.code == .validationFailed)
+            #expect(error?.message.contains(endpoint.rawValue) == true)
+            #expect(error?.message.hasSuffix(shown) == true)
+        }
     }
 
     @Test func `takes loopback endpoints and passes over null ones`() throws {

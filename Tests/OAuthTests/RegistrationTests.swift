@@ -165,7 +165,6 @@ import Testing
             (["resource": "https://api.example/v2"], .validationFailed),
             (["resource": "https://api.example/v1/tas"], .validationFailed),
             (["resource": "http://api.example/v1"], .validationFailed),
-            (["resource": .null], .malformedReply), (["resource": 7], .malformedReply),
             (["authorization_servers": .null], .unsupported), (["authorization_servers": []], .unsupported),
             (["authorization_servers": ["http://op.example"]], .validationFailed),
             (["authorization_servers": ["javascript:x"]], .validationFailed),
@@ -178,6 +177,28 @@ import Testing
                 Self.document(changes))
         }
         #expect(error?.code == code)
+    }
+
+    @Test(arguments: [.null, 7] as [JSONValue])
+    func `metadata of no resource is refused where the well-known places have none`(resource: JSONValue) throws {
+        world.provider.expect("GET", Self.api) { _ in
+            HTTPResponse(
+                status: 401,
+                headers: [
+                    ("www-authenticate", "Bearer realm=\"a\""),
+                    ("www-authenticate", "Bearer resource_metadata=\"https://api.example/meta\""),
+                ])
+        }
+        world.provider.expect("GET", "https://api.example/meta", Self.document(["resource": resource]))
+        let root = "https://api.example/.well-known/oauth-protected-resource"
+        for place in [root + "/v1/tasks", root] {
+            world.provider.expect("GET", place) { _ in HTTPResponse(status: 404) }
+        }
+        let error = #expect(throws: CredentialError.self) {
+            try ResourceDiscovery(in: world.context).find(try #require(WebAddress(Self.api)))
+        }
+        #expect(error?.code == .malformedReply)
+        #expect(world.provider.missing == 0)
     }
 
     @Test(arguments: ["http://api.example/meta", "file:///etc/passwd", "meta"])

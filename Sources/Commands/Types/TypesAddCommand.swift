@@ -276,7 +276,10 @@ struct TypesAddCommand: Command {
         else { return nil }
         do throws(CredentialError) {
             let context = session.services(session.stores()).adapterContext
-            let metadata = try ResourceDiscovery(in: context).server(issuer, address)
+            let metadata = try ResourceDiscovery(in: context).server(issuer, address, needs: needs(of: type))
+            if type.scope.isEmpty || type.scope.contains("openid"), type.endpoints[.jwks] == nil {
+                _ = try metadata.usable(.jwks)
+            }
             if type.scope.isEmpty {
                 type.scope = ClientRegistrar.usualScope(at: metadata)
                 session.notices.note("scope: \(type.scope.joined(separator: " ")) (--scope chooses others)")
@@ -295,6 +298,14 @@ struct TypesAddCommand: Command {
                             adding: [Self.offline.spec.written], quoting: ShellQuote.word)),
                 details: error.details)
         }
+    }
+
+    /// The provider's endpoints that the type cannot do without.
+    private func needs(of type: AccountType) -> [AccountType.Endpoint] {
+        var needs: [AccountType.Endpoint] = arguments[Self.register] ? [.registration] : []
+        if type.signInFlow == .code { needs.append(.authorization) }
+        if type.signInFlow == .device { needs.append(.deviceAuthorization) }
+        return needs.filter { type.endpoints[$0] == nil }
     }
 
     /// The options that are keys of the definition.

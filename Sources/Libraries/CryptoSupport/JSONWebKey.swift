@@ -123,9 +123,20 @@ private struct Reader {
 
     private func octets(_ name: String) throws(UnusableKey) -> [UInt8] {
         // Twice the largest modulus, in Base64.
-        guard let text = key[name]?.string, text.utf8.count <= 5_500, let bytes = Base64URL.decode(text) else {
+        guard let text = key[name]?.string, text.utf8.count <= 5_500, let bytes = Self.decode(text) else {
             throw UnusableKey("its '\(name)' is missing or is not base64url")
         }
         return bytes
+    }
+
+    /// Decodes base64url. Some providers write padding or the ordinary alphabet (RFC 4648 §4).
+    private static func decode(_ text: String) -> [UInt8]? {
+        let padding = text.utf8.reversed().prefix { $0 == UInt8(ascii: "=") }.count
+        guard padding == 0 || (padding <= 2 && text.utf8.count % 4 == 0) else { return nil }
+        let letters = text.utf8.dropLast(padding).map { letter in
+            letter == UInt8(ascii: "+")
+                ? UInt8(ascii: "-") : letter == UInt8(ascii: "/") ? UInt8(ascii: "_") : letter
+        }
+        return Base64URL.decode(String(decoding: letters, as: UTF8.self))
     }
 }

@@ -45,7 +45,7 @@ package struct ClientRegistration: Sendable {
     package func register(
         _ request: Request, at metadata: ServerMetadata
     ) throws(CredentialError) -> Client {
-        guard let endpoint = metadata.endpoints[.registration] else {
+        guard let endpoint = try metadata.usable(.registration) else {
             guard !metadata.takesClientDocuments else {
                 throw CredentialError(
                     .unsupported, "the provider registers no clients: it takes the URL of a document about one",

@@ -48,7 +48,7 @@ package struct AccessTokenCheck: Sendable {
         guard AccessTokenValidator.isReadable(text) else {
             throw Self.opaque
         }
-        guard let issuer = client.metadata.issuer, let keys = client.metadata.endpoints[.jwks] else {
+        guard let issuer = client.metadata.issuer, let keys = try client.metadata.usable(.jwks) else {
             throw CredentialError(
                 .unsupported, "the access token cannot be checked: the provider's issuer and keys are not known",
                 hint: "set issuer, or issuer and jwks_uri, in the account type")
@@ -58,7 +58,7 @@ package struct AccessTokenCheck: Sendable {
             now: client.context.clock.now)
         return try validator.validate(text, cryptography: client.context.cryptography) {
             (algorithm, kid) throws(CredentialError) in
-            try client.source.key(for: algorithm, kid: kid, of: .accessToken, at: keys, in: client.context)
+            try client.source.key(for: algorithm, kid: kid, at: keys, in: client.context)
         }
     }
 }

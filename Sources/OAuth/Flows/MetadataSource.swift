@@ -45,7 +45,8 @@ public final class MetadataSource: Sendable {
     ///   - needs: the endpoints wanted. Where the first document lacks one, the issuer's others are looked at: a
     ///     provider may publish its revocation or registration in its RFC 8414 document alone.
     ///   - isNamed: whether another party named the issuer: the slash of a bare origin is forgiven then.
-    /// - Throws: as ``metadata(at:in:issuerRule:)``; ``ErrorCode/configuration`` says where nothing was.
+    /// - Throws: as ``metadata(at:in:issuerRule:)``; ``ErrorCode/configuration`` says where nothing was;
+    ///   ``ErrorCode/validationFailed`` where an endpoint wanted cannot be used.
     public func metadata(
         of issuer: String, _ address: WebAddress, needs: [AccountType.Endpoint] = [], isNamed: Bool = false,
         in context: AdapterContext
@@ -60,9 +61,14 @@ public final class MetadataSource: Sendable {
             } counting: {
                 tried += 1
             }
+            var needs = needs
+            if metadata.demandsPushedRequests, needs.contains(.authorization) {
+                needs.append(.pushedAuthorizationRequest)
+            }
             for place in locations.dropFirst(tried) where needs.contains(where: { metadata.endpoints[$0] == nil }) {
                 metadata.complete(by: try? self.metadata(at: [place], in: context, issuerRule: rule))
             }
+            for endpoint in needs { _ = try metadata.usable(endpoint) }
             return metadata
         } catch {
             guard error.code == .configuration, let place = locations.first else { throw error }
@@ -75,7 +81,8 @@ public final class MetadataSource: Sendable {
         }
     }
 
-    /// The document at the first of `locations` that has one, as `read` takes it.
+    /// The document at the first of `locations` that has one, as `read` takes it. A place that answers with anything else
+    /// does not end the search. A place that does not answer does: the others are at the same host.
     ///
     /// - Parameters:
     ///   - isAfresh: whether the provider is asked whatever is kept.
@@ -85,43 +92,53 @@ public final class MetadataSource: Sendable {
         of locations: [WebAddress], _ name: Message, isAfresh: Bool = false, in context: AdapterContext,
         read: (JSONObject) throws(CredentialError) -> Content, counting count: () -> Void = {}
     ) throws(CredentialError) -> Content {
-        var failure: CredentialError?
+        var absence: CredentialError?
+        var trouble: CredentialError?
         for location in locations {
             count()
+            var isAnswered = false
             do throws(CredentialError) {
                 let kind = Kind(name: name, longest: isAfresh ? CacheLifetime.least : Kind.metadata.longest)
                 if isAfresh {
                     return try fetch(
-                        location, kind, replacing: kept(location, in: context), in: context, read: read)
+                        location, kind, replacing: kept(location, in: context), in: context, read: read
+                    ) {
+                        isAnswered = true
+                    }
                 }
-                return try content(at: location, kind, in: context, read: read).content
+                return try content(at: location, kind, in: context, read: read) { isAnswered = true }.content
             } catch {
-                guard error.code == .configuration else { throw error }
-                failure = failure ?? error
+                // The first place may serve a page or an error for whatever is not there.
+                switch error.code {
+                case .configuration: absence = absence ?? error
+                case .malformedReply: trouble = trouble ?? error
+                case .temporary where isAnswered: trouble = trouble ?? error
+                default: throw error
+                }
             }
         }
-        throw failure
+        throw trouble ?? absence
             ?? CredentialError(.configuration, "the account type names no place for the provider's \(name)")
     }
 
-    /// The key that verifies a token; the key set is fetched anew, once, when a kept one has no such key.
+    /// The keys that may verify a token; the key set is fetched anew, once, when a kept one has none of the token's name.
     ///
-    /// - Throws: ``ErrorCode/validationFailed`` when several keys fit; ``ErrorCode/temporary``.
+    /// - Throws: ``ErrorCode/temporary``; what the key set itself is refused for.
     public func key(
-        for algorithm: SignatureAlgorithm, kid: String?, of kind: CompactToken.Kind = .idToken,
-        at address: WebAddress, in context: AdapterContext
-    ) throws(CredentialError) -> JSONObject? {
+        for algorithm: SignatureAlgorithm, kid: String?, at address: WebAddress, in context: AdapterContext
+    ) throws(CredentialError) -> [JSONObject] {
         let (keys, isNew) = try content(at: address, .keySet, in: context, read: Self.keySet)
-        if let key = try keys.key(for: algorithm, kid: kid, of: kind) { return key }
+        let found = keys.candidates(for: algorithm, kid: kid)
+        if found.areNamed || (kid == nil && !found.keys.isEmpty) { return found.keys }
         let now = context.clock.now
         guard !isNew, var kept = kept(address, in: context),
             kept.soughtAt.map({ !(0..<Self.searchPause).contains(now.seconds(since: $0)) }) ?? true
-        else { return nil }
+        else { return found.keys }
         context.note("the provider's keys are fetched again: a token names one that is not known")
         kept.soughtAt = now
         keep(kept, at: address, in: context)
         return try fetch(address, .keySet, replacing: kept, in: context, read: Self.keySet)
-            .key(for: algorithm, kid: kid, of: kind)
+            .candidates(for: algorithm, kid: kid).keys
     }
 
     /// Makes sure that a key set is at hand, so that no reply that cannot be had again waits for it.
@@ -138,13 +155,13 @@ public final class MetadataSource: Sendable {
     /// What a document says, and whether it was fetched just now: the kept one serves while it is fresh and sound.
     private func content<Content>(
         at address: WebAddress, _ kind: Kind, in context: AdapterContext,
-        read: (JSONObject) throws(CredentialError) -> Content
+        read: (JSONObject) throws(CredentialError) -> Content, answered: () -> Void = {}
     ) throws(CredentialError) -> (content: Content, isNew: Bool) {
         let kept = kept(address, in: context)
         if let kept, kept.isFresh(at: context.clock.now), let content = try? read(kept.document) {
             return (content, false)
         }
-        return (try fetch(address, kind, replacing: kept, in: context, read: read), true)
+        return (try fetch(address, kind, replacing: kept, in: context, read: read, answered: answered), true)
     }
 
     private func kept(_ address: WebAddress, in context: AdapterContext) -> PublishedDocument? {
@@ -162,7 +179,7 @@ public final class MetadataSource: Sendable {
 
     private func fetch<Content>(
         _ address: WebAddress, _ kind: Kind, replacing kept: PublishedDocument?, in context: AdapterContext,
-        read: (JSONObject) throws(CredentialError) -> Content
+        read: (JSONObject) throws(CredentialError) -> Content, answered: () -> Void = {}
     ) throws(CredentialError) -> Content {
         guard address.isSecure else {
             throw CredentialError(.configuration, "'\(address.origin)' is not https")
@@ -175,6 +192,7 @@ public final class MetadataSource: Sendable {
             if let time = kept.lastModified { request.headers.append(("if-modified-since", time)) }
         }
         let response = try context.transport.send(request)
+        answered()
         let lifetime = CacheLifetime.seconds(of: response, atMost: kind.longest)
         if response.status == 304, let usable {
             var kept = usable.kept
@@ -183,7 +201,7 @@ public final class MetadataSource: Sendable {
             keep(kept, at: address, in: context)
             return usable.content
         }
-        let place: Message = "\(kind.name) of \(address.origin)"
+        let place: Message = "\(kind.name) of \(address)"
         switch try EndpointReply.sort(response, from: place) {
         case .object(let document):
             let content = try read(document)
@@ -192,7 +210,8 @@ public final class MetadataSource: Sendable {
                 entityTag: Self.validator("etag", of: response),
                 lastModified: Self.validator("last-modified", of: response))
             fresh.soughtAt = kept?.soughtAt
-            keep(fresh, at: address, in: context)
+            // The provider may correct a wrong endpoint at any time.
+            if (content as? ServerMetadata)?.isSound ?? true { keep(fresh, at: address, in: context) }
             return content
         case .refused(let refusal):
             throw CredentialError(

@@ -26,9 +26,7 @@ public struct OAuthClient: Sendable {
         var metadata = metadata
         if type.tlsClientCertificate != nil {
             // The type's own endpoints win over the provider's aliases (RFC 8705 §5).
-            for (endpoint, address) in metadata.certificateEndpoints where type.endpoints[endpoint] == nil {
-                metadata.endpoints[endpoint] = address
-            }
+            metadata.preferCertificateEndpoints(except: type.endpoints)
         }
         self.type = type
         self.metadata = metadata
@@ -283,7 +281,7 @@ public struct OAuthClient: Sendable {
     ///
     /// - Throws: ``ErrorCode/temporary``, ``ErrorCode/configuration``.
     func prepareKeys() throws(CredentialError) {
-        guard metadata.issuer != nil, let keys = metadata.endpoints[.jwks] else { return }
+        guard metadata.issuer != nil, let keys = try metadata.usable(.jwks) else { return }
         try source.prepareKeys(at: keys, in: context)
     }
 
@@ -313,7 +311,7 @@ public struct OAuthClient: Sendable {
             reply.idToken = nil
             return ReceivedTokens(reply: reply, claims: nil)
         }
-        guard let keys = metadata.endpoints[.jwks] else {
+        guard let keys = try metadata.usable(.jwks) else {
             throw CredentialError(
                 .validationFailed, "the id token cannot be checked: the provider publishes no keys",
                 hint: "set jwks_uri in the account type")

@@ -27,11 +27,28 @@ package struct ResourceDiscovery: Sendable {
 
     /// How a resource answers without a token.
     private struct Probe {
-        let status: Int
-        let challenges: [AuthenticationChallenge]
+        /// The status; `nil` where there was no answer.
+        var status: Int?
+        var challenges: [AuthenticationChallenge] = []
+        /// What was asked, and what came of it.
+        let step: String
 
-        var challenge: AuthenticationChallenge? { challenges.first }
+        /// The challenge to follow: one that points to metadata before all others.
+        var challenge: AuthenticationChallenge? {
+            challenges.first { $0.parameters["resource_metadata"] != nil } ?? challenges.first
+        }
+
+        /// The scopes of that challenge, else of the first one that names any.
+        var scope: [String] {
+            let named = ([challenge].compactMap(\.self) + challenges).lazy.compactMap { $0.parameters["scope"] }
+                .first
+            return Scope.words(named ?? "").filter(Scope.isValid)
+        }
     }
+
+    /// How long the first request may take, in seconds: a GET may be answered by a stream of events that begins at no
+    /// time.
+    private static let firstLimit = 5
 
     /// Asks the resource without a token, follows its challenge to its metadata, and from there to the metadata of an
     /// authorization server. What the resource tells is read afresh, whatever is kept.
@@ -47,15 +64,16 @@ package struct ResourceDiscovery: Sendable {
         let probe = try probe(address)
         let bound = !probe.challenges.isEmpty && probe.challenges.allSatisfy { $0.scheme == "dpop" }
         var finding = Finding(
-            challengedScope: Scope.words(probe.challenge?.parameters["scope"] ?? "").filter(Scope.isValid),
+            challengedScope: probe.scope,
             challengesBoundTokens: bound, server: ServerMetadata(), isGuessed: false)
-        if let resource = try metadata(of: address, probe.challenge) {
+        var steps = [probe.step]
+        if let resource = try metadata(of: address, probe.challenge, &steps) {
             finding.resource = resource
             finding.server = try server(of: resource, address, preferring: issuer, needs: needs)
-        } else if let server = try origin(of: address, needs) {
+        } else if let server = try origin(of: address, needs, &steps) {
             finding.server = server
         } else {
-            guard probe.status == 401 else { throw Self.silence(of: address) }
+            guard probe.status == 401 else { throw Self.silence(of: address, steps) }
             finding.server.endpoints = Self.oldPlaces(at: address)
             finding.isGuessed = true
         }
@@ -69,7 +87,10 @@ package struct ResourceDiscovery: Sendable {
     package func issuers(
         of address: WebAddress, _ challenge: AuthenticationChallenge?
     ) throws(CredentialError) -> [String] {
-        guard let resource = try metadata(of: address, challenge) else { throw Self.silence(of: address) }
+        var steps: [String] = []
+        guard let resource = try metadata(of: address, challenge, &steps) else {
+            throw Self.silence(of: address, steps)
+        }
         return resource.issuers
     }
 
@@ -85,12 +106,15 @@ package struct ResourceDiscovery: Sendable {
     // MARK: The resource
 
     /// Asks without a token. Servers of the Model Context Protocol may know only POST: where a GET gives no challenge
-    /// and is refused, the request follows that every client of theirs begins with.
+    /// and is refused or not answered, the request follows that every client of theirs begins with. Where that is not
+    /// answered either, the well-known places may be.
     private func probe(_ address: WebAddress) throws(CredentialError) -> Probe {
         let accept = ("accept", "application/json, text/event-stream, */*;q=0.5")
-        let first = try ask(HTTPRequest(address: address, headers: [accept], maximumReplySize: 4 << 20))
-        guard first.challenges.isEmpty, (400..<500).contains(first.status), first.status != 429 else {
-            return first
+        let first = try ask(
+            HTTPRequest(
+                address: address, headers: [accept], maximumReplySize: 4 << 20, timeout: Self.firstLimit))
+        if let status = first.status {
+            guard first.challenges.isEmpty, (400..<500).contains(status), status != 429 else { return first }
         }
         let hello: JSONValue = [
             "jsonrpc": "2.0", "id": 1, "method": "initialize",
@@ -103,35 +127,48 @@ package struct ResourceDiscovery: Sendable {
             HTTPRequest(
                 method: "POST", address: address, headers: [accept, ("content-type", "application/json")],
                 body: .bytes(hello.bytes()), maximumReplySize: 4 << 20))
-        return second.challenges.isEmpty && second.status != 401 ? first : second
+        return second.challenges.isEmpty && second.status != 401 && first.status != nil ? first : second
     }
 
     private func ask(_ request: HTTPRequest) throws(CredentialError) -> Probe {
-        let response = try context.transport.send(request)
+        let step = "\(request.method) \(request.address)"
+        let response: HTTPResponse
+        do throws(CredentialError) {
+            response = try context.transport.send(request)
+        } catch {
+            // What did not leave this machine does not leave it by another method.
+            guard error.code == .temporary, !error.isBeforeRequest else { throw error }
+            context.note("no answer to \(step): \(error)")
+            return Probe(step: "\(step): \(error.message)")
+        }
         return Probe(
             status: response.status,
             challenges: AuthenticationChallenge.parse(response.values(of: "www-authenticate")).filter {
                 ["bearer", "dpop"].contains($0.scheme)
-            })
+            },
+            step: "\(step): HTTP status \(response.status)")
     }
 
     /// What the resource tells of itself; `nil` where it tells nothing.
     private func metadata(
-        of address: WebAddress, _ challenge: AuthenticationChallenge?
+        of address: WebAddress, _ challenge: AuthenticationChallenge?, _ steps: inout [String]
     ) throws(CredentialError) -> ResourceMetadata? {
         var places = ResourceMetadata.locations(of: address)
         if let named = challenge?.parameters["resource_metadata"] {
             guard let place = WebAddress(named), place.isWeb, place.isSecure, place.fragment == nil else {
                 throw CredentialError(
-                    .validationFailed, "the challenge of \(address.origin) points to metadata without https")
+                    .validationFailed,
+                    "the challenge of \(address) points to metadata without https: "
+                        + "'\(ForeignText.shown(named))'")
             }
             // What a resource says of itself is not fetched from wherever it likes, this machine's loopback included.
             guard place.origin == address.origin else {
                 throw CredentialError(
                     .validationFailed,
-                    "the challenge of \(address.origin) points to metadata of a foreign origin, \(place.origin)")
+                    "the challenge of \(address) points to metadata of a foreign origin, \(place)")
             }
-            places = [place]
+            // The document may be at its well-known place only.
+            places = [place] + places.filter { $0 != place }
         }
         do throws(CredentialError) {
             return try source.first(of: places, "resource metadata", isAfresh: true, in: context) {
@@ -139,14 +176,15 @@ package struct ResourceDiscovery: Sendable {
             }
         } catch {
             guard error.code == .configuration else { throw error }
+            steps.append(error.message)
             return nil
         }
     }
 
-    private static func silence(of address: WebAddress) -> CredentialError {
+    private static func silence(of address: WebAddress, _ steps: [String]) -> CredentialError {
         CredentialError(
             .unsupported, "\(address.origin) does not say how tokens for it are had (RFC 9728)",
-            hint: "define the type by hand: credmgr types add --help")
+            hint: "define the type by hand: credmgr types add --help", details: steps)
     }
 
     // MARK: The authorization server
@@ -182,13 +220,14 @@ package struct ResourceDiscovery: Sendable {
     /// The resource's own origin as authorization server, where it has a server's metadata (Model Context Protocol of
     /// March 2025).
     private func origin(
-        of address: WebAddress, _ needs: [AccountType.Endpoint]
+        of address: WebAddress, _ needs: [AccountType.Endpoint], _ steps: inout [String]
     ) throws(CredentialError) -> ServerMetadata? {
         let origin = address.replacing(path: "")
         do throws(CredentialError) {
             return try source.metadata(of: origin.origin, origin, needs: needs, isNamed: true, in: context)
         } catch {
             guard error.code == .configuration else { throw error }
+            steps.append(error.message)
             return nil
         }
     }

@@ -75,8 +75,10 @@ public struct SignOut: Sendable {
     }
 
     /// The URL that ends the browser's session; `nil` where the provider has none.
-    public func endSessionAddress(_ grant: Grant?) -> WebAddress? {
-        guard let endpoint = client.metadata.endpoints[.endSession] else { return nil }
+    ///
+    /// - Throws: ``ErrorCode/validationFailed`` where the provider names one that cannot be used.
+    public func endSessionAddress(_ grant: Grant?) throws(CredentialError) -> WebAddress? {
+        guard let endpoint = try client.metadata.usable(.endSession) else { return nil }
         var fields: [FormCoding.Field] = [("client_id", client.type.clientID)]
         if let token = grant?.idToken { fields.append(("id_token_hint", token.reveal())) }
         return endpoint.appending(query: FormCoding.encode(fields))

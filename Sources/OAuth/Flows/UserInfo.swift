@@ -14,7 +14,9 @@ package struct UserInfo: Sendable {
     /// - Throws: ``ErrorCode/temporary``; ``ErrorCode/denied`` when the token is not good there;
     ///   ``ErrorCode/malformedReply``; ``ErrorCode/unsupported`` for a signed or encrypted reply.
     package func members(of reply: TokenReply) throws(CredentialError) -> JSONObject? {
-        guard let token = reply.accessToken, let endpoint = client.metadata.endpoints[.userInfo] else { return nil }
+        guard let token = reply.accessToken, let endpoint = try client.metadata.usable(.userInfo) else {
+            return nil
+        }
         let request = HTTPRequest(
             address: endpoint, headers: [("accept", "application/json")] + client.type.sortedHeaders)
         let response = try ResourceRequest(

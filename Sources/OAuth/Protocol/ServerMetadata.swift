@@ -29,6 +29,10 @@ public struct ServerMetadata: Sendable {
 
     /// Whether it takes clients' assertions for its token endpoint only; learned, never published.
     var wantsEndpointAudience = false
+    /// Why endpoints that the document names cannot be used.
+    private var unusable: [AccountType.Endpoint: CredentialError] = [:]
+    /// The same for the endpoints in ``certificateEndpoints``.
+    private var unusableForCertificates: [AccountType.Endpoint: CredentialError] = [:]
 
     /// Makes the metadata of a provider about which nothing is known.
     public init(issuer: String? = nil, endpoints: [AccountType.Endpoint: WebAddress] = [:]) {
@@ -43,12 +47,15 @@ public struct ServerMetadata: Sendable {
 
     /// Reads a metadata document.
     ///
+    /// An endpoint that cannot be used is left out; ``usable(_:)`` and ``required(_:)`` refuse it. Nothing works
+    /// without the token endpoint, so that is refused here.
+    ///
     /// - Parameters:
     ///   - document: the document.
     ///   - isLocal: whether it was fetched from this machine; the issuer says where it is `nil`.
     ///   - issuerRule: checks the document's issuer; ``exactIssuer(_:)`` but for B2C.
-    /// - Throws: ``ErrorCode/validationFailed`` for another issuer or an endpoint that is not `https` (or loopback);
-    ///   ``ErrorCode/malformedReply`` for one without issuer.
+    /// - Throws: ``ErrorCode/validationFailed`` for another issuer or a token endpoint that is not `https` (or
+    ///   loopback); ``ErrorCode/malformedReply`` for one without issuer.
     public init(
         _ document: JSONObject, isLocal: Bool? = nil, issuerRule: (String) throws(CredentialError) -> Void
     ) throws(CredentialError) {
@@ -58,13 +65,10 @@ public struct ServerMetadata: Sendable {
         try issuerRule(issuer)
         self.init(issuer: issuer)
         let isLocal = isLocal ?? WebAddress(issuer)?.isLoopback ?? false
-        for endpoint in AccountType.Endpoint.allCases {
-            endpoints[endpoint] = try Self.address(endpoint.rawValue, in: document, isLocal)
-        }
+        (endpoints, unusable) = Self.addresses(in: document, isLocal)
+        if let fault = unusable[.token] { throw fault }
         if let aliases = document["mtls_endpoint_aliases"]?.object {
-            for endpoint in AccountType.Endpoint.allCases {
-                certificateEndpoints[endpoint] = try Self.address(endpoint.rawValue, in: aliases, isLocal)
-            }
+            (certificateEndpoints, unusableForCertificates) = Self.addresses(in: aliases, isLocal)
         }
         if let listed = document["id_token_signing_alg_values_supported"]?.array {
             let usable = listed.compactMap(\.string).compactMap(SignatureAlgorithm.init)
@@ -127,10 +131,16 @@ public struct ServerMetadata: Sendable {
         }
     }
 
+    /// Whether each endpoint that the document names can be used.
+    var isSound: Bool { unusable.isEmpty && unusableForCertificates.isEmpty }
+
     /// Takes from another document of the same issuer what this one lacks.
     mutating func complete(by other: ServerMetadata?) {
         guard let other else { return }
         endpoints.merge(other.endpoints) { own, _ in own }
+        unusable.merge(other.unusable) { own, _ in own }
+        certificateEndpoints.merge(other.certificateEndpoints) { own, _ in own }
+        unusableForCertificates.merge(other.unusableForCertificates) { own, _ in own }
         takesClientDocuments = takesClientDocuments || other.takesClientDocuments
     }
 
@@ -151,16 +161,52 @@ public struct ServerMetadata: Sendable {
         }
     }
 
+    /// Takes the endpoints for clients that authenticate by certificate, but not those in `own`.
+    mutating func preferCertificateEndpoints(except own: [AccountType.Endpoint: String]) {
+        for endpoint in AccountType.Endpoint.allCases where own[endpoint] == nil {
+            if let address = certificateEndpoints[endpoint] {
+                endpoints[endpoint] = address
+            } else if let fault = unusableForCertificates[endpoint] {
+                (endpoints[endpoint], unusable[endpoint]) = (nil, fault)
+            }
+        }
+    }
+
+    /// The endpoint; `nil` when the provider has none.
+    ///
+    /// - Throws: ``ErrorCode/validationFailed`` when it names one that cannot be used.
+    public func usable(_ endpoint: AccountType.Endpoint) throws(CredentialError) -> WebAddress? {
+        if let address = endpoints[endpoint] { return address }
+        if let fault = unusable[endpoint] { throw fault }
+        return nil
+    }
+
     /// The endpoint.
     ///
-    /// - Throws: ``ErrorCode/unsupported`` when the provider has none.
+    /// - Throws: ``ErrorCode/unsupported`` when the provider has none; ``ErrorCode/validationFailed`` when it names one
+    ///   that cannot be used.
     public func required(_ endpoint: AccountType.Endpoint) throws(CredentialError) -> WebAddress {
-        guard let address = endpoints[endpoint] else {
+        guard let address = try usable(endpoint) else {
             throw CredentialError(
                 .unsupported, "the provider has no \(endpoint.rawValue)",
                 hint: "if it has one, write \(endpoint.rawValue) into the account type")
         }
         return address
+    }
+
+    private static func addresses(
+        in document: JSONObject, _ isLocal: Bool
+    ) -> (usable: [AccountType.Endpoint: WebAddress], unusable: [AccountType.Endpoint: CredentialError]) {
+        var usable: [AccountType.Endpoint: WebAddress] = [:]
+        var unusable: [AccountType.Endpoint: CredentialError] = [:]
+        for endpoint in AccountType.Endpoint.allCases {
+            do throws(CredentialError) {
+                usable[endpoint] = try address(endpoint.rawValue, in: document, isLocal)
+            } catch {
+                unusable[endpoint] = error
+            }
+        }
+        return (usable, unusable)
     }
 
     /// - Parameter isLocal: whether the provider is on this machine. One elsewhere does not have requests sent to
@@ -173,12 +219,15 @@ public struct ServerMetadata: Sendable {
             address.fragment == nil
         else {
             throw CredentialError(
-                .validationFailed, "the provider's metadata has a \(name) that is not a URL with https")
+                .validationFailed,
+                "the provider's metadata has a \(name) that is not a URL with https: '\(shown(value))'")
         }
         guard isLocal || !address.isLoopback else {
             throw CredentialError(
-                .validationFailed, "the provider's metadata has a \(name) on this machine, \(address.origin)")
+                .validationFailed, "the provider's metadata has a \(name) on this machine, \(address)")
         }
         return address
     }
+
+    private static func shown(_ value: JSONValue) -> String { ForeignText.shown(value.string ?? value.text()) }
 }

@@ -37,15 +37,15 @@ package struct AccessTokenValidator: Sendable {
     ///   - text: the token.
     ///   - cryptography: verifies.
     ///   - key: finds the key for an algorithm and a `kid`; `nil` when there is none.
-    /// - Throws: ``ErrorCode/validationFailed``, saying what does not hold; what `key` throws.
+    /// - Throws: ``ErrorCode/validationFailed``, saying what does not hold; what `keys` throws.
     package func validate(
         _ text: String, cryptography: any Cryptography,
-        key: (SignatureAlgorithm, String?) throws(CredentialError) -> JSONObject?
+        keys: (SignatureAlgorithm, String?) throws(CredentialError) -> [JSONObject]
     ) throws(CredentialError) -> JSONObject {
         try checkType(CompactToken(text, .accessToken).header)
         let check = SignedTokenCheck(
             of: .accessToken, issuer: issuer, algorithms: SignatureAlgorithm.allCases, now: now)
-        let claims = try check.validate(text, cryptography: cryptography, key: key).claims
+        let claims = try check.validate(text, cryptography: cryptography, keys: keys).claims
         let named = try claims.audience(of: .accessToken)
         if let audience, !named.contains(where: { ConstantTime.equal($0, audience) }) {
             throw refused("it is for another audience than '\(ForeignText.shown(audience))'")

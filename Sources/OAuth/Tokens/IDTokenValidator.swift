@@ -45,13 +45,13 @@ package struct IDTokenValidator: Sendable {
     ///   - text: the token.
     ///   - cryptography: verifies and hashes.
     ///   - key: finds the key for an algorithm and a `kid`; `nil` when there is none.
-    /// - Throws: ``ErrorCode/validationFailed``, saying what does not hold; what `key` throws.
+    /// - Throws: ``ErrorCode/validationFailed``, saying what does not hold; what `keys` throws.
     package func validate(
         _ text: String, cryptography: any Cryptography,
-        key: (SignatureAlgorithm, String?) throws(CredentialError) -> JSONObject?
+        keys: (SignatureAlgorithm, String?) throws(CredentialError) -> [JSONObject]
     ) throws(CredentialError) -> IDTokenClaims {
         let check = SignedTokenCheck(of: .idToken, issuer: issuer, algorithms: algorithms, now: now)
-        let token = try check.validate(text, cryptography: cryptography, key: key)
+        let token = try check.validate(text, cryptography: cryptography, keys: keys)
         let (claims, algorithm) = (token.claims, token.algorithm)
         try checkKind(token.header, claims)
         try checkAudience(claims)

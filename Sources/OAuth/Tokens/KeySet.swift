@@ -19,28 +19,21 @@ package struct KeySet: Sendable {
         self.keys = keys.compactMap(\.object).filter { $0["kty"]?.string != nil }
     }
 
-    /// The key to verify a token with: the one with its `kid`, or without a `kid` the only one that fits.
+    /// The keys to verify a token with: those with its `kid`, else those without any. For a token without a `kid` each
+    /// key that fits. The signature decides; a `kid` is a hint (RFC 7515 §4.1.4).
     ///
     /// A key fits by its type, curve, `use` and `alg`; a `kid` is an opaque word. `jku`, `x5u` and `jwk` of the
     /// token's header are never looked at.
     ///
-    /// - Returns: `nil` when none fits.
-    /// - Throws: ``ErrorCode/validationFailed`` when several fit.
-    package func key(
-        for algorithm: SignatureAlgorithm, kid: String?, of kind: CompactToken.Kind = .idToken
-    ) throws(CredentialError) -> JSONObject? {
+    /// - Returns: the keys, and whether they have the token's `kid`.
+    package func candidates(
+        for algorithm: SignatureAlgorithm, kid: String?
+    ) -> (keys: [JSONObject], areNamed: Bool) {
         let fitting = keys.filter { Self.fits($0, algorithm) }
-        guard let kid else {
-            guard fitting.count <= 1 else {
-                throw CompactToken.refused("it names no key and the provider has several", kind)
-            }
-            return fitting.first
-        }
+        guard let kid else { return (fitting, false) }
         let named = fitting.filter { key in key["kid"]?.string.map { ConstantTime.equal($0, kid) } ?? false }
-        guard named.count <= 1 else {
-            throw CompactToken.refused("the provider has several keys of its name", kind)
-        }
-        return named.first
+        if !named.isEmpty { return (named, true) }
+        return (fitting.filter { $0["kid"] == nil || $0["kid"] == .null }, false)
     }
 
     private static func fits(_ key: JSONObject, _ algorithm: SignatureAlgorithm) -> Bool {

@@ -32,24 +32,43 @@ struct SignedTokenCheck {
 
     /// Checks a token.
     ///
-    /// - Parameter key: finds the key for an algorithm and a `kid`; `nil` when there is none.
-    /// - Throws: ``ErrorCode/validationFailed``, saying what does not hold; what `key` throws.
+    /// - Parameter keys: finds the keys for an algorithm and a `kid`.
+    /// - Throws: ``ErrorCode/validationFailed``, saying what does not hold; what `keys` throws.
     func validate(
         _ text: String, cryptography: any Cryptography,
-        key: (SignatureAlgorithm, String?) throws(CredentialError) -> JSONObject?
+        keys: (SignatureAlgorithm, String?) throws(CredentialError) -> [JSONObject]
     ) throws(CredentialError) -> Passed {
         let token = try CompactToken(text, kind)
         let algorithm = try algorithm(of: token.header)
-        guard let key = try key(algorithm, try token.header.text("kid", of: kind)) else {
-            throw refused("the provider has no key that it could be signed with")
-        }
-        guard try cryptography.verify(token.signature, of: token.signingInput, algorithm: algorithm, key: key)
-        else { throw refused("its signature is wrong") }
+        let keys = try keys(algorithm, try token.header.text("kid", of: kind))
+        try checkSignature(of: token, algorithm, by: keys, cryptography)
         guard let issuer = try token.claims.text("iss", of: kind), ConstantTime.equal(issuer, self.issuer) else {
             throw refused("it is from another issuer than '\(ForeignText.shown(self.issuer))'")
         }
         return Passed(
             header: token.header, claims: token.claims, algorithm: algorithm, expiresAt: try end(of: token.claims))
+    }
+
+    /// Checks that one of the keys made the signature; a key that cannot serve does not stand in the way of another.
+    private func checkSignature(
+        of token: CompactToken, _ algorithm: SignatureAlgorithm, by keys: [JSONObject],
+        _ cryptography: any Cryptography
+    ) throws(CredentialError) {
+        guard !keys.isEmpty else { throw refused("the provider has no key that it could be signed with") }
+        var failure: CredentialError?
+        var areAllUnusable = true
+        for key in keys {
+            do throws(CredentialError) {
+                if try cryptography.verify(
+                    token.signature, of: token.signingInput, algorithm: algorithm, key: key)
+                {
+                    return
+                }
+                areAllUnusable = false
+            } catch { failure = failure ?? error }
+        }
+        if areAllUnusable, let failure { throw failure }
+        throw refused("its signature is wrong")
     }
 
     private func algorithm(of header: JSONObject) throws(CredentialError) -> SignatureAlgorithm {

@@ -15,6 +15,10 @@ final class ScriptedProvider: Sendable {
         var metadata: JSONObject = JSONObject()
         /// In place of the metadata.
         var discovery: ServerResponse?
+        /// Members of its RFC 8414 document beside the issuer's, each the path of an endpoint; empty for no document.
+        var more: [String: String] = [:]
+        /// The registration endpoint's answer.
+        var registration: ServerResponse?
         /// The token endpoint's answer.
         var token = ServerResponse.json(
             200, ["access_token": "at-1", "token_type": "Bearer", "expires_in": 3600, "refresh_token": "rt-1"])
@@ -141,6 +145,11 @@ final class ScriptedProvider: Sendable {
         switch request.path {
         case "/.well-known/openid-configuration":
             return script.discovery ?? .json(200, .object(metadata(base, script)))
+        case "/.well-known/oauth-authorization-server" where !script.more.isEmpty:
+            var members = metadata(base, script)
+            for (name, path) in script.more { members[name] = .string(base + path) }
+            return .json(200, .object(members))
+        case "/register": return script.registration ?? .text(404, "nothing here")
         case "/authorize": return authorize(fields, script)
         case "/device":
             return .json(

@@ -55,7 +55,9 @@ extension FuzzTarget {
     static let keySet = FuzzTarget("key-set") { bytes in
         guard let document = object(bytes), let keys = try? KeySet(document) else { return }
         for algorithm in SignatureAlgorithm.allCases {
-            guard let key = try? keys.key(for: algorithm, kid: keys.keys.first?["kid"]?.string) else { continue }
+            guard let key = keys.candidates(for: algorithm, kid: keys.keys.first?["kid"]?.string).keys.first else {
+                continue
+            }
             let signature = [UInt8](repeating: 1, count: 64)
             let isTrue = try? LibCryptography().verify(signature, of: [1], algorithm: algorithm, key: key)
             require(isTrue != true, "a made-up signature is wrong")
@@ -69,7 +71,7 @@ extension FuzzTarget {
         require(token.signingInput.count < text.utf8.count, "the signature is not part of what it signs")
         let validator = IDTokenValidator(
             issuer: "https://id.example.com", clientID: "app", algorithms: SignatureAlgorithm.allCases, now: now)
-        let claims = try? validator.validate(text, cryptography: LibCryptography()) { _, _ in nil }
+        let claims = try? validator.validate(text, cryptography: LibCryptography()) { _, _ in [] }
         require(claims == nil, "without a key nothing is valid")
     }
 }

@@ -1,0 +1,79 @@
+import CredentialCore
+import LoopbackHTTP
+import StrictJSON
+import TestSupport
+import Testing
+
+/// Resources that answer a request without a token in an odd way.
+@Suite struct `Asking a resource how tokens are had` {
+    private let home: Home
+    private let provider: ScriptedProvider
+
+    init() throws {
+        home = try Home()
+        provider = try ScriptedProvider()
+    }
+
+    /// Begins a sign-in for a resource on a server that answers by `answer`, and by its metadata at `place`.
+    private func begin(
+        at place: String = "/.well-known/oauth-protected-resource/mcp",
+        answer: @escaping @Sendable (_ request: ServerRequest, _ base: String) -> ServerResponse
+    ) throws {
+        let issuer = provider.base
+        let server = try LoopbackServer(ipv6: false) { request in
+            let base = "http://" + (request.value(of: "host") ?? "")
+            guard request.path == place else {
+                return request.path == "/mcp" ? answer(request, base) : .text(404, "nothing here")
+            }
+            return .json(
+                200, ["resource": .string(base + "/mcp"), "authorization_servers": [.string(issuer)]])
+        }
+        defer { server.stop() }
+        try home.run([
+            "login", "--resource", "http://127.0.0.1:\(server.port)/mcp", "--client-id", "app", "--print-url",
+        ])
+    }
+
+    private static func unauthorized(_ challenges: String...) -> ServerResponse {
+        ServerResponse(status: 401, headers: challenges.map { ("WWW-Authenticate", $0) })
+    }
+
+    @Test func `The challenge that points to metadata is followed, whichever it is`() throws {
+        let place = "/elsewhere"
+        try begin(at: place) { _, base in
+            Self.unauthorized("Bearer realm=\"a\"", "Bearer resource_metadata=\"\(base)\(place)\"")
+        }
+        try begin(at: place) { _, base in
+            Self.unauthorized("Bearer realm=\"a\", Bearer resource_metadata=\"\(base)\(place)\"")
+        }
+    }
+
+    @Test func `Metadata that is not where the challenge points is looked for at the well-known places`() throws {
+        try begin { _, base in Self.unauthorized("Bearer resource_metadata=\"\(base)/elsewhere\"") }
+    }
+
+    @Test func `A GET that is answered by nothing but silence leads to POST`() throws {
+        let start = ContinuousClock.now
+        try begin(at: "/elsewhere") { request, base in
+            var response = Self.unauthorized("Bearer resource_metadata=\"\(base)/elsewhere\"")
+            if request.method == "GET" {
+                response = .text(200, "late")
+                response.trickleMilliseconds = 60_000
+            }
+            return response
+        }
+        #expect(ContinuousClock.now - start < .seconds(20))
+    }
+
+    @Test func `A resource that tells nothing is told of with each step`() throws {
+        let server = try LoopbackServer(ipv6: false) { _ in .text(404, "nothing here") }
+        defer { server.stop() }
+        let base = "http://127.0.0.1:\(server.port)"
+        let error = try home.run(
+            ["login", "--resource", base + "/mcp", "--client-id", "app", "--print-url", "--verbose"], exits: 2
+        ).standardError
+        #expect(error.contains("GET \(base)/mcp: HTTP status 404"))
+        let place = "\(base)/.well-known/oauth-protected-resource/mcp"
+        #expect(error.contains("resource metadata of \(place) is not there"))
+    }
+}
