@@ -17,10 +17,16 @@ final class MCPBridge: Sendable {
     private let state = Mutex(State())
     private let output = Mutex(())
     private let refreshing = Mutex(())
+    private let renewing = Mutex(())
 
     private struct State {
         var sessionID: String?
         var protocolVersion: String?
+        /// How the client began, to begin again where the server has ended the session.
+        var hello: Message?
+        var isInitialized = false
+        /// Whether what the server says by itself is heard.
+        var isListening = false
         /// What was told last of a token that could not be renewed.
         var told: String?
     }
@@ -54,7 +60,10 @@ final class MCPBridge: Sendable {
                 carry(message)
             }
             // The server may have something to say by itself from now on.
-            if message.method == "notifications/initialized" { _ = try Call { self.listen() } }
+            if message.method == "notifications/initialized" {
+                state.withLock { $0.isInitialized = true }
+                try beginListening()
+            }
         }
         let deadline = Deadline(milliseconds: Self.patience * 1_000)
         for call in calls { _ = call.result(until: deadline) }
@@ -103,16 +112,12 @@ final class MCPBridge: Sendable {
 
     private func carry(_ message: Message) {
         do throws(CredentialError) {
-            var request = HTTPRequest(
-                method: "POST", address: address, body: .bytes(Array(message.text.utf8)), maximumReplySize: nil,
-                timeout: nil)
-            request.headers = message.fields.isEmpty ? headers : message.fields
-            request.headers += [
-                ("content-type", "application/json"), ("accept", "application/json, text/event-stream"),
-            ]
-            let reply = try send(request) { self.write($0, isFirst: message.method == "initialize") }
-            if message.method == "initialize" {
-                state.withLock { $0.sessionID = reply.value(of: "mcp-session-id") }
+            let used = state.withLock { $0.sessionID }
+            var reply = try post(message)
+            if reply.status == 404, let used, message.method != "initialize", message.fields.isEmpty,
+                try renewSession(used)
+            {
+                reply = try post(message)
             }
             // A server's own error goes to the client as it is.
             if reply.status >= 400, var answer = (try? JSONValue.parse(reply.body, limits: .ownFile))?.object,
@@ -139,6 +144,73 @@ final class MCPBridge: Sendable {
             answer["id"] = message.id
             answer["error"] = .object(failure)
             write(JSONValue.object(answer).bytes(), isFirst: false)
+        }
+    }
+
+    /// Sends a message; what is said to it goes to the client.
+    private func post(_ message: Message) throws(CredentialError) -> HTTPResponse {
+        let isFirst = message.method == "initialize"
+        let reply = try post(message) { self.write($0, isFirst: isFirst) }
+        if isFirst {
+            let id = reply.value(of: "mcp-session-id")
+            state.withLock { ($0.sessionID, $0.hello) = (id, message) }
+        }
+        return reply
+    }
+
+    private func post(
+        _ message: Message, emit: @escaping ([UInt8]) -> Void
+    ) throws(CredentialError) -> HTTPResponse {
+        var request = HTTPRequest(
+            method: "POST", address: address, body: .bytes(Array(message.text.utf8)), maximumReplySize: nil,
+            timeout: nil)
+        let isFirst = message.method == "initialize"
+        request.headers = message.fields.isEmpty ? (isFirst ? [] : headers) : message.fields
+        request.headers += [
+            ("content-type", "application/json"), ("accept", "application/json, text/event-stream"),
+        ]
+        return try send(request, emit: emit)
+    }
+
+    /// Begins a new session as the client began the first one: a server may end a session at any time, and says so by 404
+    /// (Streamable HTTP, "Session Management"). The client is not asked and gets no second answer.
+    ///
+    /// - Parameter used: the session that the server does not know any more; of several messages that meet this, one
+    ///   begins the new session.
+    /// - Returns: whether there is another session now.
+    private func renewSession(_ used: String) throws(CredentialError) -> Bool {
+        let outcome: Result<Bool, CredentialError> = renewing.withLock { _ in
+            let (current, hello, isInitialized) = state.withLock { ($0.sessionID, $0.hello, $0.isInitialized) }
+            guard current == used else { return .success(current != nil) }
+            guard let hello else { return .success(false) }
+            do throws(CredentialError) {
+                let reply = try post(hello) { self.write($0, exceptAnswerTo: hello.id) }
+                guard (200..<300).contains(reply.status), let id = reply.value(of: "mcp-session-id"), id != used
+                else { return .success(false) }
+                state.withLock { $0.sessionID = id }
+                if isInitialized {
+                    _ = try post(Message(#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#)) {
+                        self.write($0, isFirst: false)
+                    }
+                    try beginListening()
+                }
+                return .success(true)
+            } catch {
+                return .failure(error)
+            }
+        }
+        return try outcome.get()
+    }
+
+    private func beginListening() throws(CredentialError) {
+        let isFirst = state.withLock { state in
+            defer { state.isListening = true }
+            return !state.isListening
+        }
+        guard isFirst else { return }
+        _ = try Call {
+            self.listen()
+            self.state.withLock { $0.isListening = false }
         }
     }
 
@@ -305,6 +377,14 @@ final class MCPBridge: Sendable {
             // A client that has gone is noticed at the end of standard input.
             try? session.context.console.writeResult(line + [UInt8(ascii: "\n")])
         }
+    }
+
+    /// Writes a message of a session that the client did not begin: its answer to the first request is kept back.
+    private func write(_ message: [UInt8], exceptAnswerTo id: JSONValue?) {
+        let object = (try? JSONValue.parse(message, limits: .ownFile))?.object
+        guard object?["method"] == nil, object?["id"] == id else { return write(message, isFirst: false) }
+        let version = object?["result"]?.object?["protocolVersion"]?.string.flatMap(Self.fieldValue)
+        if let version { state.withLock { $0.protocolVersion = version } }
     }
 
     private static func fieldValue(_ text: String) -> String? {

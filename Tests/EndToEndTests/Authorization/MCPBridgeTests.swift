@@ -1,5 +1,7 @@
 import Foundation
+import LoopbackHTTP
 import StrictJSON
+import Synchronization
 import TestSupport
 import Testing
 
@@ -58,6 +60,94 @@ import Testing
         let refused = try home.run(["mcp", other.api], input: hello)
         #expect(refused.standardOutput.contains("credmgr login --account"))
         #expect(try other.requests(to: "/token").count == 1)
+    }
+
+    /// A server that knows one session at a time and ends the first one after the client has begun.
+    private final class ForgetfulServer: Sendable {
+        struct Received: Equatable {
+            let method: String
+            let session: String?
+        }
+        struct State {
+            var sessions = 0
+            var received: [Received] = []
+        }
+        let state = Mutex(State())
+
+        func answer(_ request: ServerRequest, startsAnew: Bool) -> ServerResponse {
+            guard request.method == "POST" else { return .text(405, "") }
+            let message = (try? JSONValue.parse(request.body))?.object
+            let method = message?["method"]?.string ?? "", session = request.value(of: "mcp-session-id")
+            return state.withLock { state in
+                state.received.append(Received(method: method, session: session))
+                func result(_ members: JSONValue) -> ServerResponse {
+                    .json(200, ["jsonrpc": "2.0", "id": message?["id"] ?? .null, "result": members])
+                }
+                if method == "initialize" {
+                    guard state.sessions == 0 || startsAnew else { return .text(503, "") }
+                    state.sessions += 1
+                    var response = result(["protocolVersion": "2025-06-18"])
+                    response.headers.append(("Mcp-Session-Id", "s-\(state.sessions)"))
+                    return response
+                }
+                if method == "notifications/initialized" { return ServerResponse(status: 202) }
+                guard session == "s-2" else {
+                    return .json(
+                        404,
+                        ["jsonrpc": "2.0", "id": "x", "error": ["code": -32_600, "message": "Session not found"]])
+                }
+                return result([:])
+            }
+        }
+    }
+
+    private static let conversation = """
+        {"jsonrpc":"2.0","id":"a","method":"initialize","params":{}}
+        {"jsonrpc":"2.0","method":"notifications/initialized"}
+        {"jsonrpc":"2.0","id":"b","method":"tools/list"}
+
+        """
+
+    /// Has the conversation with a server, by an account that is signed in.
+    private func talk(startsAnew: Bool) throws -> (server: ForgetfulServer, answers: [JSONObject]) {
+        let provider = try ScriptedProvider()
+        let forgetful = ForgetfulServer()
+        let server = try LoopbackServer(ipv6: false) { forgetful.answer($0, startsAnew: startsAnew) }
+        defer { server.stop() }
+        let address = "http://127.0.0.1:\(server.port)/mcp"
+        let type = "127.0.0.1-\(server.port)"
+        try home.run([
+            "types", "add", type, "--issuer", provider.base, "--client-id", "app", "--scope", "api", "--api-base",
+            address,
+        ])
+        try provider.signIn(at: home, type: type)
+        let outcome = try home.run(["mcp", address], input: Self.conversation)
+        let answers = try outcome.standardOutput.split(separator: "\n").map {
+            try #require(try JSONValue.parse(Array($0.utf8)).object)
+        }
+        return (forgetful, answers)
+    }
+
+    @Test func `a session that the server ended is begun anew, and the message is sent again`() throws {
+        let (server, answers) = try talk(startsAnew: true)
+        #expect(answers.map { $0["id"] } == ["a", "b"])
+        #expect(answers.allSatisfy { $0["result"] != nil })
+        #expect(
+            server.state.withLock { $0.received } == [
+                .init(method: "initialize", session: nil),
+                .init(method: "notifications/initialized", session: "s-1"),
+                .init(method: "tools/list", session: "s-1"),
+                .init(method: "initialize", session: nil),
+                .init(method: "notifications/initialized", session: "s-2"),
+                .init(method: "tools/list", session: "s-2"),
+            ])
+    }
+
+    @Test func `a session that cannot be begun anew is told once, by the server's own error`() throws {
+        let (server, answers) = try talk(startsAnew: false)
+        #expect(answers.map { $0["id"] } == ["a", "b"])
+        #expect(answers.last?["error"]?.object?["message"] == "Session not found")
+        #expect(server.state.withLock { $0.received.map(\.method) }.suffix(2) == ["tools/list", "initialize"])
     }
 
     @Test func `an address without https gets nothing`() throws {
