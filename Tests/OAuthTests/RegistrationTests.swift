@@ -133,11 +133,11 @@ import Testing
                     (
                         "www-authenticate",
                         "Basic realm=\"x\", Bearer scope=\"tasks.read tasks.write\", "
-                            + "resource_metadata=\"https://api.example/meta\""
+                            + "resource_metadata=\"https://api.example/.well-known/oauth-protected-resource/v1\""
                     )
                 ])
         }
-        world.provider.expect("GET", "https://api.example/meta", Self.document())
+        world.provider.expect("GET", "https://api.example/.well-known/oauth-protected-resource/v1", Self.document())
         world.provider.expect("GET", "https://op.example/.well-known/openid-configuration", Self.server)
         let finding = try ResourceDiscovery(in: world.context).find(try #require(WebAddress(Self.api)))
         #expect(finding.challengedScope == ["tasks.read", "tasks.write"])
@@ -173,7 +173,9 @@ import Testing
     func `metadata that points elsewhere is refused`(changes: JSONValue, code: ErrorCode) throws {
         let error = #expect(throws: CredentialError.self) {
             try find(
-                challenge: "Bearer resource_metadata=\"https://api.example/meta\"", at: "https://api.example/meta",
+                challenge:
+                    "Bearer resource_metadata=\"https://api.example/.well-known/oauth-protected-resource/v1\"",
+                at: "https://api.example/.well-known/oauth-protected-resource/v1",
                 Self.document(changes))
         }
         #expect(error?.code == code)
@@ -186,10 +188,15 @@ import Testing
                 status: 401,
                 headers: [
                     ("www-authenticate", "Bearer realm=\"a\""),
-                    ("www-authenticate", "Bearer resource_metadata=\"https://api.example/meta\""),
+                    (
+                        "www-authenticate",
+                        "Bearer resource_metadata=\"https://api.example/.well-known/oauth-protected-resource/v1\""
+                    ),
                 ])
         }
-        world.provider.expect("GET", "https://api.example/meta", Self.document(["resource": resource]))
+        world.provider.expect(
+            "GET", "https://api.example/.well-known/oauth-protected-resource/v1",
+            Self.document(["resource": resource]))
         let root = "https://api.example/.well-known/oauth-protected-resource"
         for place in [root + "/v1/tasks", root] {
             world.provider.expect("GET", place) { _ in HTTPResponse(status: 404) }
@@ -207,5 +214,45 @@ import Testing
             try find(challenge: "Bearer resource_metadata=\"\(place)\"", at: nil, [:])
         }
         #expect(error?.code == .validationFailed)
+    }
+}
+
+@Suite struct ResourceIdentifierTests {
+    private func names(_ resource: String, for address: String, at place: String) throws -> Bool {
+        let document = JSONObject([
+            "resource": .string(resource), "authorization_servers": ["https://as.example"],
+        ])
+        let address = try #require(WebAddress(address)), place = try #require(WebAddress(place))
+        do throws(CredentialError) {
+            _ = try ResourceMetadata(document, for: address, at: place)
+            return true
+        } catch {
+            #expect(error.code == .validationFailed)
+            return false
+        }
+    }
+
+    private static let root = "https://api.example/.well-known/oauth-protected-resource"
+
+    @Test(arguments: [
+        ("https://api.example/a/b", root + "/a/b"), ("https://api.example/a/b/", root + "/a/b"),
+        ("https://api.example/a/b", root), ("https://api.example", root), ("https://api.example/", root),
+        ("https://api.example/a", root + "/a"), ("https://api.example/a/b", "https://api.example/metadata"),
+    ])
+    func `a resource is the address, or the identifier of its document's place`(resource: String, place: String)
+        throws
+    {
+        #expect(try names(resource, for: "https://api.example/a/b", at: place))
+    }
+
+    @Test(arguments: [
+        // A tenant of a shared host asks for the tokens of the whole host.
+        ("https://api.example", root + "/a/b"), ("https://api.example/", "https://api.example/metadata"),
+        ("https://api.example/a", root), ("https://api.example/a", "https://api.example/a/metadata"),
+        ("https://api.example/c", root + "/c"), ("https://evil.example/a/b", root + "/a/b"),
+        ("https://api.example/a/b?x", root + "/a/b"),
+    ])
+    func `no document names the resource of another place`(resource: String, place: String) throws {
+        #expect(try !names(resource, for: "https://api.example/a/b", at: place))
     }
 }

@@ -170,15 +170,20 @@ package struct ResourceDiscovery: Sendable {
             // The document may be at its well-known place only.
             places = [place] + places.filter { $0 != place }
         }
-        do throws(CredentialError) {
-            return try source.first(of: places, "resource metadata", isAfresh: true, in: context) {
-                (document) throws(CredentialError) in try ResourceMetadata(document, for: address)
+        var trouble: CredentialError?
+        for place in places {
+            do throws(CredentialError) {
+                return try source.first(of: [place], "resource metadata", isAfresh: true, in: context) {
+                    (document) throws(CredentialError) in try ResourceMetadata(document, for: address, at: place)
+                }
+            } catch {
+                guard [.configuration, .temporary, .malformedReply].contains(error.code) else { throw error }
+                steps.append(error.message)
+                if error.code != .configuration { trouble = trouble ?? error }
             }
-        } catch {
-            guard error.code == .configuration else { throw error }
-            steps.append(error.message)
-            return nil
         }
+        if let trouble { throw trouble }
+        return nil
     }
 
     private static func silence(of address: WebAddress, _ steps: [String]) -> CredentialError {

@@ -14,17 +14,24 @@ package struct ResourceMetadata: Sendable {
 
     /// Reads a metadata document.
     ///
-    /// The resource must be the address asked for (RFC 9728 §3.3), or a part of its path: an API names itself once
-    /// for all its addresses. It cannot be of another origin, so no token asked for by it goes elsewhere.
+    /// The resource must be the address asked for, or the identifier that the well-known place of the document is made
+    /// of (RFC 9728 §3.3): only the document of an origin, or of a parent path, may name that. An API at a path of a shared
+    /// host gets no token for the whole host.
     ///
+    /// - Parameters:
+    ///   - address: the address asked for.
+    ///   - place: where the document is.
     /// - Throws: ``ErrorCode/validationFailed`` for another resource; ``ErrorCode/malformedReply`` without one;
     ///   ``ErrorCode/unsupported`` when it names no issuer or takes no token in a header field.
-    package init(_ document: JSONObject, for address: WebAddress) throws(CredentialError) {
+    package init(_ document: JSONObject, for address: WebAddress, at place: WebAddress) throws(CredentialError) {
         guard let resource = document["resource"]?.string, let named = WebAddress(resource) else {
             throw CredentialError(.malformedReply, "the metadata of \(address.origin) names no resource")
         }
+        let own = Self.identifier(of: place)
+        let isIdentifier = own != nil && Self.isSame(named.path, own ?? "")
         guard named.origin == address.origin, named.query == nil || named.query == address.query,
-            Self.isPart(named.path, of: address.path), named.fragment == nil
+            named.fragment == nil, Self.isPart(named.path, of: address.path),
+            Self.isSame(named.path, address.path) || isIdentifier
         else {
             throw CredentialError(
                 .validationFailed,
@@ -44,11 +51,22 @@ package struct ResourceMetadata: Sendable {
         }
     }
 
+    private static let root = "/.well-known/oauth-protected-resource"
+
+    /// The path of the resource whose metadata is at a well-known place; `nil` for another place.
+    private static func identifier(of place: WebAddress) -> String? {
+        guard place.path == root || place.path.hasPrefix(root + "/") else { return nil }
+        return String(place.path.dropFirst(root.count))
+    }
+
+    private static func isSame(_ first: String, _ second: String) -> Bool {
+        first.split(separator: "/").elementsEqual(second.split(separator: "/"))
+    }
+
     /// Where the metadata of a resource may be, in the order to try (RFC 9728 §3.1).
     package static func locations(of address: WebAddress) -> [WebAddress] {
         var path = address.path
         while path.hasSuffix("/") { path.removeLast() }
-        let root = "/.well-known/oauth-protected-resource"
         return [path, ""].reduce(into: []) { places, path in
             let place = address.replacing(path: root + path)
             if !places.contains(place) { places.append(place) }

@@ -61,7 +61,7 @@ extension FuzzTarget {
         let provider = OneReply(bytes)
         _ = try? ResourceDiscovery(in: provider.context).find(address)
         guard let document = object(provider.response.body),
-            let metadata = try? ResourceMetadata(document, for: address)
+            let metadata = try? ResourceMetadata(document, for: address, at: address)
         else { return }
         require(WebAddress(metadata.resource)?.origin == address.origin, "a resource is of the origin asked")
         require(!metadata.issuers.isEmpty && metadata.scopes.allSatisfy(Scope.isValid), "what it names is usable")
