@@ -90,6 +90,11 @@ import Testing
             "SharedGroupFaultTests: a damaged file, SharedGroupAdviceTests: who shares a group that is there"
         ),
         ("credmgr groups leave …", "SharedGroupTests: an expelled host"),
+        (
+            "credmgr login --account … --replace",
+            "GrantsSideBySideTests: a fifth sign-in, and one without a refresh token"
+        ),
+        ("credmgr types add … --issuer … --register", "APINamedServerTests: any other is refused"),
         ("credmgr groups leave … --keep", "SharedGroupTests: who leaves"),
         ("credmgr groups leave … --forget", "SharedGroupFaultTests: a host that its cluster lets in no more"),
         ("credmgr groups share --help", "SharedGroupTests: who leaves"),

@@ -246,13 +246,13 @@ import Testing
         #expect(tokenRequests.count == count + 1)
         #expect(short.expiresAt.epochSeconds > Int64(Date().timeIntervalSince1970) - 30)
         #expect(told.withLock { $0.count } == 1)
-        held.change(["expires_in": 0])
+        held.change(["expires_in": .null, "expires_on": 1])
         let ended = try await store.signIn(toType: "Held", as: account, interaction: LibraryWorld.browser())
         held.fail(503)
         let error = await failure { try await store.token(of: ended) }
         #expect(error?.code == .temporary)
         held.fail(nil)
-        held.change(["expires_in": 3_600])
+        held.change(["expires_in": 3_600, "expires_on": .null])
         let token = try await store.token(of: ended)
         #expect(token.expiresAt.epochSeconds > Int64(Date().timeIntervalSince1970) + 3_000)
     }

@@ -62,11 +62,13 @@ struct APINamedServer {
 
     private func refused(_ place: WebAddress, _ rule: Message) -> CredentialError {
         let named = ForeignText.shown(issuer.description)
-        let add = "credmgr types add NAME --issuer \(ShellQuote.word(named)) --client-id ID"
+        let name = String(issuer.host.map { $0 == ":" ? "-" : $0 })
         return CredentialError(
             .validationFailed,
             "\(api?.origin ?? "the API") named the authorization server \(named), and that one names \(place.origin): \(rule)",
-            hint: "if you trust that server, name it yourself: \(Message(verbatim: add))")
+            hint:
+                "if you trust that server, name it yourself: credmgr types add \(ShellQuote.word(name)) --issuer \(ShellQuote.word(named)) --register"
+        )
     }
 }
 
