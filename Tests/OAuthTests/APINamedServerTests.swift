@@ -72,7 +72,8 @@ import Testing
         let error = try #require(refusal(endpoints))
         #expect(error.code == .validationFailed && error.code.exitStatus == 7)
         #expect(error.message.hasPrefix("https://api.example named the authorization server https://as.example"))
-        #expect(error.hint?.hasSuffix("credmgr types add as.example --issuer https://as.example --register") == true)
+        #expect(
+            error.hint?.hasSuffix("credmgr types add as.example --issuer https://as.example --register") == true)
     }
 
     @Test func `with iss in the response the page may be anywhere, but not in this network`() throws {

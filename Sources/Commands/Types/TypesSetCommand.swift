@@ -40,6 +40,7 @@ struct TypesSetCommand: Command {
     /// The keys whose values are not strings.
     private static let flags = [
         "require_pushed_authorization_requests", "dpop_bound_access_tokens", "token_exchange", "show_claims",
+        "issuer_named_by_api",
     ]
     private static let secrets = ["client_secret", "private_key"]
     private static let objects = ["extra_parameters", "headers", "policies", "adapter_settings"]
