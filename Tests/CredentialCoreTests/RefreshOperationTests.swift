@@ -185,6 +185,23 @@ import Testing
         }
     }
 
+    @Test func `an exchange of a token says nothing of the grant`() throws {
+        let scene = try Self.refused(.secretService, RefreshFinding(refreshToken: nil, refusesIDToken: true))
+        #expect(scene.refreshFailure() != nil)
+        let before = try #require(kept(scene)?.grants[""]), services = scene.services()
+        var set = try #require(kept(scene))
+        let own = try #require(set.accessTokens.last?.key)
+        set.generation = try #require(kept(scene)).generation
+        scene.machine.provider.refuseResponses(finding: nil)
+        var job = RefreshJob(
+            group: scene.group, type: scene.type,
+            key: TokenRequestKey(under: scene.type, policy: "", scope: ["x"], audience: "other"), scope: ["x"],
+            tokenSet: set)
+        job.subjectKey = own
+        _ = try RefreshOperation(accounts: services).refresh(job)
+        #expect(kept(scene)?.grants[""] == before && before.pending != nil && before.awaitsIDToken)
+    }
+
     @Test func `after a refused ID token every request demands one, until a response holds`() throws {
         let scene = try Self.refused(.secretService, RefreshFinding(refreshToken: nil, refusesIDToken: true))
         #expect(scene.refreshFailure() != nil && scene.refreshFailure() != nil)

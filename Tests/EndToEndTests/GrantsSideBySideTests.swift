@@ -94,6 +94,23 @@ import Testing
         #expect(refused.standardError.contains("hint: credmgr login --account \(id)"), "\(refused.standardError)")
     }
 
+    @Test func `A sign-in that was revoked unseen gives way to a later one that got fewer scopes`() throws {
+        try provider.signIn(at: home, type: "Wide")
+        provider.change { ($0.grantedScope, $0.revoked) = ("openid read offline_access", ["a-refresh-token-1"]) }
+        let outcome = try provider.signIn(at: home, type: "Wide")
+        #expect(outcome.standardError.contains("keeps the sign-in of "))
+        for _ in 0..<2 { try token("Wide", "--force-refresh") }
+        #expect(provider.sentTokens == ["a-refresh-token-1", "a-refresh-token-2", "a-refresh-token-2"])
+        #expect(try grants == [["offline_access", "openid", "read"]])
+    }
+
+    @Test func `The ID token of one sign-in serves beside another that has none`() throws {
+        try provider.signIn(at: home, type: "Wide")
+        let idToken = try token("Wide", "--id-token").line
+        try provider.signIn(at: home, type: "Narrow", more: ["--scope", "admin", "--scope", "offline_access"])
+        #expect(try token("Wide", "--id-token").line == idToken)
+    }
+
     @Test func `A replacing sign-in ends and revokes the others`() throws {
         provider.change { $0.metadata["revocation_endpoint"] = .string(provider.base + "/revoke") }
         try provider.signIn(at: home, type: "Wide")

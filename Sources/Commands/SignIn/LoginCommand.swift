@@ -192,14 +192,14 @@ struct LoginCommand: Command {
             return nil
         }
         if let token = set.accessToken(for: request.key), request.freshness.allows(token, now: now) { return found }
-        guard let grant = set.grants[request.key.policy] else { return nil }
-        if grant.isDoubtful { return try isRevived(request, session, stores) ? found : nil }
-        if case .needsLogin = found.status { return nil }
-        guard grant.isRefreshable,
-            grant.refreshExpiresAt.map({ $0 > now }) ?? true,
-            Set(grant.scope).isSuperset(of: demand.scope)
-        else { return nil }
-        return found
+        let grants = set.allGrants.filter { $0.policy == request.key.policy }.map(\.grant)
+        let isWorking = grants.contains { grant in
+            grant.isRefreshable && grant.refreshExpiresAt.map { $0 > now } ?? true
+                && Set(grant.scope).isSuperset(of: demand.scope)
+        }
+        if isWorking { return found }
+        guard grants.contains(where: \.isDoubtful) else { return nil }
+        return try isRevived(request, session, stores) ? found : nil
     }
 
     /// Whether a grant that the provider has refused in words of its own can be refreshed after all: that is tried before

@@ -65,7 +65,7 @@ struct ClaimsCommand: Command {
         let policy = try session.context.adapters.adapter(of: target.type).policy(query.policy, of: target.type)
         let repository = session.services(session.stores()).repository
         guard let set = try repository.read(target.account, in: target.group, isLocked: false),
-            let grant = set.grants[policy]
+            var grant = set.grants[policy]
         else {
             throw CredentialError(
                 .signInRequired,
@@ -73,6 +73,7 @@ struct ClaimsCommand: Command {
                 hint: LoginCommandLine(for: target.account, in: target.group, as: target.type, policy: policy)
                     .hint)
         }
+        grant.idToken = set.idToken(of: policy)
         return grant
     }
 

@@ -26,8 +26,8 @@ package struct LocalRefresher: TokenRefresher {
             return answer
         }
         // Of several sign-ins the newest one that has what is asked for is used.
-        if account.store != .etcd,
-            set.prefer(scope: request.scope, of: request.key.policy, now: accounts.clock.now),
+        let wanted = request.subject?.scope ?? request.scope
+        if account.store != .etcd, set.prefer(scope: wanted, of: request.key.policy, now: accounts.clock.now),
             case .overtaken = try accounts.repository.save(&set, in: request.group)
         {
             throw CredentialError(
@@ -63,7 +63,11 @@ package struct LocalRefresher: TokenRefresher {
             return try refresh(set, request)
         } catch {
             var error = error
-            if error.refusesScope, !grant.includes(request.scope) {
+            // The end of one sign-in is not that of the others: each time there is one less.
+            if error.code == .signInRequired, account.store != .etcd, try hasAnother(grant, request) {
+                return try refresh(request, holding: lock)
+            }
+            if error.refusesScope, !grant.includes(wanted) {
                 error = CredentialError(
                     .signInRequired, "the sign-in does not have the scope that is asked for: \(error.text)",
                     details: error.details)
@@ -74,6 +78,13 @@ package struct LocalRefresher: TokenRefresher {
             }
             throw error
         }
+    }
+
+    /// Whether a grant was lost just now, and another one of its policy can be refreshed.
+    private func hasAnother(_ grant: Grant, _ request: TokenService.Request) throws(CredentialError) -> Bool {
+        let set = try read(request), policy = request.key.policy
+        return set.grants[policy]?.lostReason != nil && grant.lostReason == nil
+            && set.further.contains { $0.policy == policy && $0.grant.isRefreshable }
     }
 
     /// Whether an account is of the client and the provider that its type names now: no other is shown its refresh token.

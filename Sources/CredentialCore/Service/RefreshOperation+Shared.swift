@@ -51,7 +51,7 @@ extension RefreshOperation {
                 context.saveFirst = { (finding) throws(CredentialError) in told.withLock { $0.finding = finding } }
                 do throws(CredentialError) {
                     var issued = try adapter.refresh(request, in: context)
-                    issued.grant.noteRotation(after: request.grant)
+                    if job.subjectKey == nil { issued.grant.noteRotation(after: request.grant) }
                     told.withLock { $0.issued = (issued, request.grant) }
                     return .issued(refreshed(set, by: issued, job, accounts.clock.now))
                 } catch {
@@ -59,6 +59,18 @@ extension RefreshOperation {
                     if let finding = told.withLock({ $0.finding }) {
                         told.withLock { ($0.refusal, $0.sent) = (error, request.grant) }
                         return .issued(noted(finding, in: set, job))
+                    }
+                    if error.code == .signInRequired, let older = grant.withoutRefusedPending(under: job.type) {
+                        var changed = set
+                        changed.grants[job.key.policy] = older
+                        told.withLock {
+                            $0.finding = RefreshFinding(refreshToken: nil)
+                            $0.refusal = CredentialError(
+                                .temporary, "the provider refused its newest refresh token; the older one is next",
+                                hint: "try again", details: error.details)
+                            $0.sent = request.grant
+                        }
+                        return .issued(changed)
                     }
                     if error.code == .signInRequired {
                         told.withLock { $0.wasRefused = true }

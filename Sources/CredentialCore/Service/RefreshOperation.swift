@@ -107,7 +107,7 @@ package struct RefreshOperation: Sendable {
         if finding.refusesIDToken { grant.awaitsIDToken = true }
         if finding.isForeign {
             let reason: Message = "a response to a refresh named another subject or issuer"
-            grant.lostReason = reason.description
+            (grant.lostReason, grant.isDoubtful) = (reason.description, false)
         }
         set.grants[job.key.policy] = grant
         if finding.isForeign, let reason = grant.lostReason, !set.isRefreshable {
@@ -125,7 +125,7 @@ package struct RefreshOperation: Sendable {
         let now = accounts.clock.now
         var warnings: [Message] = []
         var issued = issued
-        issued.grant.noteRotation(after: sent)
+        if job.subjectKey == nil { issued.grant.noteRotation(after: sent) }
         var set = refreshed(job.tokenSet, by: issued, job, now)
         var outcome = try keep(&set, job)
         if case .overtaken(let newer?) = outcome,
@@ -177,9 +177,14 @@ package struct RefreshOperation: Sendable {
         _ set: TokenSet, by issued: IssuedTokens, _ job: RefreshJob, _ now: Instant
     ) -> TokenSet {
         var set = set
-        set.grants[job.key.policy] = issued.grant
-        set.account.status = .active
-        set.account.refreshExpiresAt = issued.grant.refreshExpiresAt
+        if job.subjectKey == nil {
+            set.grants[job.key.policy] = issued.grant
+            set.account.status = .active
+            set.account.refreshExpiresAt = issued.grant.refreshExpiresAt
+        } else {
+            // An exchange says nothing of the grant.
+            set.grants[job.key.policy]?.adapterState = issued.grant.adapterState
+        }
         set.account.updatedAt = now
         if let token = issued.accessToken { set.keep(token, now: now) }
         // A token had by exchange is one for another API; the account's own is what it is listed with.

@@ -158,7 +158,8 @@ package struct SignInService: Sendable {
                 account: account.id, policy: policy.isEmpty ? nil : policy))
         var outcome = Outcome(account: account, isNew: isNew, warnings: warnings)
         outcome.notes = kept.map { Self.staying($0, account) }
-        outcome.removed = removed
+        // One that was used is sent nowhere, not even to be revoked.
+        outcome.removed = removed.filter { !accounts.repository.isSpent($0, of: account.id, in: group) }
         return outcome
     }
 

@@ -78,7 +78,7 @@ extension TokenService.Request {
     /// The token of `set` that will do.
     func fresh(in set: TokenSet, now: Instant) -> TokenService.Answer? {
         guard let token = set.accessToken(for: key), freshness.allows(token, now: now) else { return nil }
-        return TokenService.Answer(token: token, idToken: set.grants[key.policy]?.idToken, refreshed: false)
+        return TokenService.Answer(token: token, idToken: set.idToken(of: key.policy), refreshed: false)
     }
 
     /// Whether a token of before may be given in the place of an error: not where a new one, or one that lives longer, is
@@ -102,7 +102,7 @@ extension TokenService.Request {
         }
         let left = token.expiresAt.seconds(since: now)
         return TokenService.Answer(
-            token: token, idToken: set.grants[key.policy]?.idToken, refreshed: false,
+            token: token, idToken: set.idToken(of: key.policy), refreshed: false,
             warnings: ["this token ends in \(left) s; it could not be refreshed: \(error)"], failure: error)
     }
 

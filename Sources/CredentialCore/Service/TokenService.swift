@@ -104,7 +104,7 @@ package struct TokenService: Sendable {
             Freshness().allows(token, now: accounts.clock.now)
         else { return nil }
         return Answer(
-            token: token, idToken: set.grants[request.key.policy]?.idToken, refreshed: false,
+            token: token, idToken: set.idToken(of: request.key.policy), refreshed: false,
             warnings: request.shortLife(of: token, now: accounts.clock.now))
     }
 

@@ -19,6 +19,11 @@ extension TokenSet {
     /// Whether any of the sign-ins can be refreshed without a person.
     package var isRefreshable: Bool { allGrants.contains { $0.grant.isRefreshable } }
 
+    /// The ID token of a policy: that of the grant in use, else the newest one.
+    package func idToken(of policy: String) -> Secret? {
+        grants[policy]?.idToken ?? allGrants.last { $0.policy == policy && $0.grant.idToken != nil }?.grant.idToken
+    }
+
     /// The grant that an access token was issued to: of several of its policy the one that was obtained at that time. It has
     /// the key that the token may be bound to.
     package func grant(of token: AccessToken) -> Grant? {
@@ -68,17 +73,21 @@ extension TokenSet {
         return (kept, removed)
     }
 
-    /// Makes the newest grant that has `scope`, and can be refreshed, that of its policy, if the present one has not.
+    /// Makes the newest grant that has `scope`, and can be refreshed, that of its policy, if the present one has not. If none
+    /// has, and the present one cannot be refreshed, the newest that can be takes its place.
     ///
     /// - Returns: whether another one took its place.
     mutating func prefer(scope: [String], of policy: String, now: Instant) -> Bool {
-        func fits(_ grant: Grant) -> Bool {
-            grant.isRefreshable && grant.refreshExpiresAt.map { $0 > now } ?? true && grant.includes(scope)
+        func isUsable(_ grant: Grant) -> Bool {
+            grant.isRefreshable && grant.refreshExpiresAt.map { $0 > now } ?? true
         }
-        guard let present = grants[policy], !fits(present),
-            let place = further.indices.filter({ further[$0].policy == policy && fits(further[$0].grant) })
-                .max(by: { further[$0].grant.signedInAt < further[$1].grant.signedInAt })
-        else { return false }
+        func newest(_ fits: (Grant) -> Bool) -> Int? {
+            further.indices.filter { further[$0].policy == policy && fits(further[$0].grant) }
+                .max { further[$0].grant.signedInAt < further[$1].grant.signedInAt }
+        }
+        guard let present = grants[policy], !(isUsable(present) && present.includes(scope)) else { return false }
+        let fitting = newest { isUsable($0) && $0.includes(scope) }
+        guard let place = fitting ?? (isUsable(present) ? nil : newest(isUsable)) else { return false }
         grants[policy] = further[place].grant
         // One that is lost for good has nothing to come back for.
         if present.isWorthATry {

@@ -16,10 +16,14 @@ package struct SecretRemoval: Sendable {
         var forms: Set<[UInt8]> = []
         for secret in secrets where secret.utf8.count >= Self.shortest {
             let bytes = Array(secret.utf8)
+            for digits in ["0123456789ABCDEF", "0123456789abcdef"] {
+                for spaceAsPlus in [false, true] {
+                    forms.insert(Self.percentEncoded(bytes, spaceAsPlus: spaceAsPlus, Array(digits.utf8)))
+                }
+            }
             forms.formUnion([
-                bytes, Self.percentEncoded(bytes, spaceAsPlus: false),
-                Self.percentEncoded(bytes, spaceAsPlus: true),
-                Self.jsonEscaped(bytes), Array(Base64URL.encode(bytes).utf8),
+                bytes, Self.jsonEscaped(bytes, "\"\\/"), Self.jsonEscaped(bytes, "\"\\"),
+                Array(Base64URL.encode(bytes).utf8),
                 Array(Base64URL.encodeOrdinary(bytes).utf8).filter { $0 != UInt8(ascii: "=") },
             ])
         }
@@ -54,8 +58,9 @@ package struct SecretRemoval: Sendable {
         return result
     }
 
-    private static func percentEncoded(_ bytes: [UInt8], spaceAsPlus: Bool) -> [UInt8] {
-        let hexadecimal = Array("0123456789ABCDEF".utf8)
+    private static func percentEncoded(
+        _ bytes: [UInt8], spaceAsPlus: Bool, _ hexadecimal: [UInt8]
+    ) -> [UInt8] {
         var result: [UInt8] = []
         for byte in bytes {
             switch byte {
@@ -70,10 +75,8 @@ package struct SecretRemoval: Sendable {
         return result
     }
 
-    /// As PHP writes a string into JSON: with slashes escaped, too.
-    private static func jsonEscaped(_ bytes: [UInt8]) -> [UInt8] {
-        bytes.flatMap { byte in
-            "\"\\/".utf8.contains(byte) ? [UInt8(ascii: "\\"), byte] : [byte]
-        }
+    /// As a string in JSON; PHP escapes slashes, too.
+    private static func jsonEscaped(_ bytes: [UInt8], _ escaped: String) -> [UInt8] {
+        bytes.flatMap { byte in escaped.utf8.contains(byte) ? [UInt8(ascii: "\\"), byte] : [byte] }
     }
 }

@@ -33,7 +33,7 @@ struct JSONWebKey {
         switch type {
         case .rsa: parameters = try Self.rsa(reader, isPrivate: isPrivate)
         case .elliptic(_, let group, let length):
-            let point = try [4] + reader.octets("x", count: length) + reader.octets("y", count: length)
+            let point = try [4] + reader.coordinate("x", count: length) + reader.coordinate("y", count: length)
             let secret = isPrivate ? [CryptoParameter.number("priv", try reader.octets("d", count: length))] : []
             parameters = [.text("group", group), .octets("pub", point)] + secret
         case .ed25519:
@@ -112,6 +112,15 @@ private struct Reader {
         let bytes = try octets(name)
         guard bytes.count == count else { throw UnusableKey("its '\(name)' has not \(count) bytes") }
         return bytes
+    }
+
+    /// A coordinate of a point. Some writers leave out the zeros in front, which RFC 7518 §6.2.1.2 wants.
+    func coordinate(_ name: String, count: Int) throws(UnusableKey) -> [UInt8] {
+        let bytes = try octets(name)
+        guard !bytes.isEmpty, bytes.count <= count else {
+            throw UnusableKey("its '\(name)' has not \(count) bytes")
+        }
+        return [UInt8](repeating: 0, count: count - bytes.count) + bytes
     }
 
     /// A number without zeros in front; writers that put one there are common (RFC 7518 §6.3.1.1).

@@ -43,6 +43,7 @@ public struct CodeFlow: Sendable {
         pending["scope"] = JSONValue(scope)
         pending["issuer"] = client.metadata.issuer.map { .string($0) }
         pending["token_endpoint"] = .string(try client.metadata.required(.token).description)
+        if client.metadata.sendsIssuer { pending["requires_issuer"] = true }
         client.prover?.keep(in: &pending)
         let address = try PushedRequest(client).address(of: authorization) ?? authorization.address
         return .interaction(.openURL(address, state: state), pending: pending)
@@ -64,9 +65,14 @@ public struct CodeFlow: Sendable {
         try checkUnchanged(pending, request)
         let response = try AuthorizationResponse.parse(answer, redirectURI: redirectURI)
         let code = try response.checkedCode(
-            state: state, issuer: client.metadata.issuer, requiresIssuer: client.metadata.sendsIssuer
+            state: state, issuer: client.metadata.issuer, requiresIssuer: requiresIssuer(pending)
         ) { client.dialect.error(for: $0, in: .authorize) }
 
+        if response.isBareCode, client.type.issuerIsNamedByAPI, requiresIssuer(pending) {
+            throw CredentialError(
+                .validationFailed, "a code alone does not say which server gave it",
+                hint: "paste the whole URL that the browser ended on")
+        }
         let words = scope.compactMap(\.string)
         if pending["nonce"] != nil { try client.prepareKeys() }
         let members = try client.requestTokens(
@@ -100,8 +106,13 @@ public struct CodeFlow: Sendable {
         try checkUnchanged(pending, request)
         let response = try AuthorizationResponse.parse(answer, redirectURI: redirectURI)
         try response.check(
-            state: state, issuer: client.metadata.issuer, requiresIssuer: client.metadata.sendsIssuer)
+            state: state, issuer: client.metadata.issuer, requiresIssuer: requiresIssuer(pending))
         return response.error
+    }
+
+    /// Whether the answer has to name its issuer: the metadata say so now, or did when the page was opened.
+    private func requiresIssuer(_ pending: JSONObject) -> Bool {
+        client.metadata.sendsIssuer || pending["requires_issuer"] == true
     }
 
     private static var damaged: CredentialError {

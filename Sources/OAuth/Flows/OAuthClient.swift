@@ -175,7 +175,7 @@ public struct OAuthClient: Sendable {
         var response = try context.transport.send(request)
         if !(200..<300).contains(response.status) {
             let secrets = Self.secrets(of: fields) + authentication.secrets(clientID: type.clientID)
-            response.body = SecretRemoval(secrets).cleaned(response.body)
+            response.body = SecretRemoval(secrets).cleaned(body: response.body)
         }
         return response
     }
@@ -346,5 +346,28 @@ extension AccountType {
     public var clientCertificate: ClientCertificate? {
         guard let tlsClientCertificate, let tlsClientKey else { return nil }
         return ClientCertificate(certificateFile: tlsClientCertificate, keyFile: tlsClientKey)
+    }
+}
+
+extension SecretRemoval {
+    /// A body without the secrets: in JSON, those of each string as it reads.
+    fileprivate func cleaned(body: [UInt8]) -> [UInt8] {
+        guard let document = try? JSONValue.parse(body) else { return cleaned(body) }
+        return cleaned(cleaned(document).bytes())
+    }
+
+    private func cleaned(_ value: JSONValue) -> JSONValue {
+        switch value {
+        case .string(let text): .string(cleaned(text))
+        case .array(let elements): .array(elements.map(cleaned))
+        case .object(let object): .object(cleaned(object))
+        default: value
+        }
+    }
+
+    private func cleaned(_ object: JSONObject) -> JSONObject {
+        var clean = JSONObject()
+        for (name, value) in object.members { clean[name] = cleaned(value) }
+        return clean
     }
 }

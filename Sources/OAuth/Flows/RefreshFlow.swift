@@ -85,7 +85,8 @@ public struct RefreshFlow: Sendable {
             guard let rotated else { throw error }
             let finding = RefreshFinding(
                 refreshToken: rotated.token, isForeign: isForeign,
-                refusesIDToken: rotated.idToken != nil && error.code == .validationFailed)
+                refusesIDToken: rotated.idToken != nil && error.code == .validationFailed
+                    || rotated.hasSeveralIDTokens)
             let isNew = rotated.token != nil && !isSaved.withLock { $0 } || isForeign || finding.refusesIDToken
             if isNew { try context.saveFirst(finding) }
             throw error

@@ -20,10 +20,12 @@ struct APINamedServer {
     ///
     /// - Throws: ``ErrorCode/validationFailed``, naming the address and the rule.
     func check(_ metadata: ServerMetadata) throws(CredentialError) {
+        for endpoint in AccountType.Endpoint.allCases {
+            if let place = metadata.endpoints[endpoint] { try checkNetwork(of: place) }
+        }
         var other: String?
         for endpoint in Self.receivers {
             guard let place = metadata.endpoints[endpoint] else { continue }
-            try checkNetwork(of: place)
             if place.origin == issuer.origin { continue }
             // One other origin may have them all: then the token endpoint is there, too.
             let isAlone = metadata.endpoints[.token].map { $0.origin == place.origin } ?? true
@@ -33,11 +35,8 @@ struct APINamedServer {
             }
             other = place.origin
         }
-        if let page = metadata.endpoints[.authorization] {
-            try checkNetwork(of: page)
-            // With iss in the response the code goes to nobody but the server that sent it (RFC 9207).
-            if !metadata.sendsIssuer { try checkPage(page, metadata) }
-        }
+        // With iss in the response the code goes to nobody but the server that sent it (RFC 9207).
+        if let page = metadata.endpoints[.authorization], !metadata.sendsIssuer { try checkPage(page, metadata) }
     }
 
     /// Checks the page of the device flow.
@@ -83,6 +82,10 @@ extension AccountType {
     ///
     /// - Throws: ``ErrorCode/validationFailed``.
     package func checkAuthor(of metadata: ServerMetadata) throws(CredentialError) {
-        try apiNamedServer?.check(metadata)
+        guard let rule = apiNamedServer else { return }
+        // What the definition names itself is the user's word.
+        var named = metadata
+        for endpoint in endpoints.keys { named.endpoints[endpoint] = nil }
+        try rule.check(named)
     }
 }

@@ -128,11 +128,22 @@ package struct AuthorizationResponse: Sendable, Equatable {
         text.hasPrefix("?") || text.hasPrefix("#") ? String(text.dropFirst()) : text
     }
 
+    /// The text without blanks at its ends, and without the quotes or angle brackets that shells and mails put around a URL.
     private static func trimmed(_ text: String) -> String {
         func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || (0x09...0x0D).contains(byte) }
-        let bytes = text.utf8.drop(while: isSpace)
-        let end = bytes.reversed().prefix(while: isSpace).count
-        return String(Substring(bytes.dropLast(end)))
+        let pairs: [UInt8: UInt8] = [
+            UInt8(ascii: "\""): UInt8(ascii: "\""), UInt8(ascii: "'"): UInt8(ascii: "'"),
+            UInt8(ascii: "<"): UInt8(ascii: ">"),
+        ]
+        var bytes = Array(text.utf8)[...]
+        while true {
+            bytes = bytes.drop(while: isSpace)
+            while let last = bytes.last, isSpace(last) { bytes.removeLast() }
+            guard bytes.count > 1, let first = bytes.first, let last = bytes.last, pairs[first] == last else {
+                return String(decoding: bytes, as: UTF8.self)
+            }
+            bytes = bytes.dropFirst().dropLast()
+        }
     }
 
     private static func refused(_ reason: Message) -> CredentialError {

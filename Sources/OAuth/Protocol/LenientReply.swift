@@ -14,10 +14,18 @@ struct LenientReply {
     private let text: [UInt8]
     private var place = 0
 
+    /// The members that are read. Of each at most a few values are kept: that there are several is all that matters then.
+    private static let names: Set<String> = [
+        "refresh_token", "access_token", "id_token", "error", "error_description", "message", "ok",
+    ]
+    private static let mostValues = 4
+
     /// Reads a body of at most a few megabytes.
     ///
-    /// - Parameter isForm: whether the response calls itself form coding.
-    init(_ body: [UInt8], isForm: Bool) {
+    /// - Parameters:
+    ///   - isForm: whether the response calls itself form coding.
+    ///   - isCut: whether the end is missing: a value that touches the end counts for nothing then.
+    init(_ body: [UInt8], isForm: Bool, isCut: Bool = false) {
         text = Self.plain(body)
         while let start = text[place...].firstIndex(of: UInt8(ascii: "{")) {
             place = start + 1
@@ -25,7 +33,9 @@ struct LenientReply {
             readObject()
         }
         guard !hasObject || isForm else { return }
-        for pair in text.split(separator: UInt8(ascii: "&")) {
+        var pairs = text.split(separator: UInt8(ascii: "&"))
+        if isCut { _ = pairs.popLast() }
+        for pair in pairs {
             for field in FormCoding.decode(String(decoding: pair, as: UTF8.self)) ?? [] {
                 add(field.value, to: field.name)
             }
@@ -40,7 +50,9 @@ struct LenientReply {
     }
 
     private mutating func add(_ value: String, to name: String) {
-        if !(values[name] ?? []).contains(value) { values[name, default: []].append(value) }
+        guard Self.names.contains(name) else { return }
+        let known = values[name] ?? []
+        if known.count < Self.mostValues, !known.contains(value) { values[name] = known + [value] }
     }
 
     // MARK: Objects
@@ -75,7 +87,8 @@ struct LenientReply {
                     continue
                 }
                 let word = readWord()
-                if let known = name { add(word, to: known) }
+                // A word at the end of the text may go on behind it.
+                if let known = name, place < text.count { add(word, to: known) }
                 name = nil
             }
         }

@@ -10,6 +10,8 @@ struct RotatedToken {
     let token: Secret?
     /// The ID token, as it stands in the response.
     let idToken: String?
+    /// Whether there is more than one ID token: nobody knows whom the response is for.
+    let hasSeveralIDTokens: Bool
 
     /// Lengths of refresh tokens, in bytes.
     private static let lengths = 8...16_384
@@ -22,7 +24,8 @@ struct RotatedToken {
         guard (200..<300).contains(response.status) else { return nil }
         let mediaType = response.value(of: "content-type")?.lowercased() ?? ""
         let reply = LenientReply(
-            response.body, isForm: mediaType.hasPrefix("application/x-www-form-urlencoded"))
+            response.body, isForm: mediaType.hasPrefix("application/x-www-form-urlencoded"),
+            isCut: response.fault != nil)
         let errors = (reply.values["error"] ?? []).filter { !["null", "false", "0"].contains($0) }
         if !errors.isEmpty || reply.values["ok"] == ["false"] { return nil }
         if mediaType.hasPrefix("text/html"), !reply.hasObject { return nil }
@@ -30,7 +33,9 @@ struct RotatedToken {
         let candidates = (reply.values["refresh_token"] ?? []).filter { $0 != "null" }
         token =
             candidates.count == 1 && Self.isPlausible(candidates[0]) && !others.contains(candidates[0])
+                && !sent.contains(where: { $0.hasPrefix(candidates[0]) })
             ? Secret(candidates[0]) : nil
+        hasSeveralIDTokens = (reply.values["id_token"] ?? []).count > 1
         idToken = reply.values["id_token"].flatMap { $0.count == 1 ? $0[0] : nil }
     }
 

@@ -62,7 +62,10 @@ package struct IDTokenValidator: Sendable {
         }
         try authentication.check(claims)
         if let nonce {
-            guard let received = try string("nonce", of: claims), ConstantTime.equal(received, nonce) else {
+            guard let received = try string("nonce", of: claims) else {
+                throw CompactToken.refused("it has no nonce, and this sign-in sent one")
+            }
+            guard ConstantTime.equal(received, nonce) else {
                 throw CompactToken.refused("its nonce is not that of this sign-in")
             }
         }

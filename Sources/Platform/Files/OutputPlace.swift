@@ -106,8 +106,8 @@ struct OutputPlace: ~Copyable {
     /// kernel's `fs.protected_regular` does the same where it is on.
     ///
     /// - Throws: ``ErrorCode/denied``.
-    borrowing func checkMaker(of path: String) throws(CredentialError) {
-        guard !isOfProcesses, let above = directory.status(), let status = status(),
+    borrowing func checkMaker(of file: borrowing FileDescriptor, _ path: String) throws(CredentialError) {
+        guard !isOfProcesses, let above = directory.status(), let status = file.status(),
             status.st_mode & S_IFMT == S_IFREG, above.st_mode & S_ISVTX != 0, above.st_mode & 0o002 != 0,
             status.st_uid != geteuid(), status.st_uid != above.st_uid
         else { return }

@@ -12,11 +12,16 @@ package final class UserFile {
     ///   somebody else made in a directory for all; ``ErrorCode/inputOutput``.
     package init(_ path: String) throws(CredentialError) {
         let place = try OutputPlace(of: path, makesDirectories: false)
-        try place.checkMaker(of: path)
-        let number = place.open(O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, mode: 0o666)
+        let number = place.open(O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY, mode: 0o666)
         guard number >= 0 else { throw .system("cannot write", path, number: errno) }
+        let opened = FileDescriptor(owning: number)
+        // Another user may have made it in between, so what counts is the file that is open.
+        try place.checkMaker(of: opened, path)
+        if opened.status().map({ $0.st_mode & S_IFMT == S_IFREG }) ?? false, ftruncate(number, 0) != 0 {
+            throw .system("cannot write", path, number: errno)
+        }
         self.path = path
-        file = FileDescriptor(owning: number)
+        file = consume opened
     }
 
     /// Replaces a file as a whole: a reader sees the old one or the new one. Links are followed as ``OutputPlace``

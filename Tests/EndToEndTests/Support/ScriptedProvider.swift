@@ -30,6 +30,10 @@ final class ScriptedProvider: Sendable {
         var refreshesIDTokens = false
         /// What becomes of a refresh token that was used. Without it every request gets ``token``.
         var rotation: Rotation?
+        /// With ``Rotation/grantsScopes``: the scopes that a sign-in gets in place of those that it asks for, and the refresh
+        /// tokens that were revoked.
+        var grantedScope: String?
+        var revoked: Set<String> = []
         /// Whether a refresh without `scope` is refused, as Microsoft Entra ID does.
         var wantsScope = false
         /// The answer of the endpoint `/revoke`.
@@ -281,7 +285,7 @@ final class ScriptedProvider: Sendable {
         let isRefresh = fields["grant_type"] == "refresh_token"
         let (token, scope, number): (String?, String?, Int) = shared.state.withLock { state in
             if isRefresh {
-                let known = fields["refresh_token"].flatMap { state.scopes[$0] }
+                let known = fields["refresh_token"].flatMap { script.revoked.contains($0) ? nil : state.scopes[$0] }
                 if known == nil { state.refusals += 1 }
                 return (fields["refresh_token"], known.map { fields["scope"] ?? $0 }, state.forms.count)
             }
@@ -290,8 +294,9 @@ final class ScriptedProvider: Sendable {
             }
             state.issued += 1
             let token = "a-refresh-token-\(state.issued)"
-            state.scopes[token] = state.askedScope
-            return (token, state.askedScope, state.forms.count)
+            let granted = script.grantedScope ?? state.askedScope
+            state.scopes[token] = granted
+            return (token, granted, state.forms.count)
         }
         guard let scope else { return .json(400, ["error": "invalid_grant"]) }
         if isRefresh {
@@ -311,6 +316,7 @@ final class ScriptedProvider: Sendable {
             "id_token": .string(signed(claims, JSONObject(), type: .null, shared)),
         ])
         members["refresh_token"] = token.map(JSONValue.string)
+        if !scope.contains("openid") { members["id_token"] = nil }
         guard isRefresh, let refresh = script.refresh else { return .json(200, .object(members)) }
         return refresh(members)
     }
