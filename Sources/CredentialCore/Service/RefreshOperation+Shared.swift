@@ -51,7 +51,7 @@ extension RefreshOperation {
                 context.saveFirst = { (finding) throws(CredentialError) in told.withLock { $0.finding = finding } }
                 do throws(CredentialError) {
                     var issued = try adapter.refresh(request, in: context)
-                    if job.subjectKey == nil { issued.grant.noteRotation(after: request.grant) }
+                    if job.isRefresh(issued, of: request.grant) { issued.grant.noteRotation(after: request.grant) }
                     told.withLock { $0.issued = (issued, request.grant) }
                     return .issued(refreshed(set, by: issued, job, accounts.clock.now))
                 } catch {

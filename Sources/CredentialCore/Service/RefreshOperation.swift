@@ -125,7 +125,7 @@ package struct RefreshOperation: Sendable {
         let now = accounts.clock.now
         var warnings: [Message] = []
         var issued = issued
-        if job.subjectKey == nil { issued.grant.noteRotation(after: sent) }
+        if job.isRefresh(issued, of: sent) { issued.grant.noteRotation(after: sent) }
         var set = refreshed(job.tokenSet, by: issued, job, now)
         var outcome = try keep(&set, job)
         if case .overtaken(let newer?) = outcome,
@@ -177,7 +177,7 @@ package struct RefreshOperation: Sendable {
         _ set: TokenSet, by issued: IssuedTokens, _ job: RefreshJob, _ now: Instant
     ) -> TokenSet {
         var set = set
-        if job.subjectKey == nil {
+        if job.isRefresh(issued, of: set.grants[job.key.policy]?.toSend) {
             set.grants[job.key.policy] = issued.grant
             set.account.status = .active
             set.account.refreshExpiresAt = issued.grant.refreshExpiresAt
@@ -240,6 +240,14 @@ package struct RefreshOperation: Sendable {
     private func replaced(_ account: Account) -> CredentialError {
         CredentialError(
             .temporary, "another process has replaced the tokens of \(account.id) meanwhile", hint: "try again")
+    }
+}
+
+extension RefreshJob {
+    /// Whether what was issued is news of the grant that was sent: it always is but for a token exchange, which may leave
+    /// the grant alone. A plugin may refresh the grant for an exchange.
+    func isRefresh(_ issued: IssuedTokens, of sent: Grant?) -> Bool {
+        subjectKey == nil || issued.grant.refreshToken != sent?.refreshToken
     }
 }
 
