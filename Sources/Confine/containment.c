@@ -1,4 +1,4 @@
-// What holds the processes of a plugin together: a PID namespace, whose end is theirs, or else the supervisor that
+// The containment of a plugin's processes: a PID namespace, whose end is theirs, or else the supervisor that
 // traces them.
 
 #define _GNU_SOURCE
@@ -58,7 +58,7 @@ __attribute__((noreturn)) static void be_init(
     sigset_t all;
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, NULL);
-    // What somebody sends to the group of the supervisor is for the supervisor.
+    // A signal to the supervisor's process group is for the supervisor.
     setsid();
     // A program that nobody may read (mode 0711) has its files in /proc closed to its own user, who must write there now.
     prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);

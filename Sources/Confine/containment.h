@@ -28,7 +28,7 @@ pid_t containment_start(
 /// In the plugin, behind its walls: what it is limited to.
 void containment_enter(struct containment *containment, const struct plan *plan);
 
-/// What the init said, without a wait.
+/// The init's message, without a wait.
 ///
 /// Returns: whether the plugin has ended, and then how, as waitpid(2) has it, in `status`.
 bool containment_has_ended(struct containment *containment, int *status);

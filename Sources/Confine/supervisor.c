@@ -52,7 +52,7 @@ static char **with_temporary(char **environment, const char *folder) {
     return result;
 }
 
-/// What the plugin's side needs of the supervisor's.
+/// The supervisor's values that the plugin's side needs.
 struct start {
     const struct plan *plan;
     const struct walls *walls;
@@ -131,7 +131,7 @@ static bool is_asked_to_end(const struct watch *watch) {
     return result;
 }
 
-/// What a look at children found.
+/// The result of a look at children.
 enum look { LOOK_NOTHING, LOOK_SOMETHING, LOOK_END };
 
 /// Looks whether a child has ended or stopped; any of them for -1.

@@ -83,7 +83,7 @@ bool tracing_begin(pid_t process) {
 /// Whether a thread is the first one of its process, which has the number of the process.
 static bool is_process(pid_t thread) { return syscall(SYS_tgkill, thread, thread, 0) == 0; }
 
-/// Where a process stands among those that live; -1 where it does not.
+/// The index of a process among those that live; -1 if it is none of them.
 static int place_of(const struct tracing *tracing, pid_t process) {
     int place = tracing->count - 1;
     while (place >= 0 && tracing->processes[place] != process) place--;

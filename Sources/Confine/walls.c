@@ -180,7 +180,7 @@ bool walls_prepare(struct walls *walls, const struct plan *plan, const char *tem
         && allow_named(walls, plan, "--read", running) && allow_named(walls, plan, "--write", writing);
 }
 
-// What the walls rely on must not be got round by one.
+// A new one must not get round the rules that the sandbox relies on.
 bool walls_drop_capabilities(void) {
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
     struct __user_cap_data_struct none[2];

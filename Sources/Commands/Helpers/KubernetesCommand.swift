@@ -69,7 +69,7 @@ struct KubernetesCommand: Command {
     }
 }
 
-/// What the cluster's own settings say: with `provideClusterInfo: true`, `kubectl` hands over the cluster's extension
+/// The cluster's own settings: with `provideClusterInfo: true`, `kubectl` hands over the cluster's extension
 /// `client.authentication.k8s.io/exec`. The author of the kubeconfig wrote them, and may be anybody.
 private struct ClusterSettings {
     let type: String?

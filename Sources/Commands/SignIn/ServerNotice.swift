@@ -2,7 +2,7 @@ import CredentialCore
 import OAuth
 import StrictJSON
 
-/// What a person is told before the page opens of an authorization server that only an API named: whose page it is, who
+/// The notice before the page opens of an authorization server that only an API named: whose page it is, who
 /// receives the tokens, and which scopes.
 enum ServerNotice {
     /// The text; `nil` for a server that the user named.

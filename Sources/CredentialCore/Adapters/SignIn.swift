@@ -139,7 +139,7 @@ public struct RefreshRequest: Sendable {
     }
 }
 
-/// What an adapter has learned of a response to a refresh, before the response is judged or after it was refused.
+/// An adapter's finding in a response to a refresh, before the response is judged or after it was refused.
 public struct RefreshFinding: Sendable, Hashable {
     /// The new refresh token, used for nothing but the next refresh; `nil` where the response has none, or more than
     /// one.

@@ -136,7 +136,7 @@ extension RefreshOperation {
     private struct Told {
         var issued: (IssuedTokens, Grant)?
         var wasRefused = false
-        /// What a response brought that was refused, and what it was refused for.
+        /// The finding of a refused response, and why it was refused.
         var finding: RefreshFinding?
         var refusal: CredentialError?
         var sent: Grant?

@@ -47,7 +47,7 @@ package struct RefreshOperation: Sendable {
         return try persist(issued, job, sent: request.grant)
     }
 
-    /// What the adapter is asked to do.
+    /// The request to the adapter.
     func request(of job: RefreshJob, _ grant: Grant, _ account: Account) -> RefreshRequest {
         var request = RefreshRequest(
             type: job.type, key: job.key, scope: job.scope, grant: grant.toSend, subject: account.subject)

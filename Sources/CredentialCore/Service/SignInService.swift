@@ -11,7 +11,7 @@ package struct SignInService: Sendable {
         package let isNew: Bool
         /// What the user should know.
         package let warnings: [Message]
-        /// What is worth knowing, and nothing to worry about.
+        /// Facts worth knowing that need no action.
         package var notes: [Message] = []
         /// Grants that could be refreshed, and went: the provider still honours them.
         package var removed: [Grant] = []

@@ -3,7 +3,7 @@
 /// A secret is found as it is, and as it looks in a form or URL, in JSON and in base64. Short ones are left: what is missing
 /// from `invalid client secret` would tell that the secret is `secret`.
 package struct SecretRemoval: Sendable {
-    /// What stands in the place of a secret.
+    /// The text in the place of a secret.
     package static let mark = "[redacted]"
     /// The length of the shortest secret that is taken out, in bytes.
     package static let shortest = 8

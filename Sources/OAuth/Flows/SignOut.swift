@@ -52,7 +52,7 @@ public struct SignOut: Sendable {
         if (200..<300).contains(response.status) { return nil }
         switch try EndpointReply.sort(response, from: "revocation endpoint of \(endpoint.origin)") {
         case .object: return nil
-        // What was wanted is so (RFC 7009 §2.2).
+        // The token is invalid already, as the request wants it (RFC 7009 §2.2).
         case .refused(let refusal) where Self.gone.contains(refusal.code.lowercased()): return nil
         case .refused(let refusal): return refusal
         }

@@ -1,6 +1,6 @@
 package import CredentialCore
 
-/// What an authorization server may name that only an API named: nobody whom the user trusts has vouched for it.
+/// The rule for an authorization server that only an API named: the user has not vouched for it.
 ///
 /// Its metadata can have the authorization page of an honest provider, where the browser has a session, beside a token
 /// endpoint of its own, and so get a code of that provider (mix-up, RFC 9700 §4.4).
@@ -83,7 +83,7 @@ extension AccountType {
     /// - Throws: ``ErrorCode/validationFailed``.
     package func checkAuthor(of metadata: ServerMetadata) throws(CredentialError) {
         guard let rule = apiNamedServer else { return }
-        // What the definition names itself is the user's word.
+        // An endpoint of the definition is the user's word.
         var named = metadata
         for endpoint in endpoints.keys { named.endpoints[endpoint] = nil }
         try rule.check(named)

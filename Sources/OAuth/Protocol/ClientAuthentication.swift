@@ -47,7 +47,7 @@ public enum ClientAuthentication: Sendable {
         }
     }
 
-    /// What of it must not be shown: the secret or the assertion, and the pair in the header field.
+    /// The parts that must not be shown: the secret or the assertion, and the pair in the header field.
     func secrets(clientID: String) -> [String] {
         switch self {
         case .none, .certificate: []

@@ -149,7 +149,7 @@ struct LenientReply {
         return nil
     }
 
-    /// What an escape stands for. One of a character outside of ASCII is not told from another: no token has one.
+    /// The bytes of an escape. No token has a character outside of ASCII, so those are not told apart.
     private mutating func readEscape() -> [UInt8] {
         let byte = text[place]
         place += 1

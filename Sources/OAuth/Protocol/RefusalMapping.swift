@@ -236,7 +236,7 @@ extension ProviderError {
     }
 }
 
-/// What providers say of a refresh token that they take no more, in place of `invalid_grant`.
+/// The words of providers for a refresh token that they take no more, in place of `invalid_grant`.
 ///
 /// Values are compared as they are, without regard to case; prose is not searched. A grant that is lost by one of them is
 /// kept, and tried once more on demand: some are sent for a wrong client or by a gateway, too.

@@ -1,7 +1,7 @@
 import CredentialCore
 import StrictJSON
 
-/// What a refusal says, wherever its provider puts it: `error` and `error_description` (RFC 6749 §5.2), an object in their
+/// The reading of a refusal, wherever its provider puts the reason: `error` and `error_description` (RFC 6749 §5.2), an object in their
 /// place, `errors`, `message`, `errorSummary`, `errmsg`, form coding, or plain text.
 struct RefusalReading {
     /// The error code; `nil` where there is none.

@@ -88,7 +88,7 @@ struct OutputPlace: ~Copyable {
         }
     }
 
-    /// What is at the place; `nil` where nothing is.
+    /// The status of the file at the place; `nil` if there is none.
     borrowing func status() -> stat? {
         var status = stat()
         let found = unsafe fstatat(directory.number, name, &status, isOfProcesses ? 0 : AT_SYMLINK_NOFOLLOW)

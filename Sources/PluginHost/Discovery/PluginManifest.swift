@@ -26,7 +26,7 @@ package struct PluginManifest: Sendable, Hashable {
         package let readable: [String]
         /// Where it may also write.
         package let writable: [String]
-        /// Where it may send a person: origins of pages.
+        /// The origins of pages that it may send the user to.
         let pages: [PageOrigin]
         /// The pages' origins as they are written.
         package var pageNames: [String] { pages.map(\.text) }
@@ -113,7 +113,7 @@ package struct PluginManifest: Sendable, Hashable {
 extension PluginManifest.Needs {
     /// The longest path, in bytes.
     private static let pathLimit = 1_024
-    /// What may be asked for as address space, in MiB: up to one TiB.
+    /// The address space that a manifest may ask for, in MiB: up to one TiB.
     private static let memoryRange: ClosedRange<Int64> = 64...1_048_576
 
     fileprivate init(_ manifest: FieldReader) throws(CredentialError) {
