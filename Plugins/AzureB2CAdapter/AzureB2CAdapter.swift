@@ -167,14 +167,14 @@ package struct AzureB2CAdapter: CredentialAdapter {
         var metadata = provider.endpoints
         var tenantID: String?
         if needsIssuer {
-            let kept = grant.flatMap { GrantState.metadata(in: $0.adapterState, now: context.clock.now) }
-            metadata = try provider.metadata(kept: kept, source: source, in: context)
+            metadata = try provider.metadata(source: grant == nil ? source : source.forGrants, in: context)
             tenantID = metadata.issuer.flatMap(B2CProvider.tenantID)
         }
         let dialect = B2CDialect(
             type: type, policy: provider.policy, tenantID: tenantID,
             requestID: try B2CDialect.requestID(in: context))
         for fact in dialect.requestFacts { context.note(fact) }
-        return OAuthClient(type: type, metadata: metadata, dialect: dialect, source: source, context: context)
+        return OAuthClient(
+            type: type, metadata: metadata, dialect: dialect, source: source, grant: grant, context: context)
     }
 }

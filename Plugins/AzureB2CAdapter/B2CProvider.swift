@@ -30,20 +30,14 @@ struct B2CProvider {
         return metadata
     }
 
-    /// The endpoints with issuer and key set: as kept in a grant, else by discovery.
+    /// The endpoints with issuer and key set, by discovery.
     ///
     /// - Throws: ``ErrorCode/validationFailed`` for an issuer or key set that is not the tenant's;
     ///   ``ErrorCode/temporary``; ``ErrorCode/configuration`` when there is no such policy.
     func metadata(
-        kept: ServerMetadata?, source: MetadataSource, in context: AdapterContext
+        source: MetadataSource, in context: AdapterContext
     ) throws(CredentialError) -> ServerMetadata {
         var metadata = endpoints
-        if let kept, let issuer = kept.issuer, let keys = kept.endpoints[.jwks] {
-            try check(issuer: issuer)
-            metadata.issuer = issuer
-            metadata.endpoints[.jwks] = keys
-            return metadata
-        }
         let found: ServerMetadata
         do throws(CredentialError) {
             found = try source.metadata(

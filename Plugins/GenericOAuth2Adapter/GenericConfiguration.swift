@@ -93,21 +93,15 @@ struct GenericConfiguration {
         return endpoint.origin
     }
 
-    /// What is known of the provider: what the type says, over what an earlier reply kept, over what discovery tells;
-    /// discovery only where something needed is missing.
+    /// What is known of the provider: the endpoints of the definition, before those of the issuer's metadata. credmgr
+    /// fetches the metadata only if the definition lacks an endpoint that is needed.
     func metadata(
-        needs: [AccountType.Endpoint], kept: ServerMetadata?, source: MetadataSource, in context: AdapterContext
+        needs: [AccountType.Endpoint], source: MetadataSource, in context: AdapterContext
     ) throws(CredentialError) -> ServerMetadata {
         let explicit = try explicitEndpoints()
         var metadata = ServerMetadata(issuer: type.issuer, endpoints: explicit)
-        func isEnough() -> Bool { needs.allSatisfy { metadata.endpoints[$0] != nil } }
-        if isEnough() { return metadata }
+        if needs.allSatisfy({ metadata.endpoints[$0] != nil }) { return metadata }
         guard let issuer = try issuer(), let name = type.issuer else { return metadata }
-        if let kept, kept.issuer.map({ ConstantTime.equal($0, name) }) ?? false {
-            metadata = kept
-            metadata.endpoints.merge(explicit) { $1 }
-            if isEnough() { return metadata }
-        }
         metadata = try source.metadata(of: name, issuer, needs: needs.filter { explicit[$0] == nil }, in: context)
         metadata.endpoints.merge(explicit) { $1 }
         return metadata
@@ -124,6 +118,10 @@ struct GenericConfiguration {
         guard let text = type.issuer else { return nil }
         guard let address = WebAddress(text), address.isWeb, address.isSecure, address.fragment == nil else {
             throw fault("issuer is not a URL with https")
+        }
+        // The definition has it from the API.
+        if type.issuerIsNamedByAPI, let api = type.apiBase.flatMap(WebAddress.init) {
+            return address.named(by: .api(host: api.host))
         }
         return address
     }

@@ -188,13 +188,12 @@ package struct GenericOAuth2Adapter: CredentialAdapter {
     ) throws(CredentialError) -> OAuthClient {
         let configuration = GenericConfiguration(type)
         let metadata = try configuration.metadata(
-            needs: needs, kept: grant.flatMap { GrantState.metadata(in: $0.adapterState, now: context.clock.now) },
-            source: source, in: context)
+            needs: needs, source: grant == nil ? source : source.forGrants, in: context)
         // A refresh token that was issued for a key is good with that key only (RFC 9449 §5).
         var prover = prover ?? grant.flatMap { DPoPProver.kept(in: $0.adapterState) }
         if prover == nil, type.bindsAccessTokens { prover = try DPoPProver.make(in: context) }
         let client = OAuthClient(
-            type: type, metadata: metadata, dialect: GenericDialect(type: type), source: source,
+            type: type, metadata: metadata, dialect: GenericDialect(type: type), source: source, grant: grant,
             context: context, prover: prover)
         // With the aliases for certificates, as they are used.
         try type.checkAuthor(of: client.metadata)

@@ -98,6 +98,7 @@ extension FileText {
         FileText("~/.local/share/credmgr/setup.json", "what setup has written where, so that it can be taken back"),
         FileText("~/.local/share/credmgr/providers/", "adapters of your own"),
         FileText("/usr/lib/credmgr/providers/", "adapters that packages bring"),
-        FileText("~/.cache/credmgr/metadata/", "what providers publish of themselves; may be deleted at any time"),
+        FileText("~/.cache/credmgr/metadata/", "metadata and keys of providers; may be deleted at any time"),
+        FileText("~/.local/state/credmgr/metadata.key", "the key that seals the files in metadata/"),
     ]
 }

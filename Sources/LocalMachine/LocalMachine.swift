@@ -93,7 +93,8 @@ package struct LocalMachine: Sendable {
         let folders = folders
         let providers = providers
         let transport = CurlTransport(
-            userAgent: userAgent, certificateFile: environment["CURL_CA_BUNDLE"] ?? environment["SSL_CERT_FILE"])
+            userAgent: userAgent, certificateFile: environment["CURL_CA_BUNDLE"] ?? environment["SSL_CERT_FILE"],
+            environment: environment)
         let sharing = sharing(by: transport)
         return MachinePorts(
             environment: environment, dataHome: directories.dataFolder, typeFolders: directories.typeFolders,
@@ -104,7 +105,8 @@ package struct LocalMachine: Sendable {
             spent: SpentTokenFiles(stateHome: directories.stateHome), locks: AccountLockFiles(folders),
             journal: JournalFiles(folders), events: EventLogFile(folders), tokenCache: cache,
             fileStates: SystemFileStates(),
-            metadataCache: MetadataFiles(cacheHome: directories.cacheHome),
+            metadataCache: MetadataFiles(
+                cacheHome: directories.cacheHome, stateHome: directories.stateHome, random: random),
             stores: { policy in LocalStores(self, policy) }, typeFiles: files,
             readSettings: SettingsPlist.definition,
             adapters: AdapterRegistry(linked) { (name) throws(CredentialError) in

@@ -15,6 +15,13 @@ struct IDTokenCheck: Sendable {
     func validated(
         _ issued: IssuedMaterial, of type: AccountType, subject: String?, in context: AdapterContext
     ) throws(CredentialError) -> IDTokenClaims? {
+        try validated(issued, of: type, subject: subject, by: source, in: context)
+    }
+
+    private func validated(
+        _ issued: IssuedMaterial, of type: AccountType, subject: String?, by source: MetadataSource,
+        in context: AdapterContext
+    ) throws(CredentialError) -> IDTokenClaims? {
         guard let token = issued.idToken else { return nil }
         guard let name = type.issuer, let issuer = WebAddress(name), issuer.isSecure else {
             context.note("the id token is dropped: without an issuer in the account type it cannot be checked")
@@ -23,7 +30,7 @@ struct IDTokenCheck: Sendable {
         var metadata = ServerMetadata(issuer: name)
         metadata.endpoints[.jwks] = type.endpoints[.jwks].flatMap(WebAddress.init)
         if metadata.endpoints[.jwks] == nil {
-            metadata = try source.metadata(of: name, issuer, in: context)
+            metadata = try source.metadata(of: name, issuer, needs: [.jwks], in: context)
         }
         guard let keys = metadata.endpoints[.jwks] else {
             throw CredentialError(
@@ -47,7 +54,8 @@ struct IDTokenCheck: Sendable {
         _ issued: IssuedMaterial, _ request: RefreshRequest, in context: AdapterContext
     ) throws(CredentialError) -> IDTokenClaims? {
         do throws(CredentialError) {
-            return try validated(issued, of: request.type, subject: request.subject, in: context)
+            return try validated(
+                issued, of: request.type, subject: request.subject, by: source.forGrants, in: context)
         } catch {
             guard error.code == .temporary, request.key.bearer == .accessToken else { throw error }
             context.note("the new id token is dropped: \(error)")

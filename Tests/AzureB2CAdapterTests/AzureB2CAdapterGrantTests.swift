@@ -19,11 +19,11 @@ import Testing
     }
 
     @Test func `refreshes at the policy's endpoint, with its scopes and without discovery`() throws {
-        let fixture = try B2CFixture()
+        var fixture = try B2CFixture()
+        fixture.world.metadataCache = MemoryMetadataCache()
         let grant = try fixture.signIn().tokens.grant
         fixture.world.clock.pass(100)
         let idToken = try fixture.world.signer.sign(fixture.claims(nonce: nil))
-        fixture.provider.expect("GET", B2CFixture.keys, fixture.world.signer.keySet)
         fixture.provider.expect(
             "POST", B2CFixture.token, fixture.reply(idToken: idToken).with(["refresh_token": "rt-2"]))
         let issued = try refresh(fixture, grant, adapter: AzureB2CAdapter())

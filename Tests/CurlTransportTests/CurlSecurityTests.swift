@@ -142,4 +142,43 @@ import Testing
             #expect(error?.message == "cannot reach nowhere.invalid: its name cannot be resolved")
         }
     }
+
+    @Test(arguments: [
+        (AddressAuthor.issuer(host: "op.example"), true), (.api(host: "api.example"), true), (.user, false),
+        (.issuer(host: "127.0.0.1"), false), (.api(host: "10.0.0.7"), false),
+        (.issuer(host: "::ffff:127.0.0.1"), false),
+    ])
+    func `A server elsewhere names no address on this machine, in whatever form`(
+        author: AddressAuthor, isRefused: Bool
+    ) throws {
+        // The loopback within IPv6: nothing in its text says so.
+        let server = try CurlTestServer(Self.ok)
+        let text = "https://[::ffff:127.0.0.1]:\(server.port)/token?code=secret"
+        let address = try #require(WebAddress(text)).named(by: author)
+        let error = #expect(throws: CredentialError.self) {
+            _ = try CurlTransport(userAgent: "credmgr/test").send(HTTPRequest(address: address))
+        }
+        #expect((error?.code == .validationFailed) == isRefused)
+        if isRefused {
+            #expect(error?.message.contains("::ffff:127.0.0.1") == true)
+            #expect(error?.message.contains(author.host ?? "") == true)
+            #expect(error?.message.contains("secret") == false)
+        }
+        _ = try server.stop()
+    }
+
+    @Test(
+        arguments: [
+            (["https_proxy": "http://p:1"], true), (["HTTPS_PROXY": "http://p:1"], true), ([:], false),
+            (["http_proxy": "http://p:1"], false), (["ALL_PROXY": "http://p:1"], true),
+            (["https_proxy": ""], false),
+            (["https_proxy": "http://p:1", "no_proxy": "*"], false),
+            (["https_proxy": "http://p:1", "NO_PROXY": "other, .op.example"], false),
+            (["https_proxy": "http://p:1", "no_proxy": "example"], false),
+            (["https_proxy": "http://p:1", "no_proxy": "p.example,xample"], true),
+        ] as [([String: String], Bool)])
+    func `Whether a proxy is used is read as libcurl reads it`(variables: [String: String], isUsed: Bool) throws {
+        let address = try #require(WebAddress("https://op.example/token"))
+        #expect(ProxyVariables(variables).apply(to: address) == isUsed)
+    }
 }

@@ -271,7 +271,7 @@ import Testing
             in: fixture.world.context)
     }
 
-    @Test func `refreshes with one request to the pinned endpoint and keeps the refresh token`() throws {
+    @Test func `refreshes with one request and keeps the refresh token`() throws {
         let fixture = try GenericFixture()
         let signedIn = try fixture.signIn()
         let before = fixture.provider.received.count
@@ -293,11 +293,11 @@ import Testing
     func `another process refreshes without discovery, checks the id token and takes the new refresh token`()
         throws
     {
-        let fixture = try GenericFixture()
+        var fixture = try GenericFixture()
+        fixture.world.metadataCache = MemoryMetadataCache()
         let grant = try fixture.signIn().tokens.grant
         let refreshed = GenericOAuth2Adapter()
         let idToken = try fixture.world.signer.sign(fixture.claims(nonce: nil))
-        fixture.provider.expect("GET", "https://op.example/keys", fixture.world.signer.keySet)
         fixture.provider.expect(
             "POST", "https://op.example/token", fixture.reply(idToken: idToken).with(["refresh_token": "rt-2"]))
         let issued = try refreshed.refresh(
@@ -309,10 +309,10 @@ import Testing
         #expect(issued.grant.idToken?.reveal() == idToken)
     }
 
-    @Test func `discovers anew after a week and pins what it found`() throws {
+    @Test func `discovers anew after a day`() throws {
         let fixture = try GenericFixture()
         let grant = try fixture.signIn().tokens.grant
-        fixture.world.clock.pass(700_000)
+        fixture.world.clock.pass(86_400)
         fixture.provider.expect(
             "GET", GenericFixture.discovery,
             GenericFixture.metadata.with(["token_endpoint": "https://op.example/token2"]))
@@ -322,6 +322,22 @@ import Testing
         fixture.provider.expect("POST", "https://op.example/token2", ["access_token": "at-3"])
         fixture.world.clock.pass(4_000)
         _ = try refresh(fixture, issued.grant)
+    }
+
+    @Test func `endpoints in a grant are never used, and are dropped at its refresh`() throws {
+        // An imported archive, or another host of a shared group, can write what it likes here.
+        let fixture = try GenericFixture()
+        var grant = try fixture.signIn().tokens.grant
+        #expect(grant.adapterState.members.allSatisfy { !$0.value.text().contains("https://") })
+        grant.adapterState["metadata"] = [
+            "issuer": "https://op.example", "obtained_at": 1_700_000_000,
+            "token_endpoint": "https://evil.example/token", "jwks_uri": "https://evil.example/keys",
+            "revocation_endpoint": "https://evil.example/revoke",
+        ]
+        fixture.provider.expect("POST", "https://op.example/token", ["access_token": "at-2"])
+        let issued = try refresh(fixture, grant)
+        #expect(issued.grant.adapterState["metadata"] == nil)
+        #expect(fixture.provider.missing == 0)
     }
 
     @Test func `refuses a refresh for another person`() throws {
@@ -337,6 +353,7 @@ import Testing
         let fixture = try GenericFixture()
         let grant = try fixture.signIn().tokens.grant
         let before = fixture.provider.received.count
+        fixture.provider.expect("GET", GenericFixture.discovery, GenericFixture.metadata)
         fixture.provider.expect("GET", "https://op.example/keys", 500, [:])
         let error = #expect(throws: CredentialError.self) {
             try GenericOAuth2Adapter().refresh(
@@ -345,7 +362,7 @@ import Testing
                 in: fixture.world.context)
         }
         #expect(error?.code == .temporary)
-        #expect(fixture.provider.received.count == before + 1)
+        #expect(fixture.provider.received.count == before + 2)
     }
 
     @Test func `loses no rotated refresh token for want of a new key`() throws {

@@ -1,19 +1,9 @@
 import CredentialCore
 import OAuth
 import StrictJSON
-import Synchronization
 import TestAdapters
 import TestPorts
 import Testing
-
-/// A cache that outlives the sources that use it, as the disk does.
-final class MemoryMetadataCache: MetadataCache {
-    private let documents = Mutex<[String: PublishedDocument]>([:])
-
-    var count: Int { documents.withLock { $0.count } }
-    func read(_ address: String) -> PublishedDocument? { documents.withLock { $0[address] } }
-    func write(_ document: PublishedDocument, for address: String) { documents.withLock { $0[address] = document } }
-}
 
 @Suite struct MetadataSourceTests {
     private static let issuer = "https://op.example"
@@ -232,6 +222,72 @@ final class MemoryMetadataCache: MetadataCache {
         #expect(error?.code == .temporary)
         #expect(world.provider.received.count == 1)
         #expect(cache.count == 0)
+    }
+
+    @Test func `a lifetime in the cache is limited as one in a response is`() throws {
+        expect()
+        _ = try discover()
+        var kept = try #require(cache.read(Self.place))
+        kept.lifetime = .max
+        cache.write(kept, for: Self.place)
+        world.clock.pass(3_600)
+        expect()
+        _ = try discover()
+        #expect(world.provider.received.count == 2)
+    }
+
+    @Test func `metadata serves a grant for a day, and for a week while the provider is unreachable`() throws {
+        let issuer = try #require(WebAddress(Self.issuer))
+        let places = ServerMetadata.locations(of: issuer).map(\.description)
+        func metadata() throws -> ServerMetadata {
+            try MetadataSource().forGrants.metadata(of: Self.issuer, issuer, needs: [.token], in: context)
+        }
+        expect()
+        _ = try metadata()
+        world.clock.pass(86_399)
+        #expect(try metadata().endpoints[.token]?.path == "/token")
+        #expect(world.provider.received.count == 1)
+
+        world.clock.pass(1)
+        expect(503)
+        for place in places.dropFirst() { world.provider.expect("GET", place, 404, [:]) }
+        #expect(try metadata().endpoints[.token]?.path == "/token")
+        world.clock.pass(518_399)
+        world.provider.expectNoConnection("GET", Self.place)
+        #expect(try metadata().endpoints[.token]?.path == "/token")
+        // A sign-in uses no document that is older than it says.
+        world.provider.expectNoConnection("GET", Self.place)
+        #expect(throws: CredentialError.self) { try discover() }
+        world.clock.pass(1)
+        world.provider.expectNoConnection("GET", Self.place)
+        #expect(throws: CredentialError.self) { try metadata() }
+        #expect(world.provider.missing == 0)
+    }
+
+    @Test func `a key set serves a grant for a week while the provider does not send it`() throws {
+        let address = try #require(WebAddress(Self.keys))
+        world.provider.expect("GET", Self.keys, world.signer.keySet)
+        try MetadataSource().forGrants.prepareKeys(at: address, in: context)
+        world.clock.pass(604_799)
+        world.provider.expect("GET", Self.keys, 502, [:])
+        let keys = try MetadataSource().forGrants.key(for: .rs256, kid: "k1", at: address, in: context)
+        #expect(keys.count == 1)
+        world.clock.pass(1)
+        world.provider.expect("GET", Self.keys, 502, [:])
+        #expect(throws: CredentialError.self) {
+            try MetadataSource().forGrants.prepareKeys(at: address, in: context)
+        }
+    }
+
+    @Test func `a document at a later place needs no second request to the first`() throws {
+        let issuer = try #require(WebAddress(Self.issuer))
+        let other = Self.issuer + "/.well-known/oauth-authorization-server"
+        world.provider.expect("GET", Self.place, 404, [:])
+        world.provider.expect(
+            "GET", other, ["issuer": .string(Self.issuer), "token_endpoint": "https://op.example/token"])
+        _ = try MetadataSource().metadata(of: Self.issuer, issuer, in: context)
+        _ = try MetadataSource().metadata(of: Self.issuer, issuer, in: context)
+        #expect(world.provider.received.count == 2 && world.provider.missing == 0)
     }
 
     @Test func `an unknown key is looked for once, and again only after a minute`() throws {

@@ -1,4 +1,4 @@
-import CredentialCore
+package import CredentialCore
 import CryptoSupport
 import OAuth
 import StrictJSON
@@ -53,6 +53,13 @@ package final class ScriptedProvider: HTTPTransport {
         }
     }
 
+    /// Expects a request that gets no connection.
+    package func expectNoConnection(_ method: String, _ address: String) {
+        expect(method, address) { (_) throws(CredentialError) in
+            throw CredentialError(.temporary, "cannot reach \(address)")
+        }
+    }
+
     package func send(_ request: HTTPRequest, observer: TransferObserver) throws(CredentialError) -> HTTPResponse {
         var form: [String: String] = [:]
         if case .bytes(let bytes) = request.body {
@@ -90,6 +97,7 @@ package struct AdapterWorld: Sendable {
     package let notes = Notes()
     package let signer: Signer
     package var secrets = MemorySecrets()
+    package var metadataCache: any MetadataCache = NoMetadataCache()
 
     package init(_ signer: Signer) { self.signer = signer }
 
@@ -97,7 +105,7 @@ package struct AdapterWorld: Sendable {
         let notes = notes
         return AdapterContext(
             transport: provider, clock: clock, random: SystemRandomness(), cryptography: LibCryptography(),
-            clientSecrets: secrets, note: { notes.add($0) })
+            clientSecrets: secrets, metadataCache: metadataCache, note: { notes.add($0) })
     }
 
     package final class Notes: Sendable {

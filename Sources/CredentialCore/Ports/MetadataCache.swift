@@ -28,7 +28,12 @@ public struct PublishedDocument: Sendable, Hashable {
     }
 
     /// Whether it serves at `now`; a clock that was set back makes it stale.
-    public func isFresh(at now: Instant) -> Bool { (0..<lifetime).contains(now.seconds(since: fetchedAt)) }
+    public func isFresh(at now: Instant) -> Bool { isNewer(than: lifetime, at: now) }
+
+    /// Whether the provider sent it, or said that it is unchanged, less than `age` seconds before `now`.
+    public func isNewer(than age: Int64, at now: Instant) -> Bool {
+        age > 0 && (0..<age).contains(now.seconds(since: fetchedAt))
+    }
 }
 
 /// Keeps what providers publish from one process to the next. It holds no secrets.

@@ -14,6 +14,8 @@ public struct WebAddress: Sendable, Hashable, CustomStringConvertible {
     public let query: String?
     /// What stands after `#`, as written.
     public let fragment: String?
+    /// The party that named it. It is no part of what the address is: two addresses of different authors are equal.
+    public internal(set) var author = AddressAuthor.user
     private let hasAuthority: Bool
 
     /// Splits `text`; `nil` unless it is an absolute URL of printable ASCII without user information.
@@ -60,6 +62,7 @@ public struct WebAddress: Sendable, Hashable, CustomStringConvertible {
         host = other.host
         port = other.port
         hasAuthority = other.hasAuthority
+        author = other.author
         self.path = path
         self.query = query
         self.fragment = fragment
@@ -91,6 +94,23 @@ public struct WebAddress: Sendable, Hashable, CustomStringConvertible {
         return (host.lowercased(), port)
     }
 
+    /// Whether two addresses are written alike, whoever named them.
+    public static func == (one: WebAddress, other: WebAddress) -> Bool {
+        one.scheme == other.scheme && one.host == other.host && one.port == other.port && one.path == other.path
+            && one.query == other.query && one.fragment == other.fragment && one.hasAuthority == other.hasAuthority
+    }
+
+    /// Hashes what ``==(_:_:)`` compares.
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(scheme)
+        hasher.combine(host)
+        hasher.combine(port)
+        hasher.combine(path)
+        hasher.combine(query)
+        hasher.combine(fragment)
+        hasher.combine(hasAuthority)
+    }
+
     /// The port written, else the scheme's own.
     public var effectivePort: UInt16? { port ?? standardPort }
 
@@ -107,8 +127,7 @@ public struct WebAddress: Sendable, Hashable, CustomStringConvertible {
     /// form that a resolver takes, such as `127.1` or `0x7f000001`, `0.0.0.0`, which connects there, or `::1`.
     public var isLoopback: Bool {
         if host == "localhost" || host.hasSuffix(".localhost") || host == "::1" || host == "::" { return true }
-        guard let number = numericHost else { return false }
-        return number >> 24 == 127 || number == 0
+        return numericHost.map { AddressAuthor.Reach(ipv4: $0) == .machine } ?? false
     }
 
     /// Whether the host is an address of this machine or of its network: the loopback, a private address (RFC 1918,
@@ -118,8 +137,7 @@ public struct WebAddress: Sendable, Hashable, CustomStringConvertible {
         if host.contains(":"), ["fc", "fd", "fe9", "fea", "feb", "::ffff:"].contains(where: host.hasPrefix) {
             return true
         }
-        guard let number = numericHost else { return false }
-        return number >> 24 == 10 || number >> 20 == 0xAC1 || number >> 16 == 0xC0A8 || number >> 16 == 0xA9FE
+        return numericHost.map { AddressAuthor.Reach(ipv4: $0) != .internet } ?? false
     }
 
     /// The IPv4 address that the host is, in any form of inet_aton(3): one to four numbers, decimal, octal or hexadecimal,

@@ -15,6 +15,7 @@ package final class CurlTransport: HTTPTransport {
     private let userAgent: String
     private let certificateFile: String?
     private let system: CertificateStore
+    private let proxies: ProxyVariables
     private let library = Mutex<LibCurl?>(nil)
 
     /// Makes a transport; nothing is opened yet.
@@ -24,8 +25,13 @@ package final class CurlTransport: HTTPTransport {
     ///   - certificateFile: a PEM file of certificate authorities to trust in place of the system's file: what
     ///     `CURL_CA_BUNDLE` or else `SSL_CERT_FILE` names.
     ///   - system: the system's own authorities, used when no file is named.
-    package init(userAgent: String, certificateFile: String? = nil, system: CertificateStore = .debian) {
+    ///   - environment: the variables of the process, in which libcurl finds proxies.
+    package init(
+        userAgent: String, certificateFile: String? = nil, system: CertificateStore = .debian,
+        environment: [String: String] = [:]
+    ) {
         self.userAgent = userAgent
+        proxies = ProxyVariables(environment)
         self.certificateFile = certificateFile
         self.system = system
     }
@@ -33,7 +39,7 @@ package final class CurlTransport: HTTPTransport {
     /// Sends a request and gives the reply, whatever its status; blocks until then.
     ///
     /// - Throws: ``ErrorCode/denied`` for an insecure address, before anything is sent, or a certificate that does
-    ///   not hold; ``ErrorCode/temporary`` when no complete reply came; ``ErrorCode/malformedReply`` when it is too
+    ///   not hold; ``ErrorCode/validationFailed`` for an address that its author may not name; ``ErrorCode/temporary`` when no complete reply came; ``ErrorCode/malformedReply`` when it is too
     ///   large or no HTTP; ``ErrorCode/usage`` for a request that is no HTTP; ``ErrorCode/inputOutput`` when a file
     ///   to send cannot be read; ``ErrorCode/internalFault`` when libcurl is missing; what the observer's sink
     ///   throws.
@@ -149,6 +155,11 @@ package final class CurlTransport: HTTPTransport {
         let exchange = CurlExchange(
             host: host, request: request, observer: observer, file: file)
         try exchange.attach(to: transfer)
+        // The socket of a proxy says nothing about where the request goes.
+        let reachGuard = proxies.apply(to: address) ? nil : ReachGuard(address)
+        let rule = reachGuard.map { SocketRule($0.admits) }
+        if let rule { try transfer.setSocketRule(rule) }
+        defer { withExtendedLifetime(rule) {} }
         var failure = perform(transfer, exchange)
         if failure?.isUntrusted == true, usesSystemFolder(for: address) {
             try transfer.set(.certificateFile, system.file)
@@ -158,6 +169,7 @@ package final class CurlTransport: HTTPTransport {
             if let reply = exchange.faultyReply(error) { return reply }
             throw error
         }
+        if failure != nil, let error = reachGuard?.error() { throw error }
         if let failure {
             var error = failure.error(host: host, request: request, certificateFile: certificateFile)
             error.isBeforeRequest = failure.isBeforeRequest

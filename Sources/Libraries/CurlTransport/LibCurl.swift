@@ -105,6 +105,14 @@ typealias CurlDataCallback =
 /// A function that libcurl calls with context, bytes to receive, received, to send and sent.
 typealias CurlProgressCallback = @convention(c) (UnsafeMutableRawPointer?, Int, Int, Int, Int) -> Int32
 
+/// Decides about the address of a connection, before it is made.
+final class SocketRule {
+    fileprivate let admits: (SocketAddress) -> Bool
+
+    /// Makes a rule; `admits` says whether a socket may be opened for an address.
+    init(_ admits: @escaping (SocketAddress) -> Bool) { self.admits = admits }
+}
+
 /// One transfer: libcurl's handle with the lists that belong to it. It is used by one thread.
 @safe final class CurlTransfer {
     private let curl: LibCurl
@@ -244,6 +252,23 @@ typealias CurlProgressCallback = @convention(c) (UnsafeMutableRawPointer?, Int, 
         try set(.noProgress, 0)
         try check(unsafe credmgr_curl_set_progress_callback(curl.setOption, handle, progress))
         try check(unsafe credmgr_curl_set_pointer(curl.setOption, handle, CURLOPT_XFERINFODATA, context))
+    }
+
+    /// Opens sockets for the addresses only that a rule admits; it must outlive ``perform()``.
+    func setSocketRule(_ rule: SocketRule) throws(CredentialError) {
+        let context = unsafe Unmanaged.passUnretained(rule).toOpaque()
+        try check(unsafe credmgr_curl_set_socket_opener(curl.setOption, handle, Self.openSocket))
+        try check(unsafe credmgr_curl_set_pointer(curl.setOption, handle, CURLOPT_OPENSOCKETDATA, context))
+    }
+
+    private static let openSocket: curl_opensocket_callback = { context, _, place in
+        guard let place = unsafe place, let context = unsafe context else { return -1 }
+        let rule = unsafe Unmanaged<SocketRule>.fromOpaque(context).takeUnretainedValue()
+        let address = unsafe withUnsafePointer(to: &place.pointee.addr) { unsafe SocketAddress($0) }
+        guard address.map(rule.admits) ?? true else { return -1 }
+        // CLOEXEC, as libcurl sets it by itself.
+        return unsafe socket(
+            place.pointee.family, place.pointee.socktype | Int32(SOCK_CLOEXEC.rawValue), place.pointee.protocol)
     }
 
     /// Does the transfer, blocking; gives what went wrong, `nil` if nothing.

@@ -13,8 +13,8 @@ package enum SHA256 {
         return digest
     }
 
-    /// HMAC (RFC 2104): a digest of `bytes` that only who has the key can make.
-    static func code(of bytes: [UInt8], key: [UInt8]) -> [UInt8] {
+    /// HMAC (RFC 2104): a digest of `bytes` that nobody can make without the key.
+    package static func code(of bytes: [UInt8], key: [UInt8]) -> [UInt8] {
         // Making the code overwrites what this holds of the key.
         var state = crypto_auth_hmacsha256_state()
         var code = [UInt8](repeating: 0, count: size)

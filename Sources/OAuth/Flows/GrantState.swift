@@ -1,24 +1,20 @@
-package import CredentialCore
+import CredentialCore
 package import StrictJSON
 
-/// What every grant keeps in ``Grant/adapterState``: the subject, the scopes of the sign-in, and the provider's
-/// endpoints, so that a refresh needs no discovery.
+/// The members that every grant has in ``Grant/adapterState``, such as the subject and the scopes of the sign-in.
+///
+/// A grant stores no endpoint and no key set: an archive or another host of a shared group can write a grant, and would
+/// decide by it where refresh tokens go. Endpoints come from the definition and from the issuer's metadata alone.
 package enum GrantState {
     /// The `sub` of the id token.
     static let subject = "sub"
     private static let scope = "requested_scope"
     private static let base = "type_scope"
     private static let authentication = "requested_authentication"
+    /// The provider's endpoints, in the grants of earlier versions: never read.
     private static let pinned = "metadata"
-    private static let issuer = "issuer"
-    private static let algorithms = "algorithms"
-    private static let methods = "auth_methods"
-    private static let assertionAlgorithms = "assertion_algorithms"
     private static let endpointAudience = "endpoint_audience"
     private static let obtainedAt = "obtained_at"
-
-    /// Seconds until the endpoints are discovered again.
-    private static let pinLifetime: Int64 = 604_800
 
     /// The state of a new grant.
     ///
@@ -27,7 +23,7 @@ package enum GrantState {
     ///   - parameters: those of the authorization request.
     static func make(
         claims: IDTokenClaims?, scope: [String], base: [String]?, parameters: [String: String],
-        metadata: ServerMetadata, now: Instant, also: JSONObject
+        now: Instant, also: JSONObject
     ) -> JSONObject {
         var state = also
         state[Self.base] = base.map { JSONValue($0) }
@@ -39,14 +35,18 @@ package enum GrantState {
         }
         state[subject] = claims.map { .string($0.subject) }
         state[self.scope] = JSONValue(scope)
-        state[pinned] = .object(pin(metadata, now: now))
         return state
     }
 
-    /// Keeps newer metadata where that of `state` has grown too old.
-    static func repin(_ state: inout JSONObject, metadata: ServerMetadata, now: Instant) {
-        if Self.metadata(in: state, now: now) == nil { state[pinned] = .object(pin(metadata, now: now)) }
+    /// Keeps whether the provider takes clients' assertions for its token endpoint only, and drops what earlier versions
+    /// kept.
+    static func keep(wantsEndpointAudience: Bool, in state: inout JSONObject) {
+        state[pinned] = nil
+        state[endpointAudience] = wantsEndpointAudience ? true : nil
     }
+
+    /// What ``keep(wantsEndpointAudience:in:)`` kept.
+    static func wantsEndpointAudience(_ state: JSONObject) -> Bool { state[endpointAudience] == true }
 
     // MARK: The provider's own fields
 
@@ -100,37 +100,5 @@ package enum GrantState {
 
     private static func words(_ name: String, in state: JSONObject) -> [String]? {
         state[name]?.array?.compactMap(\.string)
-    }
-
-    /// The provider's metadata as kept in a grant; `nil` when there is none or it is older than a week.
-    package static func metadata(in state: JSONObject, now: Instant) -> ServerMetadata? {
-        guard let kept = state[pinned]?.object, let time = kept[obtainedAt]?.integer,
-            (0..<pinLifetime).contains(now.seconds(since: Instant(epochSeconds: time)))
-        else { return nil }
-        var metadata = ServerMetadata(issuer: kept[issuer]?.string)
-        for endpoint in AccountType.Endpoint.allCases {
-            metadata.endpoints[endpoint] = kept[endpoint.rawValue]?.string.flatMap(WebAddress.init)
-        }
-        metadata.signingAlgorithms =
-            kept[algorithms]?.array?.compactMap(\.string).compactMap(SignatureAlgorithm.init) ?? []
-        metadata.authenticationMethods = kept[methods]?.array?.compactMap(\.string)
-        metadata.assertionAlgorithms = kept[assertionAlgorithms]?.array?.compactMap(\.string)
-        metadata.wantsEndpointAudience = kept[endpointAudience] == true
-        return metadata
-    }
-
-    /// Keeps only what a refresh, a revocation and a sign-out need: the record should stay small.
-    private static func pin(_ metadata: ServerMetadata, now: Instant) -> JSONObject {
-        var kept = JSONObject()
-        kept[obtainedAt] = .integer(now.epochSeconds)
-        kept[issuer] = metadata.issuer.map { .string($0) }
-        for endpoint in [AccountType.Endpoint.token, .jwks, .revocation, .introspection, .endSession] {
-            kept[endpoint.rawValue] = metadata.endpoints[endpoint].map { .string($0.description) }
-        }
-        kept[algorithms] = JSONValue(metadata.signingAlgorithms.map(\.rawValue))
-        kept[assertionAlgorithms] = metadata.assertionAlgorithms.map { JSONValue($0) }
-        kept[methods] = metadata.authenticationMethods.map { JSONValue($0) }
-        if metadata.wantsEndpointAudience { kept[endpointAudience] = true }
-        return kept
     }
 }

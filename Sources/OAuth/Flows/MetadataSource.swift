@@ -3,21 +3,41 @@ public import StrictJSON
 import Synchronization
 
 /// Fetches what providers publish, metadata and key sets, and keeps it: in memory for the life of the process, and
-/// in the ``MetadataCache`` for the next one. Only a document that has been read and found sound is kept.
+/// in the ``MetadataCache`` for the next one. Only a document that passes validation is kept, and it is validated again
+/// at each use.
 public final class MetadataSource: Sendable {
-    private let documents = Mutex<[String: PublishedDocument]>([:])
+    private let documents: Documents
+    private let isForGrants: Bool
+
+    /// The documents in memory.
+    private final class Documents: Sendable {
+        let byAddress = Mutex<[String: PublishedDocument]>([:])
+    }
+
+    private init(_ documents: Documents, isForGrants: Bool) {
+        self.documents = documents
+        self.isForGrants = isForGrants
+    }
 
     /// Makes an empty source.
-    public init() {}
+    public convenience init() { self.init(Documents(), isForGrants: false) }
 
-    /// What is fetched: its name in messages, and the most seconds it serves.
+    /// The same source for a grant that exists, as for its refresh: metadata serves for a day without a request, and all
+    /// documents for up to a week if the provider does not send them. A well-known place that is down stops no refresh.
+    public var forGrants: MetadataSource { MetadataSource(documents, isForGrants: true) }
+
+    /// What is fetched: its name in messages, the most seconds it serves, and for how many it serves a grant.
     private struct Kind {
         let name: Message
         let longest: Int64
+        var forGrants: Int64 = 0
 
-        static var metadata: Kind { Kind(name: "metadata", longest: 3_600) }
+        static var metadata: Kind { Kind(name: "metadata", longest: 3_600, forGrants: 86_400) }
         static var keySet: Kind { Kind(name: "key set", longest: 86_400) }
     }
+
+    /// The greatest age in seconds of a document that serves a grant while the provider does not send it.
+    private static let greatestAge: Int64 = 604_800
 
     /// Seconds between two searches for a key that a key set lacks: tokens with made-up key names must not turn
     /// into requests.
@@ -34,8 +54,8 @@ public final class MetadataSource: Sendable {
     ) throws(CredentialError) -> ServerMetadata {
         try first(of: locations, "metadata", in: context) { (document) throws(CredentialError) in
             try ServerMetadata(
-                document, isLocal: locations.contains(where: \.isLoopback), issuerRule: issuerRule)
-        }
+                document, from: locations.first, issuerRule: issuerRule)
+        }.content
     }
 
     /// The metadata of an issuer, which must be for it byte for byte.
@@ -54,18 +74,17 @@ public final class MetadataSource: Sendable {
         let locations = ServerMetadata.locations(of: address)
         let rule = isNamed ? ServerMetadata.namedIssuer(issuer) : ServerMetadata.exactIssuer(issuer)
         do throws(CredentialError) {
-            var tried = 0
-            var metadata = try first(of: locations, "metadata", in: context) {
+            let found = try first(of: locations, "metadata", in: context) {
                 (document) throws(CredentialError) in
-                try ServerMetadata(document, isLocal: address.isLoopback, issuerRule: rule)
-            } counting: {
-                tried += 1
+                try ServerMetadata(document, from: address, issuerRule: rule)
             }
+            var metadata = found.content
             var needs = needs
             if metadata.demandsPushedRequests, needs.contains(.authorization) {
                 needs.append(.pushedAuthorizationRequest)
             }
-            for place in locations.dropFirst(tried) where needs.contains(where: { metadata.endpoints[$0] == nil }) {
+            for place in locations
+            where place != found.place && needs.contains(where: { metadata.endpoints[$0] == nil }) {
                 metadata.complete(by: try? self.metadata(at: [place], in: context, issuerRule: rule))
             }
             for endpoint in needs { _ = try metadata.usable(endpoint) }
@@ -84,41 +103,79 @@ public final class MetadataSource: Sendable {
     /// The document at the first of `locations` that has one, as `read` takes it. A place that answers with anything else
     /// does not end the search. A place that does not answer does: the others are at the same host.
     ///
-    /// - Parameters:
-    ///   - isAfresh: whether the provider is asked whatever is kept.
-    ///   - count: called for each location that is looked at.
+    /// - Parameter isAfresh: whether the provider is asked whatever is kept.
+    /// - Returns: what `read` made of the document, and where it is from.
     /// - Throws: as ``metadata(at:in:issuerRule:)``.
     func first<Content>(
         of locations: [WebAddress], _ name: Message, isAfresh: Bool = false, in context: AdapterContext,
-        read: (JSONObject) throws(CredentialError) -> Content, counting count: () -> Void = {}
-    ) throws(CredentialError) -> Content {
+        read: (JSONObject) throws(CredentialError) -> Content
+    ) throws(CredentialError) -> (content: Content, place: WebAddress) {
+        var kind = Kind.metadata
+        if isAfresh {
+            kind = Kind(name: name, longest: CacheLifetime.least)
+        } else if let kept = keptContent(of: locations, kind, in: context, read: read) {
+            // A place that has no document would be asked again by each process, since its absence is not kept.
+            return kept
+        }
         var absence: CredentialError?
         var trouble: CredentialError?
         for location in locations {
-            count()
             var isAnswered = false
             do throws(CredentialError) {
-                let kind = Kind(name: name, longest: isAfresh ? CacheLifetime.least : Kind.metadata.longest)
-                if isAfresh {
-                    return try fetch(
-                        location, kind, replacing: kept(location, in: context), in: context, read: read
-                    ) {
-                        isAnswered = true
-                    }
+                let content = try fetch(
+                    location, kind, replacing: kept(location, in: context), in: context, read: read
+                ) {
+                    isAnswered = true
                 }
-                return try content(at: location, kind, in: context, read: read) { isAnswered = true }.content
+                return (content, location)
             } catch {
                 // The first place may serve a page or an error for whatever is not there.
                 switch error.code {
                 case .configuration: absence = absence ?? error
                 case .malformedReply: trouble = trouble ?? error
                 case .temporary where isAnswered: trouble = trouble ?? error
-                default: throw error
+                default:
+                    if error.code == .temporary,
+                        let kept = keptContent(of: locations, kind, isAgeForgiven: true, in: context, read: read)
+                    {
+                        return kept
+                    }
+                    throw error
                 }
             }
         }
+        if let kept = keptContent(of: locations, kind, isAgeForgiven: true, in: context, read: read) { return kept }
         throw trouble ?? absence
             ?? CredentialError(.configuration, "the account type names no place for the provider's \(name)")
+    }
+
+    /// What a kept document of the first location that has one says.
+    ///
+    /// - Parameter isAgeForgiven: whether one serves that is older than it says, where the provider does not send it.
+    private func keptContent<Content>(
+        of locations: [WebAddress], _ kind: Kind, isAgeForgiven: Bool = false, in context: AdapterContext,
+        read: (JSONObject) throws(CredentialError) -> Content
+    ) -> (content: Content, place: WebAddress)? {
+        guard !isAgeForgiven || isForGrants else { return nil }
+        let now = context.clock.now
+        for location in locations {
+            guard let kept = kept(location, in: context) else { continue }
+            let serves: Bool
+            if isAgeForgiven {
+                serves = kept.isNewer(than: Self.greatestAge, at: now)
+            } else {
+                // The lifetime in a file is limited as that of a response is.
+                let age = isForGrants ? max(kept.lifetime, kind.forGrants) : kept.lifetime
+                serves = kept.isNewer(than: min(age, max(kind.longest, isForGrants ? kind.forGrants : 0)), at: now)
+            }
+            if serves, let content = try? read(kept.document) {
+                if isAgeForgiven {
+                    context.note("the provider does not send its \(kind.name); credmgr uses what it sent before")
+                }
+                return (content, location)
+            }
+        }
+        return nil
     }
 
     /// The keys that may verify a token; the key set is fetched anew, once, when a kept one has none of the token's name.
@@ -127,7 +184,7 @@ public final class MetadataSource: Sendable {
     public func key(
         for algorithm: SignatureAlgorithm, kid: String?, at address: WebAddress, in context: AdapterContext
     ) throws(CredentialError) -> [JSONObject] {
-        let (keys, isNew) = try content(at: address, .keySet, in: context, read: Self.keySet)
+        let (keys, isNew) = try keySet(at: address, in: context)
         let found = keys.candidates(for: algorithm, kid: kid)
         if found.areNamed || (kid == nil && !found.keys.isEmpty) { return found.keys }
         let now = context.clock.now
@@ -145,33 +202,40 @@ public final class MetadataSource: Sendable {
     ///
     /// - Throws: ``ErrorCode/temporary``, ``ErrorCode/configuration``.
     public func prepareKeys(at address: WebAddress, in context: AdapterContext) throws(CredentialError) {
-        _ = try content(at: address, .keySet, in: context, read: Self.keySet)
+        _ = try keySet(at: address, in: context)
     }
 
     private static func keySet(_ document: JSONObject) throws(CredentialError) -> KeySet { try KeySet(document) }
 
     // MARK: Keeping
 
-    /// What a document says, and whether it was fetched just now: the kept one serves while it is fresh and sound.
-    private func content<Content>(
-        at address: WebAddress, _ kind: Kind, in context: AdapterContext,
-        read: (JSONObject) throws(CredentialError) -> Content, answered: () -> Void = {}
-    ) throws(CredentialError) -> (content: Content, isNew: Bool) {
-        let kept = kept(address, in: context)
-        if let kept, kept.isFresh(at: context.clock.now), let content = try? read(kept.document) {
-            return (content, false)
+    /// What a key set says, and whether it was fetched just now: the kept one serves while it is fresh and valid.
+    private func keySet(
+        at address: WebAddress, in context: AdapterContext
+    ) throws(CredentialError) -> (keys: KeySet, isNew: Bool) {
+        if let kept = keptContent(of: [address], .keySet, in: context, read: Self.keySet) {
+            return (kept.content, false)
         }
-        return (try fetch(address, kind, replacing: kept, in: context, read: read, answered: answered), true)
+        do throws(CredentialError) {
+            let kept = kept(address, in: context)
+            return (try fetch(address, .keySet, replacing: kept, in: context, read: Self.keySet), true)
+        } catch {
+            guard [.temporary, .configuration, .malformedReply].contains(error.code),
+                let kept = keptContent(
+                    of: [address], .keySet, isAgeForgiven: true, in: context, read: Self.keySet)
+            else { throw error }
+            return (kept.content, true)
+        }
     }
 
     private func kept(_ address: WebAddress, in context: AdapterContext) -> PublishedDocument? {
         let name = address.description
-        return documents.withLock { $0[name] } ?? context.metadataCache.read(name)
+        return documents.byAddress.withLock { $0[name] } ?? context.metadataCache.read(name)
     }
 
     private func keep(_ document: PublishedDocument, at address: WebAddress, in context: AdapterContext) {
         let name = address.description
-        documents.withLock { $0[name] = document }
+        documents.byAddress.withLock { $0[name] = document }
         context.metadataCache.write(document, for: name)
     }
 

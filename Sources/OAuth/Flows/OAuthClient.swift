@@ -19,9 +19,12 @@ public struct OAuthClient: Sendable {
     private let audience: AssertionAudience
 
     /// Makes a client.
+    ///
+    /// - Parameter grant: the grant that it works for; `nil` for a sign-in. The client learns from it how the provider
+    ///   takes assertions, and uses older metadata if the provider is not reachable.
     public init(
         type: AccountType, metadata: ServerMetadata, dialect: any ProviderDialect, source: MetadataSource,
-        context: AdapterContext, prover: DPoPProver? = nil
+        grant: Grant? = nil, context: AdapterContext, prover: DPoPProver? = nil
     ) {
         var metadata = metadata
         if type.tlsClientCertificate != nil {
@@ -30,10 +33,13 @@ public struct OAuthClient: Sendable {
         }
         self.type = type
         self.metadata = metadata
-        audience = AssertionAudience(isEndpoint: metadata.wantsEndpointAudience)
+        let isEndpoint = grant.map { GrantState.wantsEndpointAudience($0.adapterState) } ?? false
+        audience = AssertionAudience(
+            isEndpoint: isEndpoint
+                && AssertionAudience.mayBeEndpoint(of: metadata.issuer, metadata.endpoints[.token]))
         self.prover = prover
         self.dialect = dialect
-        self.source = source
+        self.source = grant == nil ? source : source.forGrants
         self.context = context
     }
 
@@ -267,12 +273,8 @@ public struct OAuthClient: Sendable {
         return try metadata.required(.token).description
     }
 
-    /// The metadata, with what was learned of the provider beside it.
-    var learnedMetadata: ServerMetadata {
-        var metadata = metadata
-        metadata.wantsEndpointAudience = audience.isEndpoint
-        return metadata
-    }
+    /// Whether the provider takes assertions for its token endpoint only: learned, never published.
+    var wantsEndpointAudience: Bool { audience.isEndpoint }
 
     // MARK: Replies
 

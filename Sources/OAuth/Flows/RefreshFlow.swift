@@ -124,7 +124,7 @@ public struct RefreshFlow: Sendable {
         for (name, value) in client.dialect.state(of: received).members { grant.adapterState[name] = value }
         GrantState.keepFields(of: members, in: &grant.adapterState)
         client.prover?.keep(in: &grant.adapterState)
-        GrantState.repin(&grant.adapterState, metadata: client.learnedMetadata, now: grant.obtainedAt)
+        GrantState.keep(wantsEndpointAudience: client.wantsEndpointAudience, in: &grant.adapterState)
         return IssuedTokens(
             accessToken: try client.bearer(received, key: request.key, scope: scope), grant: grant)
     }

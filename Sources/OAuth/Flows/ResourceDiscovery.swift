@@ -175,7 +175,7 @@ package struct ResourceDiscovery: Sendable {
             do throws(CredentialError) {
                 return try source.first(of: [place], "resource metadata", isAfresh: true, in: context) {
                     (document) throws(CredentialError) in try ResourceMetadata(document, for: address, at: place)
-                }
+                }.content
             } catch {
                 guard [.configuration, .temporary, .malformedReply].contains(error.code) else { throw error }
                 steps.append(error.message)
@@ -203,14 +203,18 @@ package struct ResourceDiscovery: Sendable {
         }
         var failure: CredentialError?
         for name in preferred.map({ [$0] }) ?? resource.issuers {
-            guard let place = WebAddress(name), place.isWeb, place.isSecure, place.fragment == nil else {
+            let author = AddressAuthor.api(host: address.host)
+            guard let place = WebAddress(name)?.named(by: author), place.isWeb, place.isSecure,
+                place.fragment == nil
+            else {
                 throw CredentialError(
                     .validationFailed, "the authorization server of \(address.origin) is not a URL with https")
             }
-            guard address.isLoopback || !place.isLoopback else {
+            guard place.isNamedRightly else {
                 throw CredentialError(
                     .validationFailed,
-                    "\(address.origin) names an authorization server on this machine, \(place.origin)")
+                    "\(address.origin) names an authorization server on this machine or its network, \(place.origin)"
+                )
             }
             do throws(CredentialError) {
                 return try source.metadata(of: name, place, needs: needs, isNamed: true, in: context)

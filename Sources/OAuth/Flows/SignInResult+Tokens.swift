@@ -34,8 +34,8 @@ extension OAuthClient {
         grant.idToken = received.claims == nil ? nil : received.reply.idToken.map(Secret.init)
         grant.adapterState = GrantState.make(
             claims: received.claims, scope: scope, base: base, parameters: type.authorizeParameters,
-            metadata: learnedMetadata, now: context.clock.now,
-            also: dialect.state(of: received))
+            now: context.clock.now, also: dialect.state(of: received))
+        GrantState.keep(wantsEndpointAudience: wantsEndpointAudience, in: &grant.adapterState)
         GrantState.keepFields(of: received.reply.members, in: &grant.adapterState)
         prover?.keep(in: &grant.adapterState)
         return SignInResult(

@@ -54,7 +54,7 @@ struct APINamedServer {
     }
 
     private func checkNetwork(of place: WebAddress) throws(CredentialError) {
-        guard !place.isOfThisNetwork || api?.isOfThisNetwork ?? false else {
+        guard place.named(by: .api(host: api?.host ?? "")).isNamedRightly else {
             throw refused(place, "an API elsewhere names no address of this network")
         }
     }

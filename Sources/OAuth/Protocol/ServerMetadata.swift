@@ -27,8 +27,6 @@ public struct ServerMetadata: Sendable {
     /// Whether every authorization response carries `iss` (RFC 9207 §3).
     public var sendsIssuer: Bool
 
-    /// Whether it takes clients' assertions for its token endpoint only; learned, never published.
-    var wantsEndpointAudience = false
     /// Why endpoints that the document names cannot be used.
     private var unusable: [AccountType.Endpoint: CredentialError] = [:]
     /// The same for the endpoints in ``certificateEndpoints``.
@@ -52,23 +50,26 @@ public struct ServerMetadata: Sendable {
     ///
     /// - Parameters:
     ///   - document: the document.
-    ///   - isLocal: whether it was fetched from this machine; the issuer says where it is `nil`.
+    ///   - source: where the document is from, named by whoever named the issuer; the document's issuer for `nil`.
     ///   - issuerRule: checks the document's issuer; ``exactIssuer(_:)`` but for B2C.
     /// - Throws: ``ErrorCode/validationFailed`` for another issuer or a token endpoint that is not `https` (or
     ///   loopback); ``ErrorCode/malformedReply`` for one without issuer.
     public init(
-        _ document: JSONObject, isLocal: Bool? = nil, issuerRule: (String) throws(CredentialError) -> Void
+        _ document: JSONObject, from source: WebAddress? = nil, issuerRule: (String) throws(CredentialError) -> Void
     ) throws(CredentialError) {
         guard let issuer = document["issuer"]?.string, !issuer.isEmpty, issuer.utf8.count <= 2_048 else {
             throw CredentialError(.malformedReply, "the provider's metadata names no issuer")
         }
         try issuerRule(issuer)
         self.init(issuer: issuer)
-        let isLocal = isLocal ?? WebAddress(issuer)?.isLoopback ?? false
-        (endpoints, unusable) = Self.addresses(in: document, isLocal)
+        let source = source ?? WebAddress(issuer)
+        let author =
+            source?.author == .user
+            ? AddressAuthor.issuer(host: source?.host ?? "") : source?.author ?? .issuer(host: "")
+        (endpoints, unusable) = Self.addresses(in: document, author)
         if let fault = unusable[.token] { throw fault }
         if let aliases = document["mtls_endpoint_aliases"]?.object {
-            (certificateEndpoints, unusableForCertificates) = Self.addresses(in: aliases, isLocal)
+            (certificateEndpoints, unusableForCertificates) = Self.addresses(in: aliases, author)
         }
         if let listed = document["id_token_signing_alg_values_supported"]?.array {
             let usable = listed.compactMap(\.string).compactMap(SignatureAlgorithm.init)
@@ -195,13 +196,13 @@ public struct ServerMetadata: Sendable {
     }
 
     private static func addresses(
-        in document: JSONObject, _ isLocal: Bool
+        in document: JSONObject, _ author: AddressAuthor
     ) -> (usable: [AccountType.Endpoint: WebAddress], unusable: [AccountType.Endpoint: CredentialError]) {
         var usable: [AccountType.Endpoint: WebAddress] = [:]
         var unusable: [AccountType.Endpoint: CredentialError] = [:]
         for endpoint in AccountType.Endpoint.allCases {
             do throws(CredentialError) {
-                usable[endpoint] = try address(endpoint.rawValue, in: document, isLocal)
+                usable[endpoint] = try address(endpoint.rawValue, in: document, author)
             } catch {
                 unusable[endpoint] = error
             }
@@ -209,22 +210,23 @@ public struct ServerMetadata: Sendable {
         return (usable, unusable)
     }
 
-    /// - Parameter isLocal: whether the provider is on this machine. One elsewhere does not have requests sent to
-    ///   what listens here and trusts whoever can reach it.
+    /// The address of a member, named by `author`.
     private static func address(
-        _ name: String, in document: JSONObject, _ isLocal: Bool
+        _ name: String, in document: JSONObject, _ author: AddressAuthor
     ) throws(CredentialError) -> WebAddress? {
         guard let value = document[name], value != .null else { return nil }
-        guard let text = value.string, let address = WebAddress(text), address.isWeb, address.isSecure,
+        guard let text = value.string, let address = WebAddress(text)?.named(by: author), address.isWeb,
+            address.isSecure,
             address.fragment == nil
         else {
             throw CredentialError(
                 .validationFailed,
                 "the provider's metadata has a \(name) that is not a URL with https: '\(shown(value))'")
         }
-        guard isLocal || !address.isLoopback else {
+        guard address.isNamedRightly else {
             throw CredentialError(
-                .validationFailed, "the provider's metadata has a \(name) on this machine, \(address)")
+                .validationFailed,
+                "the provider's metadata has a \(name) on this machine or its network, \(address)")
         }
         return address
     }

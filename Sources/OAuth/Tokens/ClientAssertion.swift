@@ -104,11 +104,17 @@ final class AssertionAudience: Sendable {
     /// Whether a request is worth repeating for the token endpoint, which it is from now on: an assertion for the issuer
     /// was refused, and both are of one origin.
     func mayBeEndpoint(after response: HTTPResponse, of issuer: String, at place: WebAddress?) -> Bool {
-        guard !isEndpoint, let place, WebAddress(issuer)?.origin == place.origin, Self.isRefused(response) else {
+        guard !isEndpoint, Self.mayBeEndpoint(of: issuer, place), Self.isRefused(response) else {
             return false
         }
         endpoint.withLock { $0 = true }
         return true
+    }
+
+    /// Whether the token endpoint may be the audience: it is of the issuer's origin.
+    static func mayBeEndpoint(of issuer: String?, _ place: WebAddress?) -> Bool {
+        guard let place, let issuer = issuer.flatMap(WebAddress.init) else { return false }
+        return issuer.origin == place.origin
     }
 
     /// Takes it back where the other audience was refused, too.

@@ -12,6 +12,8 @@ package struct FileFacts: Sendable {
     package let isOpenToOthers: Bool
     /// When its content changed last, in seconds since 1970.
     package let modified: Int64
+    /// How many bytes it has.
+    package let size: Int64
     /// Whether nobody can change it, or only at its end, until an administrator says otherwise (chattr(1)).
     package let isImmutable: Bool
 
@@ -39,7 +41,8 @@ package struct FileFacts: Sendable {
         let forbidden: mode_t = kind == .folder ? 0o022 : 0o077
         return FileFacts(
             kind: kind, isOwn: status.st_uid == geteuid(), isOpenToOthers: status.st_mode & forbidden != 0,
-            modified: Int64(status.st_mtim.tv_sec), isImmutable: unsafe linux_is_immutable(path) != 0)
+            modified: Int64(status.st_mtim.tv_sec), size: Int64(status.st_size),
+            isImmutable: unsafe linux_is_immutable(path) != 0)
     }
 
     /// Takes every right on a file or folder from everybody but its owner.

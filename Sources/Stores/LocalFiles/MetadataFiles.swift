@@ -1,26 +1,46 @@
 package import CredentialCore
 import Platform
+import Sodium
 import StrictJSON
+import Synchronization
 
-/// What providers publish, kept in `$XDG_CACHE_HOME/credmgr/metadata`: one file per address.
+/// The documents that providers publish, kept in `$XDG_CACHE_HOME/credmgr/metadata`: one file per address.
 ///
-/// A file that cannot be read, or is of another address or version, counts as absent and is replaced by the next
-/// write.
-package struct MetadataFiles: MetadataCache {
+/// Each file begins with a seal: HMAC-SHA-256 over the rest, by a key in `$XDG_STATE_HOME/credmgr/metadata.key`. A
+/// program that can write to the cache folder alone, as a sandbox that shares it, cannot name an endpoint. A file
+/// without a valid seal, of another address or of another version counts as absent. Without the key, as in a home that
+/// is read-only, nothing is kept on disk.
+package final class MetadataFiles: MetadataCache {
     private static let folder = ["credmgr", "metadata"]
-    private static let version: Int64 = 1
-    /// The largest file read, in bytes: a reply of 1 MiB, written anew.
+    private static let version: Int64 = 2
+    /// The largest file read, in bytes: a response of 1 MiB, written anew.
     private static let limit = 8 << 20
+    /// How many files are kept; the oldest are removed.
+    private static let greatestCount = 64
+    /// How many bytes all files may have together.
+    private static let greatestSize: Int64 = 16 << 20
+    private static let suffix = ".sealed"
+    private static let keyFolder = ["credmgr"]
+    private static let keyName = "metadata.key"
 
     private let cacheHome: String
+    private let stateHome: String
+    private let random: any RandomSource
+    private let key = Mutex<[UInt8]?>(nil)
 
-    /// Keeps documents below `$XDG_CACHE_HOME`; nothing is made before the first write.
-    package init(cacheHome: String) { self.cacheHome = cacheHome }
+    /// Keeps documents below `$XDG_CACHE_HOME` and the key below `$XDG_STATE_HOME`; nothing is made before the first
+    /// write.
+    package init(cacheHome: String, stateHome: String, random: any RandomSource) {
+        self.cacheHome = cacheHome
+        self.stateHome = stateHome
+        self.random = random
+    }
 
     package func read(_ address: String) -> PublishedDocument? {
         guard let folder = try? PrivateDirectory.open(Self.folder, below: cacheHome),
             let bytes = try? folder.read(Self.name(of: address), limit: Self.limit),
-            let members = try? JSONValue.parse(bytes, limits: .ownFile).object,
+            let content = content(of: bytes),
+            let members = try? JSONValue.parse(content, limits: .ownFile).object,
             members["version"]?.integer == Self.version, members["address"]?.string == address,
             let document = members["document"]?.object, let fetchedAt = members["fetched_at"]?.integer,
             let lifetime = members["lifetime"]?.integer
@@ -43,8 +63,75 @@ package struct MetadataFiles: MetadataCache {
         members["sought_at"] = document.soughtAt.map { .integer($0.epochSeconds) }
         members["document"] = .object(document.document)
         // Without the file the next process asks the provider, which is all that a cache spares.
-        guard let folder = try? PrivateDirectory.create(Self.folder, below: cacheHome) else { return }
-        try? folder.write(JSONValue.object(members).bytes(), to: Self.name(of: address))
+        guard let seal = seal(for: JSONValue.object(members).bytes()),
+            let folder = try? PrivateDirectory.create(Self.folder, below: cacheHome)
+        else { return }
+        let name = Self.name(of: address)
+        try? folder.write(seal, to: name, isDurable: false)
+        Self.removeOldest(in: folder, besides: name)
+    }
+
+    // MARK: Seals
+
+    /// The content with its seal before it; `nil` if there is no key.
+    private func seal(for content: [UInt8]) -> [UInt8]? {
+        guard let key = key(isMade: true) else { return nil }
+        return Array(Base64URL.encode(SHA256.code(of: content, key: key)).utf8) + [0x0A] + content
+    }
+
+    /// The content of a file, if its seal is valid.
+    private func content(of bytes: [UInt8]) -> [UInt8]? {
+        guard let end = bytes.firstIndex(of: 0x0A), let key = key(isMade: false) else { return nil }
+        let content = Array(bytes[(end + 1)...])
+        let seal = Base64URL.encode(SHA256.code(of: content, key: key))
+        return ConstantTime.equal(String(decoding: bytes[..<end], as: UTF8.self), seal) ? content : nil
+    }
+
+    /// The key of the seals; `nil` if it cannot be read, or made.
+    private func key(isMade: Bool) -> [UInt8]? {
+        key.withLock { known in
+            if let known { return known }
+            known = Self.readKey(below: stateHome)
+            if known == nil, isMade { known = Self.makeKey(random.bytes(SHA256.size), below: stateHome) }
+            return known
+        }
+    }
+
+    private static func readKey(below stateHome: String) -> [UInt8]? {
+        guard let folder = try? PrivateDirectory.open(keyFolder, below: stateHome),
+            let key = try? folder.read(keyName, limit: SHA256.size), key.count == SHA256.size
+        else { return nil }
+        return key
+    }
+
+    /// Writes a key. If two processes make one at once, the later one stays; the entries of the other are fetched anew.
+    private static func makeKey(_ key: [UInt8], below stateHome: String) -> [UInt8]? {
+        guard let folder = try? PrivateDirectory.create(keyFolder, below: stateHome),
+            (try? folder.write(key, to: keyName)) != nil
+        else { return nil }
+        return key
+    }
+
+    // MARK: Files
+
+    /// Removes the oldest files beyond the limits, and files of an earlier form. A provider can invent addresses.
+    private static func removeOldest(in folder: borrowing PrivateDirectory, besides newest: String) {
+        guard let names = try? folder.names() else { return }
+        var files: [(name: String, facts: FileFacts)] = []
+        for name in names where name != newest && !name.hasPrefix(".") {
+            guard name.hasSuffix(suffix) else {
+                try? folder.remove(name)
+                continue
+            }
+            if let facts = FileFacts.of(folder.path(of: name)) { files.append((name, facts)) }
+        }
+        var size = FileFacts.of(folder.path(of: newest))?.size ?? 0
+        var count = 1
+        for (name, facts) in files.sorted(by: { $0.facts.modified > $1.facts.modified }) {
+            count += 1
+            size += facts.size
+            if count > greatestCount || size > greatestSize { try? folder.remove(name) }
+        }
     }
 
     /// A file's name: FNV-1a of the address. Two addresses of one name only push each other out, since the file
@@ -52,6 +139,6 @@ package struct MetadataFiles: MetadataCache {
     private static func name(of address: String) -> String {
         var hash: UInt64 = 0xcbf2_9ce4_8422_2325
         for byte in address.utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
-        return String(hash, radix: 16) + ".json"
+        return String(hash, radix: 16) + suffix
     }
 }

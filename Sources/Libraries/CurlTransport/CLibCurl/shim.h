@@ -31,6 +31,10 @@ static inline CURLcode credmgr_curl_set_progress_callback(void *setopt, CURL *cu
     return ((CURLcode (*)(CURL *, CURLoption, ...))setopt)(curl, CURLOPT_XFERINFOFUNCTION, value);
 }
 
+static inline CURLcode credmgr_curl_set_socket_opener(void *setopt, CURL *curl, curl_opensocket_callback value) {
+    return ((CURLcode (*)(CURL *, CURLoption, ...))setopt)(curl, CURLOPT_OPENSOCKETFUNCTION, value);
+}
+
 static inline CURLcode credmgr_curl_get_long(void *getinfo, CURL *curl, CURLINFO info, long *value) {
     return ((CURLcode (*)(CURL *, CURLINFO, ...))getinfo)(curl, info, value);
 }

@@ -1,0 +1,44 @@
+import CredentialCore
+import Platform
+
+/// Refuses connections to addresses that the author of a URL may not name.
+///
+/// A name says nothing about where it leads, and may lead elsewhere a moment later. So the rule is applied to the address
+/// that the socket is opened for.
+final class ReachGuard {
+    private let address: WebAddress
+    /// The first address that was refused.
+    private var refused: SocketAddress?
+
+    /// Guards the connections of a request to `address`; `nil` if its author may name any.
+    init?(_ address: WebAddress) {
+        guard address.author != .user else { return nil }
+        self.address = address
+    }
+
+    /// Whether a socket may be opened for an address.
+    func admits(_ place: SocketAddress) -> Bool {
+        let author = address.author
+        // The user named the author's host: its own other URLs may be there, too.
+        if author.mayName(place.reach, from: .internet) || author.host == address.host { return true }
+        let own = author.host.map { SocketAddress.all(of: $0).map(\.reach).max() ?? .internet } ?? .internet
+        if author.mayName(place.reach, from: own) { return true }
+        refused = refused ?? place
+        return false
+    }
+
+    /// The error of a transfer that failed after a refusal; `nil` if nothing was refused.
+    func error() -> CredentialError? {
+        guard let refused else { return nil }
+        let author: Message
+        switch address.author {
+        case .user: return nil
+        case .issuer(let host): author = "the issuer at \(host)"
+        case .api(let host): author = "the API at \(host)"
+        }
+        return CredentialError(
+            .validationFailed,
+            "\(address.host) is at \(refused.text), on this machine or its network: \(author) may not name it",
+            hint: "if you trust that address, write the endpoint into the account type")
+    }
+}
