@@ -201,7 +201,7 @@ let testTargets: [Target] = [
         ["CLinux", "Platform", "LocalFiles", "CredentialCore", "StrictJSON", "TestSupport"]),
     tests(
         "LocalFilesTests",
-        ["LocalFiles", "Platform", "CredentialCore", "StrictJSON", "CryptoSupport", "TestSupport"]),
+        ["LocalFiles", "Platform", "CredentialCore", "StrictJSON", "CryptoSupport", "TestPorts", "TestSupport"]),
     tests(
         "SharedGroupsTests",
         [

@@ -91,8 +91,8 @@ extension FileText {
             "~/.local/share/credmgr/groups/", "the accounts of each keychain group, a file each; no secret in clear"
         ),
         FileText(
-            "~/.local/state/credmgr/spent/",
-            "digests of refresh tokens that are used up, so that no backup has one sent again"),
+            "~/.local/state/credmgr/used/",
+            "digests of used refresh tokens, so that no backup has one sent again"),
         FileText(
             "~/.local/share/credmgr/file-store.key", "the key file of the file store, where no passphrase is used"),
         FileText("~/.local/share/credmgr/setup.json", "what setup has written where, so that it can be taken back"),

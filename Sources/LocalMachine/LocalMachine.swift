@@ -102,7 +102,8 @@ package struct LocalMachine: Sendable {
             random: random,
             cryptography: cryptography,
             transport: transport, records: SharedAccountRecords(sharing),
-            spent: SpentTokenFiles(stateHome: directories.stateHome), locks: AccountLockFiles(folders),
+            usedTokens: UsedTokenFiles(stateHome: directories.stateHome, clock: clock, random: random),
+            locks: AccountLockFiles(folders),
             journal: JournalFiles(folders), events: EventLogFile(folders), tokenCache: cache,
             fileStates: SystemFileStates(),
             metadataCache: MetadataFiles(

@@ -62,6 +62,68 @@ import Testing
         for call in ["secret-service.write", "journal.write"] { trace.fail(call, with: full) }
         let error = #expect(throws: CredentialError.self) { try Self.refresh(scene, trace) }
         #expect(error?.code == .storeUnavailable)
+        // The provider takes the old token no more, so it is not sent again, and the record says so.
+        #expect(scene.machine.usedTokens == ["refresh-ada-1"])
+        #expect(scene.account()?.status != .active)
+        let sent = scene.machine.provider.refreshes.count
+        #expect(scene.refreshFailure()?.code == .signInRequired)
+        #expect(scene.machine.provider.refreshes.count == sent && scene.machine.provider.reuses == 0)
+    }
+
+    @Test func `a used token is known where the account was replaced meanwhile`() throws {
+        let scene = try Self.signedIn()
+        let services = scene.services()
+        let request = try scene.request(force: true)
+        let set = try #require(try services.repository.read(request.account, in: request.group, isLocked: true))
+        try scene.signIn()
+        _ = try RefreshOperation(accounts: services).refresh(
+            RefreshJob(
+                group: request.group, type: request.type, key: request.key, scope: request.scope, tokenSet: set))
+        #expect(scene.machine.usedTokens.contains("refresh-ada-1"))
+    }
+
+    @Test func `a copy of a store from before is withheld by its rotation number alone`() throws {
+        let scene = try Self.signedIn(.file)
+        let services = scene.services(), account = try #require(scene.account())
+        _ = try Self.refresh(scene)
+        let old = try #require(try services.repository.read(account, in: scene.group, isLocked: true))
+        _ = try Self.refresh(scene)
+        let new = try #require(try services.repository.read(account, in: scene.group, isLocked: true))
+        #expect(new.grants[""]?.id == old.grants[""]?.id && new.grants[""]?.id != nil)
+        #expect(old.grants[""]?.rotation == 1 && new.grants[""]?.rotation == 2)
+        var unknown = try #require(old.grants[""])
+        unknown.refreshToken = Secret("a token that was never recorded")
+        #expect(services.repository.isUsed(unknown))
+        unknown.rotation = 2
+        #expect(!services.repository.isUsed(unknown))
+        unknown.rotation = 1
+        unknown.id = "another sign-in"
+        #expect(!services.repository.isUsed(unknown))
+    }
+
+    @Test func `a token set too large for its reader is stored without its oldest access tokens`() throws {
+        let scene = try Self.signedIn(.file)
+        let services = scene.services(), account = try #require(scene.account())
+        var set = try #require(try services.repository.read(account, in: scene.group, isLocked: true))
+        let large = String(repeating: "x", count: 900_000)
+        for number in 0..<10 {
+            set.keep(
+                AccessToken(
+                    key: TokenRequestKey(scope: ["\(number)"]), token: Secret(large), tokenType: "Bearer",
+                    issuedAt: scene.machine.clock.now, expiresAt: scene.machine.clock.now.adding(3_600),
+                    scope: ["\(number)"]), now: scene.machine.clock.now)
+        }
+        guard case .stored = try services.repository.save(&set, in: scene.group) else {
+            Issue.record("the token set was not stored")
+            return
+        }
+        let read = try #require(try services.repository.read(account, in: scene.group, isLocked: true))
+        #expect(read.encoded().count <= 4 << 20)
+        #expect(read.accessTokens.last?.scope == ["9"] && read.grants == set.grants)
+        set.userData["large"] = .string(String(repeating: "x", count: 5 << 20))
+        let error = #expect(throws: CredentialError.self) { try services.repository.save(&set, in: scene.group) }
+        #expect(error?.code == .inputOutput)
+        #expect(try services.repository.read(account, in: scene.group, isLocked: true) == read)
     }
 
     @Test func `a mirror that fails turns no success into a failure`() throws {

@@ -16,7 +16,7 @@ import Testing
             return set.account.subject == "eve"
         }
         #expect(inventory.copies.count == 3 && inventory.unread.isEmpty)
-        #expect(inventory.spent == [scene.account("eve")?.id])
+        #expect(inventory.used == [scene.account("eve")?.id])
         #expect(inventory.unknown.map(\.id) == [scene.account("bob")?.id])
         #expect(inventory.unknown.first?.error == damaged)
     }

@@ -87,9 +87,9 @@ import Testing
         // What the store has is used up; the journal has what came in its place.
         let services = scene.services()
         let inventory = services.rebuild.inventory(of: scene.group) { (set) throws(CredentialError) in
-            try services.repository.isSpent(set, in: scene.group)
+            try services.repository.isUsed(set, in: scene.group)
         }
-        #expect(inventory.copies.count == 1 && inventory.spent.isEmpty)
+        #expect(inventory.copies.count == 1 && inventory.used.isEmpty)
         #expect(scene.refreshFailure() == nil)
         try scene.signOut()
         #expect(scene.machine.journaled().isEmpty && scene.machine.accounts().isEmpty)

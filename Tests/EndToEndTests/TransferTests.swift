@@ -243,6 +243,25 @@ import Testing
         }
     }
 
+    @Test func `one export is taken into one group, since both would send the same refresh token`() throws {
+        let there = try Home(), here = try Home(), tenant = try DemoTenant()
+        try tenant.signIn(at: there)
+        let file = try export(there)
+        _ = try `import`(file, at: here)
+        let sent = tenant.provider.counters.tokenRequests
+        let refused = try ChildProcess(
+            Home.program, ["accounts", "import", file, "--passphrase-file", "-", "--group", "other"],
+            environment: here.environment
+        ).run(input: "correct horse\n")
+        #expect(refused.exitStatus == 4 && refused.standardOutput.isEmpty)
+        #expect(refused.standardError.contains("has the same refresh token, which cannot be used twice"))
+        #expect(
+            refused.standardError.contains("hint: credmgr login --type \(DemoTenant.typeName) --group other\n"))
+        // The account that has it is not touched, and gives tokens.
+        try here.run(["token", "--type", DemoTenant.typeName, "--force-refresh"])
+        #expect(tenant.provider.counters.tokenRequests == sent + 1)
+    }
+
     @Test func `an old export does not bring back a refresh token that is used up, whatever the account is called`()
         throws
     {

@@ -2,6 +2,7 @@ import CredentialCore
 import Foundation
 import LocalFiles
 import Platform
+import Synchronization
 import TestSupport
 import Testing
 
@@ -30,6 +31,15 @@ import Testing
         return program
     }
 
+    /// Waits for at most 30 s.
+    private static func wait(for what: String, _ condition: () -> Bool) throws {
+        let end = ContinuousClock.now + .seconds(30)
+        while !condition() {
+            try #require(ContinuousClock.now < end, "waited 30 s for \(what)")
+            usleep(1_000)
+        }
+    }
+
     @Test func `a lock excludes others until it is released`() throws {
         let lock = try #require(try locks.tryLock("a1", in: group))
         #expect(try locks.tryLock("a1", in: group) == nil)
@@ -38,6 +48,41 @@ import Testing
         lock.release()
         lock.release()
         #expect(try locks.tryLock("a1", in: group) != nil)
+        #expect(FileManager.default.fileExists(atPath: path))
+    }
+
+    @Test func `a lock whose file was removed while it was waited for is that of the new file`() throws {
+        _ = try locks.tryLock("a1", in: group)
+        let program = try holder()
+        // Two wait for the old file. A cleaner removes it, and its holder ends.
+        let held = Mutex<Int>(0), highest = Mutex<Int>(0), group = group, locks = locks
+        let waiting = (0..<2).map { _ in
+            Thread {
+                guard let lock = try? locks.lock("a1", in: group, seconds: 20) else { return }
+                let now = held.withLock { count in
+                    count += 1
+                    return count
+                }
+                highest.withLock { $0 = max($0, now) }
+                usleep(20_000)
+                held.withLock { $0 -= 1 }
+                lock.release()
+            }
+        }
+        for thread in waiting { thread.start() }
+        func opened() -> Int {
+            let folder = "/proc/self/fd"
+            let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+            return names.count {
+                (try? FileManager.default.destinationOfSymbolicLink(atPath: "\(folder)/\($0)")) == path
+            }
+        }
+        try Self.wait(for: "two threads to open the old file") { opened() == 2 }
+        try FileManager.default.removeItem(atPath: path)
+        program.send(signal: SIGKILL)
+        _ = program.wait()
+        try Self.wait(for: "both threads to end") { waiting.allSatisfy(\.isFinished) }
+        #expect(highest.withLock { $0 } == 1)
         #expect(FileManager.default.fileExists(atPath: path))
     }
 

@@ -138,6 +138,23 @@ import Testing
         }
     }
 
+    @Test func `a newer index is left alone and named, and an older one is made again`() throws {
+        try add(1...2)
+        _ = try records.index(of: group, .everything)
+        let index = try text("index")
+        let newer = index.replacingOccurrences(of: "credmgr-index 3 ", with: "credmgr-index 4 ")
+        #expect(newer != index)
+        try write(newer, to: "index")
+        for check in [IndexCheck.none, .ids, .everything] {
+            let error = #expect(throws: CredentialError.self) { try records.index(of: group, check) }
+            #expect(error?.code == .unsupported && error?.hint == "upgrade credmgr")
+        }
+        #expect(try text("index") == newer)
+        try write(index.replacingOccurrences(of: "credmgr-index 3 ", with: "credmgr-index 2 "), to: "index")
+        #expect(try records.index(of: group, .everything).entries.count == 2)
+        #expect(try text("index").hasPrefix("credmgr-index 3 "))
+    }
+
     @Test func `a newer record and a newer group are left alone and named`() throws {
         try add(1...2)
         let newer = try text("accounts/" + Self.id(1)).replacingOccurrences(

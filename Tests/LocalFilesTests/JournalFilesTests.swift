@@ -1,6 +1,7 @@
 import CredentialCore
 import Foundation
 import LocalFiles
+import Platform
 import TestSupport
 import Testing
 
@@ -34,5 +35,42 @@ import Testing
         try journal.eachRecord(in: group) { found[$0] = $1 }
         #expect(found == ["a1": [1, 2], "login-a2-mark": [3]])
         #expect(try journal.accounts(in: group).sorted() == ["a1", "login-a2-mark"])
+    }
+
+    @Test func `a refresh that another process has on its way keeps others out, as long as that process lives`()
+        throws
+    {
+        let temporary = try TemporaryFolder()
+        let folders = GroupFolders(dataHome: temporary.path)
+        let journal = JournalFiles(folders), group = KeychainGroup.standard
+        let path = temporary.path + "/credmgr/groups/default/journal/a1.reserve"
+        // A process of this program may begin anew, and others reserve room for other accounts.
+        try journal.reserveForSending(20_000, of: "a1", in: group)
+        try journal.reserveForSending(20_000, of: "a1", in: group)
+        #expect(try Data(contentsOf: URL(fileURLWithPath: path)).count == 20_000)
+        let own = try #require(ProcessMark.own)
+        #expect(try Data(contentsOf: URL(fileURLWithPath: path)).prefix(own.bytes.count) == Data(own.bytes))
+
+        var launch = ProgramLaunch("/bin/cat", [], environment: [:])
+        launch.standardInput = .pipe
+        let other = try launch.start()
+        let mark = try #require(ProcessMark(of: other.process))
+        #expect(ProcessMark(mark.bytes) == mark && mark.isAnotherLivingProcess)
+        try Data(mark.bytes + [UInt8](repeating: 0, count: 100)).write(to: URL(fileURLWithPath: path))
+        let error = #expect(throws: CredentialError.self) {
+            try journal.reserveForSending(20_000, of: "a1", in: group)
+        }
+        #expect(error?.code == .lockTimeout)
+        #expect(error?.message.contains("process \(other.process) is refreshing account a1") == true)
+        try journal.reserveForSending(20_000, of: "a2", in: group)
+
+        other.send(signal: SIGKILL)
+        _ = other.wait()
+        #expect(!mark.isAnotherLivingProcess)
+        try journal.reserveForSending(20_000, of: "a1", in: group)
+        // What was reserved is taken by the record, and the mark goes with it.
+        try journal.write([1, 2], for: "a1", in: group)
+        #expect(!FileManager.default.fileExists(atPath: path))
+        #expect(try journal.read("a1", in: group) == [1, 2])
     }
 }

@@ -73,6 +73,9 @@ struct SafeJournal: GenerationJournal {
     func reserve(_ size: Int, for account: String, in group: KeychainGroup) throws(CredentialError) {
         try base.reserve(size, for: account, in: group)
     }
+    func reserveForSending(_ size: Int, of account: String, in group: KeychainGroup) throws(CredentialError) {
+        try base.reserveForSending(size, of: account, in: group)
+    }
     func releaseReserve(for account: String, in group: KeychainGroup) {
         base.releaseReserve(for: account, in: group)
     }

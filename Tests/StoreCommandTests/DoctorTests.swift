@@ -180,9 +180,8 @@ import Testing
     @Test func `a refresh token that is used up is named`() throws {
         let scene = try Scene()
         try scene.signIn(ids, in: scene.file)
-        let spent = SpentTokenFiles(stateHome: scene.folder.path + "/.local/state")
-        let text = "credmgr spent 1\ndefault\n\(ids[0])\nrefresh-\(ids[0])"
-        spent.add(try LibCryptography().sha256(Array(text.utf8)), of: ids[0], in: scene.group)
+        UsedTokenFiles(stateHome: scene.folder.path + "/.local/state").record(
+            Secret("refresh-\(ids[0])"), until: nil)
         let said = "the store is older than what this machine has seen"
         #expect(try scene.problems() == ["the refresh token of \(ids[0]) is used up: \(said)"])
         let refused = try scene.run(["token", "--type", "Tasks", "--account", ids[0]])

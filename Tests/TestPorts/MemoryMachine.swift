@@ -6,7 +6,8 @@ import Synchronization
 package final class MemoryMachine: Sendable {
     struct State {
         var records: [KeychainGroup: [AccountRecord]] = [:]
-        var spent: [SpentDigests] = []
+        var usedTokens: Set<String> = []
+        var rotations: [String: Int64] = [:]
         var items: [StoreKind: [SecretItem: [UInt8]]] = [:]
         var broken: [StoreKind: CredentialError] = [:]
         var journal: [KeychainGroup: [String: [UInt8]]] = [:]
@@ -67,7 +68,7 @@ package final class MemoryMachine: Sendable {
             environment: environment, dataHome: "/memory/credmgr", typeFolders: ["/memory/types"],
             configurationFile: "/memory/config.json", clock: clock, bootClock: clock, random: process,
             cryptography: cryptography,
-            transport: transport, records: process, spent: process, locks: process, journal: process,
+            transport: transport, records: process, usedTokens: process, locks: process, journal: process,
             events: process,
             tokenCache: process, fileStates: process, metadataCache: process, stores: { _ in process },
             typeFiles: MemoryFiles(machine: self),
@@ -179,8 +180,8 @@ package final class MemoryMachine: Sendable {
         state.withLock { ($0.journal[group] ?? [:]).keys.sorted() }
     }
 
-    /// The digests of refresh tokens that are used up.
-    package var spent: [SpentDigests] { state.withLock(\.spent) }
+    /// The refresh tokens that are known to be used.
+    package var usedTokens: Set<String> { state.withLock(\.usedTokens) }
 
     /// What happened to accounts.
     package var events: [AccountEvent] { state.withLock(\.events) }

@@ -71,30 +71,32 @@ extension MemoryProcess: AccountRecords {
     func setAsideOlder(_ group: KeychainGroup) throws(CredentialError) {}
 }
 
-extension MemoryProcess: SpentTokens {
-    func contains(_ digest: [UInt8], of account: String, in group: KeychainGroup) -> Bool {
-        trace.quietCall("spent.read", otherwise: false) {
-            machine.state.withLock { state in
-                state.spent.contains {
-                    $0.account == account && $0.group == group && $0.digests.contains(digest)
-                }
-            }
+extension MemoryProcess: UsedRefreshTokens {
+    func contains(_ token: Secret) -> Bool {
+        trace.quietCall("used.read", otherwise: false) {
+            machine.state.withLock { $0.usedTokens.contains(token.reveal()) }
         }
     }
 
-    func all() -> [SpentDigests] {
-        trace.quietCall("spent.list", otherwise: []) { machine.state.withLock { $0.spent } }
+    func record(_ token: Secret, until end: Instant?) {
+        trace.quietCall("used.write", otherwise: ()) {
+            machine.state.withLock { _ = $0.usedTokens.insert(token.reveal()) }
+        }
     }
+
+    func rotation(of grant: String) -> Int64? {
+        trace.quietCall("used.read", otherwise: nil) { machine.state.withLock { $0.rotations[grant] } }
+    }
+
+    func record(rotation: Int64, of grant: String, until end: Instant?) {
+        trace.quietCall("used.write", otherwise: ()) {
+            machine.state.withLock { $0.rotations[grant] = max(rotation, $0.rotations[grant] ?? 0) }
+        }
+    }
+
+    func digest(of token: Secret) -> String? { "digest of \(token.reveal())" }
 
     func checkMemory() throws(CredentialError) {}
-
-    func add(_ digest: [UInt8], of account: String, in group: KeychainGroup) {
-        trace.quietCall("spent.write", otherwise: ()) {
-            machine.state.withLock {
-                $0.spent.append(SpentDigests(group: group, account: account, digests: [digest]))
-            }
-        }
-    }
 }
 
 /// Seals nothing, and opens only what a key has sealed that is kept; a broken file store seals and opens nothing.
@@ -270,6 +272,10 @@ extension MemoryProcess: GenerationJournal {
 
     func reserve(_ size: Int, for account: String, in group: KeychainGroup) throws(CredentialError) {
         try trace.call("journal.reserve") { () throws(CredentialError) in }
+    }
+
+    func reserveForSending(_ size: Int, of account: String, in group: KeychainGroup) throws(CredentialError) {
+        try reserve(size, for: account, in: group)
     }
 
     func releaseReserve(for account: String, in group: KeychainGroup) {}

@@ -81,7 +81,7 @@ struct MachineCheck: DoctorCheck {
     /// Whether used-up refresh tokens are remembered: without that nobody knows one that an old copy of a store brings back.
     private func memoryOfSpent(_ session: Session) -> [Finding] {
         do throws(CredentialError) {
-            try session.context.machine.spent.checkMemory()
+            try session.context.machine.usedTokens.checkMemory()
             return []
         } catch {
             return [

@@ -39,7 +39,7 @@ struct RegistryCheck: DoctorCheck {
             findings.append(Finding(check, error))
         }
         let inventory = services.rebuild.inventory(of: group) { (set) throws(CredentialError) in
-            try services.repository.isSpent(set, in: group)
+            try services.repository.isUsed(set, in: group)
         }
         let known = Dictionary(accounts.map { ($0.id, $0) }) { first, _ in first }
         findings += strangers(check, Set(known.keys).union(damaged), inventory, group, services)
@@ -47,7 +47,7 @@ struct RegistryCheck: DoctorCheck {
         findings += inventory.unusable.map { store, id, error in
             unusable(check, id, store, error, known[id], group, services)
         }
-        findings += inventory.spent.map { id in
+        findings += inventory.used.map { id in
             Finding(
                 check, .problem,
                 "the refresh token of \(id) is used up: the store is older than what this machine has seen",

@@ -40,6 +40,7 @@ extension Account {
         json["refresh_expires_at"] = refreshExpiresAt.map { .integer($0.epochSeconds) }
         json["told_ending"] = toldEnding.map { .integer($0.rawValue) }
         json["tokens"] = tokenTimes.map { .array($0.map(\.json)) }
+        if !tokenDigests.isEmpty { json["token_digests"] = JSONValue(tokenDigests) }
         json["created_at"] = .integer(createdAt.epochSeconds)
         json["updated_at"] = .integer(updatedAt.epochSeconds)
         return json
@@ -87,6 +88,7 @@ extension Account {
             let times = values.compactMap { TokenTimes(json: $0) }
             return times.count == values.count ? times : nil
         }
+        tokenDigests = json["token_digests"]?.array?.compactMap(\.string) ?? []
         updatedAt = try reader.instant("updated_at")
     }
 }

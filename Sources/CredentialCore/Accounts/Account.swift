@@ -47,6 +47,8 @@ public struct Account: Sendable, Hashable {
     package var toldEnding: SignInEnding?
     /// From when to when its access tokens are valid; `nil` where that is not known.
     package var tokenTimes: [TokenTimes]?
+    /// Digests of its refresh tokens by a key of the machine that wrote them: see ``UsedRefreshTokens/digest(of:)``.
+    package var tokenDigests: [String] = []
     /// When it was signed in first.
     public var createdAt: Instant
     /// When anything of it changed last.

@@ -1,7 +1,9 @@
 /// The form of the file.
 extension AccountIndex {
-    /// The first word of the file.
-    private static let mark = Array("credmgr-index 3 ".utf8)
+    private static let name = "credmgr-index "
+    private static let version = 3
+    /// The first words of the file.
+    private static let mark = Array("\(name)\(version) ".utf8)
     /// The digits of the number in the first line.
     private static let digits = 12
     static let tab = UInt8(ascii: "\t")
@@ -9,6 +11,15 @@ extension AccountIndex {
     private static let backslash = UInt8(ascii: "\\")
 
     // MARK: Reading
+
+    /// Whether a newer version of this program wrote a file. No older one replaces it.
+    package static func isNewer(_ file: [UInt8]) -> Bool {
+        let words = String(decoding: file.prefix(40), as: UTF8.self)
+        guard words.hasPrefix(name), let number = Int(words.dropFirst(name.count).prefix { $0.isNumber }) else {
+            return false
+        }
+        return number > version
+    }
 
     /// The lines of the accounts that a file names, and of those whose records cannot be read; `nil` where it is damaged or of
     /// another form.

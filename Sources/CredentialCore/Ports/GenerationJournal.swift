@@ -23,10 +23,17 @@ public protocol GenerationJournal: Sendable {
     /// - Throws: ``ErrorCode/inputOutput``.
     func write(_ sealed: [UInt8], for account: String, in group: KeychainGroup) throws(CredentialError)
 
-    /// Sets room for a record of `size` bytes aside, so that writing it cannot fail for want of it.
+    /// Reserves room for a record of `size` bytes, so that writing it cannot fail for want of it.
     ///
     /// - Throws: ``ErrorCode/inputOutput``.
     func reserve(_ size: Int, for account: String, in group: KeychainGroup) throws(CredentialError)
+
+    /// Reserves room as ``reserve(_:for:in:)`` does, and marks with it that this process has a refresh token of the account on its
+    /// way. The mark counts as long as the process lives, and goes with the room. It says so where somebody removed the file of
+    /// the account's lock, which then keeps nobody out.
+    ///
+    /// - Throws: ``ErrorCode/lockTimeout`` if another process has the mark; ``ErrorCode/inputOutput``.
+    func reserveForSending(_ size: Int, of account: String, in group: KeychainGroup) throws(CredentialError)
 
     /// Gives the room back, as far as no record has taken it.
     func releaseReserve(for account: String, in group: KeychainGroup)
@@ -35,40 +42,4 @@ public protocol GenerationJournal: Sendable {
     ///
     /// - Throws: ``ErrorCode/inputOutput``.
     func remove(_ account: String, in group: KeychainGroup) throws(CredentialError)
-}
-
-/// Remembers which refresh tokens are used up, apart from the stores, so that no old copy of a store has one sent again.
-/// It keeps digests only, those of an account that has signed out as well: a copy from before that may come back.
-public protocol SpentTokens: Sendable {
-    /// Whether a token is known to be used up. What cannot be read is not known.
-    func contains(_ digest: [UInt8], of account: String, in group: KeychainGroup) -> Bool
-
-    /// Notes a token; what cannot be written is not known later.
-    func add(_ digest: [UInt8], of account: String, in group: KeychainGroup)
-
-    /// All that is kept: for a token that comes from outside, and may have been any account's. What cannot be read is
-    /// left out.
-    func all() -> [SpentDigests]
-
-    /// Checks that what is kept can be read, and that more can be noted.
-    ///
-    /// - Throws: ``ErrorCode/inputOutput``, saying what stands in the way.
-    func checkMemory() throws(CredentialError)
-}
-
-/// The digests of the used-up refresh tokens of one account.
-public struct SpentDigests: Sendable {
-    /// The account's group.
-    public let group: KeychainGroup
-    /// The account's id.
-    public let account: String
-    /// The digests.
-    public let digests: Set<[UInt8]>
-
-    /// Names them.
-    public init(group: KeychainGroup, account: String, digests: Set<[UInt8]>) {
-        self.group = group
-        self.account = account
-        self.digests = digests
-    }
 }

@@ -51,9 +51,13 @@ package struct LocalRefresher: TokenRefresher {
                 "it was signed in at \(ForeignText.shown(account.registration.provider)), and its account type names "
                     + "another provider or client by now")
         }
+        // From here on nobody else refreshes the account, also if the file of its lock was removed. So the look at what is used
+        // comes after it.
+        if account.store != .etcd { try accounts.repository.reserve(for: set, in: request.group) }
         // What stands in a cluster may wait for the answer that this host has journaled: that is looked at first.
-        guard account.store == .etcd || !accounts.repository.isSpent(grant, of: account.id, in: request.group)
+        guard account.store == .etcd || !accounts.repository.isUsed(grant)
         else {
+            accounts.repository.releaseReserve(for: set, in: request.group)
             let failure = request.signInRequired(
                 "its refresh token is used up: the store is older than what this machine has seen")
             if let answer = request.stillValid(in: set, now: accounts.clock.now, because: failure) { return answer }
@@ -62,6 +66,7 @@ package struct LocalRefresher: TokenRefresher {
         do throws(CredentialError) {
             return try refresh(set, request)
         } catch {
+            accounts.repository.releaseReserve(for: set, in: request.group)
             var error = error
             // The end of one sign-in is not that of the others: each time there is one less.
             if error.code == .signInRequired, account.store != .etcd, try hasAnother(grant, request) {
@@ -99,6 +104,7 @@ package struct LocalRefresher: TokenRefresher {
     ) throws(CredentialError) -> TokenService.Answer {
         var job = RefreshJob(
             group: request.group, type: request.type, key: request.key, scope: request.scope, tokenSet: set)
+        job.hasRoom = true
         var warnings: [Message] = []
         if let subject = request.subject {
             job.subjectKey = subject.key
@@ -109,6 +115,7 @@ package struct LocalRefresher: TokenRefresher {
                         tokenSet: set), request
                 ).warnings
                 job.tokenSet = try read(request)
+                job.hasRoom = false
             }
         }
         let outcome = try perform(job, request)

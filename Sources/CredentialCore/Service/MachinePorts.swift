@@ -24,7 +24,7 @@ package struct MachinePorts: Sendable {
     /// The accounts.
     package var records: any AccountRecords
     /// Which refresh tokens are used up.
-    package var spent: any SpentTokens
+    package var usedTokens: any UsedRefreshTokens
     /// Locks of accounts.
     package var locks: any AccountLocks
     /// The journal of generations in flight.
@@ -54,7 +54,8 @@ package struct MachinePorts: Sendable {
     package init(
         environment: [String: String], dataHome: String, typeFolders: [String], configurationFile: String,
         clock: any WallClock, bootClock: any BootClock, random: any RandomSource, cryptography: any Cryptography,
-        transport: any HTTPTransport, records: any AccountRecords, spent: any SpentTokens, locks: any AccountLocks,
+        transport: any HTTPTransport, records: any AccountRecords, usedTokens: any UsedRefreshTokens,
+        locks: any AccountLocks,
         journal: any GenerationJournal, events: any EventLog, tokenCache: any AccessTokenCache,
         fileStates: any FileStates,
         metadataCache: any MetadataCache, stores: @escaping @Sendable (AccountPolicy) -> any SecretStores,
@@ -71,7 +72,7 @@ package struct MachinePorts: Sendable {
         self.cryptography = cryptography
         self.transport = transport
         self.records = records
-        self.spent = spent
+        self.usedTokens = usedTokens
         self.locks = locks
         self.journal = journal
         self.events = events

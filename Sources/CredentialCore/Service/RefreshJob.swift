@@ -12,6 +12,8 @@ struct RefreshJob: Sendable {
     var subjectKey: TokenRequestKey?
     /// The token set as read under the lock.
     var tokenSet: TokenSet
+    /// Whether room for the new tokens is reserved already.
+    var hasRoom = false
 
     /// Makes a job.
     init(

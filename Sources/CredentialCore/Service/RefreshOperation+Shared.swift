@@ -37,7 +37,7 @@ extension RefreshOperation {
                 guard let grant = set.grants[job.key.policy] else {
                     return .unsent(CredentialError(.internalFault, "a refresh without a grant"))
                 }
-                if accounts.repository.isSpent(grant, of: id, in: job.group) {
+                if grant.toSend.refreshToken.map(accounts.machine.usedTokens.contains) ?? false {
                     return .unsent(
                         CredentialError(
                             .signInRequired,
@@ -51,7 +51,9 @@ extension RefreshOperation {
                 context.saveFirst = { (finding) throws(CredentialError) in told.withLock { $0.finding = finding } }
                 do throws(CredentialError) {
                     var issued = try adapter.refresh(request, in: context)
-                    if job.isRefresh(issued, of: request.grant) { issued.grant.noteRotation(after: request.grant) }
+                    if job.isRefresh(issued, of: request.grant) {
+                        issued.grant.noteRotation(after: request.grant, newID: newID)
+                    }
                     told.withLock { $0.issued = (issued, request.grant) }
                     return .issued(refreshed(set, by: issued, job, accounts.clock.now))
                 } catch {
@@ -90,8 +92,8 @@ extension RefreshOperation {
             throw error
         }
         if outcome.refreshed, let (refusal, finding, sent) = told.withLock({ $0.refused }) {
-            accounts.repository.noteSpent(
-                sent.refreshToken, replacedBy: finding.refreshToken, of: id, in: job.group)
+            accounts.repository.recordUsed(
+                sent.refreshToken, replacedBy: finding.refreshToken, grant: nil, until: sent.refreshExpiresAt)
             if finding.isForeign { append(.tokenLost, job, now, reason: refusal.message) }
             throw refusal
         }
@@ -106,11 +108,12 @@ extension RefreshOperation {
             given.refreshed = false
             return given
         }
+        accounts.repository.recordUsed(
+            old.refreshToken, replacedBy: issued.grant.refreshToken, grant: nil,
+            until: issued.grant.refreshExpiresAt)
         guard let token = issued.accessToken else {
             throw CredentialError(.malformedReply, "the provider's reply to the refresh holds no token")
         }
-        accounts.repository.noteSpent(
-            old.refreshToken, replacedBy: issued.grant.refreshToken, of: id, in: job.group)
         var warnings = outcome.warnings
         do throws(CredentialError) { try accounts.tellEnding(of: outcome.tokenSet.account, in: job.group) } catch {
             warnings.append("the end of the sign-in was not noted: \(error)")

@@ -20,7 +20,7 @@ package struct RefreshOperation: Sendable {
             }
             request.subjectToken = token
         }
-        try accounts.repository.reserve(for: job.tokenSet, in: job.group)
+        if !job.hasRoom { try accounts.repository.reserve(for: job.tokenSet, in: job.group) }
         // A response may be saved in the midst of its judgement.
         let saved = Mutex<TokenSet?>(nil)
         var context = accounts.adapterContext
@@ -47,6 +47,9 @@ package struct RefreshOperation: Sendable {
         return try persist(issued, job, sent: request.grant)
     }
 
+    /// The id of a grant that has none yet.
+    var newID: String { Grant.newID(accounts.machine.random) }
+
     /// The request to the adapter.
     func request(of job: RefreshJob, _ grant: Grant, _ account: Account) -> RefreshRequest {
         var request = RefreshRequest(
@@ -59,6 +62,7 @@ package struct RefreshOperation: Sendable {
     private func refresh(with older: Grant, _ job: RefreshJob) throws(CredentialError) -> RefreshOutcome {
         var job = job
         job.tokenSet.grants[job.key.policy] = older
+        job.hasRoom = false
         if case .overtaken = try accounts.repository.save(&job.tokenSet, in: job.group) {
             throw replaced(job.tokenSet.account)
         }
@@ -75,14 +79,14 @@ package struct RefreshOperation: Sendable {
         let account = job.tokenSet.account
         let policy = job.key.policy
         let before = job.tokenSet.grants[policy]
+        var set = noted(finding, in: job.tokenSet, job)
         // The provider has answered: no copy brings the token back that it was asked with.
         defer {
             if let before, !before.takesOlder(under: job.type) {
-                accounts.repository.noteSpent(
-                    before.toSend.refreshToken, replacedBy: finding.refreshToken, of: account.id, in: job.group)
+                accounts.repository.recordUsed(
+                    before.toSend.refreshToken, replacedBy: finding.refreshToken, grant: set.grants[policy])
             }
         }
-        var set = noted(finding, in: job.tokenSet, job)
         var outcome = try keep(&set, job)
         if case .overtaken(let newer?) = outcome, newer.grants[policy] == before {
             set = noted(finding, in: newer, job)
@@ -101,7 +105,11 @@ package struct RefreshOperation: Sendable {
         guard var grant = set.grants[job.key.policy] else { return set }
         if let token = finding.refreshToken {
             // A pending token that the provider has answered takes the place of the older one.
-            if grant.pending?.token != token { grant.refreshToken = grant.toSend.refreshToken }
+            if grant.pending?.token != token {
+                grant.refreshToken = grant.toSend.refreshToken
+                grant.rotation += 1
+                grant.id = grant.id ?? newID
+            }
             grant.pending = PendingToken(token: token, isQuarantined: finding.isForeign)
         }
         if finding.refusesIDToken { grant.awaitsIDToken = true }
@@ -125,7 +133,12 @@ package struct RefreshOperation: Sendable {
         let now = accounts.clock.now
         var warnings: [Message] = []
         var issued = issued
-        if job.isRefresh(issued, of: sent) { issued.grant.noteRotation(after: sent) }
+        if job.isRefresh(issued, of: sent) { issued.grant.noteRotation(after: sent, newID: newID) }
+        // The provider has answered: no copy brings the token back that it was asked with, whether the new one is kept or not.
+        defer {
+            accounts.repository.recordUsed(
+                sent.refreshToken, replacedBy: issued.grant.refreshToken, grant: issued.grant)
+        }
         var set = refreshed(job.tokenSet, by: issued, job, now)
         var outcome = try keep(&set, job)
         if case .overtaken(let newer?) = outcome,
@@ -152,9 +165,6 @@ package struct RefreshOperation: Sendable {
         if case .overtaken = outcome {
             return RefreshOutcome(token: token, idToken: issued.grant.idToken, warnings: warnings)
         }
-        // The new tokens are safe.
-        accounts.repository.noteSpent(
-            sent.refreshToken, replacedBy: issued.grant.refreshToken, of: set.account.id, in: job.group)
         do throws(CredentialError) { try accounts.tellEnding(of: set.account, in: job.group) } catch {
             warnings.append("the end of the sign-in was not noted: \(error)")
         }
@@ -163,12 +173,29 @@ package struct RefreshOperation: Sendable {
         return RefreshOutcome(token: token, idToken: issued.grant.idToken, warnings: warnings)
     }
 
-    /// Keeps what was issued. Where that fails the refresh token that is there is used up, and the new one is lost.
+    /// Keeps what was issued. If neither the store nor the journal takes it, and the provider has replaced the refresh token,
+    /// the sign-in is lost, and the record says so as far as it can be written.
     private func keep(
         _ set: inout TokenSet, _ job: RefreshJob
     ) throws(CredentialError) -> TokenSetRepository.Outcome {
         do throws(CredentialError) { return try accounts.repository.save(&set, in: job.group) } catch {
-            throw error.asFinal
+            var error = error.asFinal
+            let policy = job.key.policy, account = set.account.id
+            let old = job.tokenSet.grants[policy]?.toSend.refreshToken
+            guard let old, let new = set.grants[policy]?.toSend.refreshToken, new != old else { throw error }
+            var others = job.tokenSet
+            others.grants[policy] = nil
+            if !others.isRefreshable {
+                let reason: Message = "the new refresh token could not be kept: \(error.text)"
+                do throws(CredentialError) {
+                    try accounts.records.update(account, in: job.group) {
+                        $0.status = .needsLogin(reason: reason.description)
+                    }
+                } catch let failure {
+                    error.details.append("the account's record was not updated: \(failure)")
+                }
+            }
+            throw error
         }
     }
 
@@ -252,6 +279,9 @@ extension RefreshJob {
 }
 
 extension Grant {
+    /// A new value for ``id``.
+    static func newID(_ random: any RandomSource) -> String { Base64URL.encode(random.bytes(16)) }
+
     /// Whether the provider takes a refresh token though it has given a newer one: an earlier refresh, or the type, says
     /// so.
     func takesOlder(under type: AccountType) -> Bool { rotates == false || type.refreshReuse == .tolerated }
@@ -266,11 +296,18 @@ extension Grant {
     }
 
     /// Notes that a refresh held, and what it says of the provider's rotation.
-    mutating func noteRotation(after sent: Grant) {
+    ///
+    /// - Parameters:
+    ///   - sent: the grant as it was sent. An adapter may give another one back.
+    ///   - newID: the id of a grant that has none yet.
+    mutating func noteRotation(after sent: Grant, newID: String) {
         awaitsIDToken = false
         pending = nil
         (lostReason, isDoubtful) = (nil, false)
+        id = sent.id ?? newID
+        rotation = sent.rotation
         guard let old = sent.refreshToken, let new = refreshToken else { return }
         rotates = old != new
+        if old != new { rotation += 1 }
     }
 }

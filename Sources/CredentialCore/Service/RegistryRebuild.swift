@@ -21,7 +21,7 @@ package struct RegistryRebuild: Sendable {
         /// The stores that could not be asked, and why.
         package var unread: [(store: StoreKind, error: CredentialError)] = []
         /// The accounts whose refresh token is known to be used up.
-        package var spent: [String] = []
+        package var used: [String] = []
         /// The accounts of which that could not be found out, and why.
         package var unknown: [(id: String, error: CredentialError)] = []
 
@@ -43,16 +43,16 @@ package struct RegistryRebuild: Sendable {
 
     /// Reads all token sets of a group, each once. Never throws for a store: one that cannot be asked is listed.
     ///
-    /// - Parameter isSpent: whether a refresh token of a set is used up.
+    /// - Parameter isUsed: whether a refresh token of a set is used up.
     package func inventory(
-        of group: KeychainGroup, isSpent: (TokenSet) throws(CredentialError) -> Bool = { _ in false }
+        of group: KeychainGroup, isUsed: (TokenSet) throws(CredentialError) -> Bool = { _ in false }
     ) -> Inventory {
         var inventory = Inventory()
         for kind in StoreKind.allCases {
             do throws(CredentialError) {
                 try stores.store(kind).eachSecret(of: group, kind: .tokenSet) {
                     (item, bytes) throws(CredentialError) in
-                    try inventory.take(item, bytes, kind, isSpent)
+                    try inventory.take(item, bytes, kind, isUsed)
                 }
             } catch {
                 inventory.unread.append((kind, error))
@@ -60,7 +60,7 @@ package struct RegistryRebuild: Sendable {
         }
         do throws(CredentialError) {
             for account in try records.registry(of: group).accounts where account.store == .file {
-                try inventory.take(recordOf: account.id, self, group, isSpent)
+                try inventory.take(recordOf: account.id, self, group, isUsed)
             }
         } catch {
             if !inventory.unread.contains(where: { $0.store == .file }) { inventory.unread.append((.file, error)) }
@@ -68,17 +68,17 @@ package struct RegistryRebuild: Sendable {
         return inventory
     }
 
-    /// Reads what the stores have of one account, as ``inventory(of:isSpent:)`` does of all.
+    /// Reads what the stores have of one account, as ``inventory(of:isUsed:)`` does of all.
     package func inventory(of id: String, in group: KeychainGroup) -> Inventory {
         var inventory = Inventory()
-        let isSpent = { (_: TokenSet) throws(CredentialError) in false }
+        let isUsed = { (_: TokenSet) throws(CredentialError) in false }
         for kind in StoreKind.allCases {
             do throws(CredentialError) {
                 let item = SecretItem(group: group, owner: id, kind: .tokenSet)
                 try stores.store(kind).readEach(item) { (item, bytes) throws(CredentialError) in
-                    try inventory.take(item, bytes, kind, isSpent)
+                    try inventory.take(item, bytes, kind, isUsed)
                 }
-                if kind == .file { try inventory.take(recordOf: id, self, group, isSpent) }
+                if kind == .file { try inventory.take(recordOf: id, self, group, isUsed) }
             } catch {
                 inventory.unread.append((kind, error))
             }
@@ -192,10 +192,10 @@ extension RegistryRebuild.Inventory {
     /// Takes what a store has of an account outside of its record.
     fileprivate mutating func take(
         _ item: SecretItem, _ bytes: [UInt8]?, _ kind: StoreKind,
-        _ isSpent: (TokenSet) throws(CredentialError) -> Bool
+        _ isUsed: (TokenSet) throws(CredentialError) -> Bool
     ) throws(CredentialError) {
         if kind == .file { older.insert(item.owner) }
-        try take(item.owner, kind, isSpent) { () throws(CredentialError) in
+        try take(item.owner, kind, isUsed) { () throws(CredentialError) in
             guard let bytes else { throw CredentialError(.storeDamaged, "it holds no usable secret") }
             return try TokenSet(decoding: bytes)
         }
@@ -204,20 +204,20 @@ extension RegistryRebuild.Inventory {
     /// Takes what the record of an account has, if it has any.
     fileprivate mutating func take(
         recordOf id: String, _ rebuild: RegistryRebuild, _ group: KeychainGroup,
-        _ isSpent: (TokenSet) throws(CredentialError) -> Bool
+        _ isUsed: (TokenSet) throws(CredentialError) -> Bool
     ) throws(CredentialError) {
         do throws(CredentialError) {
             guard let set = try rebuild.sealedSet(id, group) else { return }
             older.remove(id)
-            try take(id, .file, isSpent) { () throws(CredentialError) in set }
+            try take(id, .file, isUsed) { () throws(CredentialError) in set }
         } catch {
             older.remove(id)
-            try take(id, .file, isSpent) { () throws(CredentialError) in throw error }
+            try take(id, .file, isUsed) { () throws(CredentialError) in throw error }
         }
     }
 
     private mutating func take(
-        _ id: String, _ kind: StoreKind, _ isSpent: (TokenSet) throws(CredentialError) -> Bool,
+        _ id: String, _ kind: StoreKind, _ isUsed: (TokenSet) throws(CredentialError) -> Bool,
         _ read: () throws(CredentialError) -> TokenSet
     ) throws(CredentialError) {
         let set: TokenSet
@@ -233,7 +233,7 @@ extension RegistryRebuild.Inventory {
                 ))
         }
         copies[id, default: [:]][kind] = (set.account, set.generation)
-        do throws(CredentialError) { if try isSpent(set) { spent.append(id) } } catch {
+        do throws(CredentialError) { if try isUsed(set) { used.append(id) } } catch {
             unknown.append((id, error))
         }
     }

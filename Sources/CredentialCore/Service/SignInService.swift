@@ -118,9 +118,12 @@ package struct SignInService: Sendable {
                 set.generation = record.sealed?.generation ?? 0
             }
         }
+        // What comes from another machine has an id already, by which a copy of it is known here.
+        var grant = result.tokens.grant
+        grant.id = grant.id ?? Grant.newID(accounts.machine.random)
         // Hosts of a shared group know one grant of a policy: the others' refreshes are told apart by it.
         let (kept, removed) = try set.add(
-            result.tokens.grant, of: policy, replacing: replaces || account.store == .etcd, now: now)
+            grant, of: policy, replacing: replaces || account.store == .etcd, now: now)
         if let token = result.tokens.accessToken { set.keep(token, now: now) }
 
         account.issuer = result.identity.issuer ?? account.issuer
@@ -133,7 +136,7 @@ package struct SignInService: Sendable {
         // A policy that gives no refresh token, as one that resets passwords, says nothing of how long the sign-in
         // lasts where another policy's can be refreshed.
         let isLasting = set.allGrants.allSatisfy {
-            $0.policy == policy && $0.grant == result.tokens.grant || !$0.grant.isRefreshable
+            $0.policy == policy && $0.grant == grant || !$0.grant.isRefreshable
         }
         if result.tokens.grant.isRefreshable || isLasting {
             account.status = .active
@@ -159,7 +162,7 @@ package struct SignInService: Sendable {
         var outcome = Outcome(account: account, isNew: isNew, warnings: warnings)
         outcome.notes = kept.map { Self.staying($0, account) }
         // One that was used is sent nowhere, not even to be revoked.
-        outcome.removed = removed.filter { !accounts.repository.isSpent($0, of: account.id, in: group) }
+        outcome.removed = removed.filter { !accounts.repository.isUsed($0) }
         return outcome
     }
 

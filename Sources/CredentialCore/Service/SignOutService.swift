@@ -27,7 +27,7 @@ package struct SignOutService: Sendable {
         // A refresh token that is used up is sent nowhere, not even to be revoked.
         let sendable = forgotten.map { policy, grant in
             var grant = grant.toSend
-            if accounts.repository.isSpent(grant, of: account.id, in: group) { grant.refreshToken = nil }
+            if accounts.repository.isUsed(grant) { grant.refreshToken = nil }
             return (policy: policy, grant: grant)
         }
         try beforehand(revocable(sendable, set?.accessTokens ?? []))

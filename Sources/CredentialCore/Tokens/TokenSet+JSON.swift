@@ -122,6 +122,8 @@ extension TokenSet {
 extension Grant {
     var json: JSONObject {
         var object = JSONObject()
+        object["id"] = id.map(JSONValue.string)
+        if rotation > 0 { object["rotation"] = .integer(rotation) }
         object["flow"] = .string(flow.rawValue)
         object["refresh_token"] = refreshToken.map { .string($0.reveal()) }
         if let pending {
@@ -148,6 +150,8 @@ extension Grant {
             let obtainedAt = object["obtained_at"]?.integer
         else { return nil }
         self.init(flow: flow, obtainedAt: Instant(epochSeconds: obtainedAt))
+        id = object["id"]?.string
+        rotation = object["rotation"]?.integer ?? 0
         signedInAt = object["signed_in_at"]?.integer.map(Instant.init) ?? self.obtainedAt
         refreshToken = object["refresh_token"]?.string.map(Secret.init)
         if let kept = object["pending"]?.object {

@@ -62,6 +62,11 @@ package struct GrantLine: Sendable, Hashable {
 
 /// What lets new access tokens be had without a person.
 public struct Grant: Sendable, Hashable {
+    /// What tells it from every other, in Base64url: unpredictable bytes. A sign-in makes a new one; `nil` for a grant of an
+    /// earlier version.
+    package var id: String?
+    /// How often a refresh has brought another refresh token.
+    package var rotation: Int64 = 0
     /// How it was obtained; flows without a person are simply run again.
     public var flow: SignInFlow
     /// The refresh token, where there is one.

@@ -1,49 +1,4 @@
 extension TokenSetRepository {
-    // MARK: Tokens that are used up
-
-    /// Whether the refresh token that a grant would send is known to be used up.
-    package func isSpent(_ grant: Grant, of account: String, in group: KeychainGroup) -> Bool {
-        guard let token = grant.toSend.refreshToken, let digest = digest(token, account, group) else {
-            return false
-        }
-        return spent.contains(digest, of: account, in: group)
-    }
-
-    /// Whether a refresh token of a store's token set is known to be used up, and the journal has no later one in its place.
-    ///
-    /// - Throws: ``ErrorCode/inputOutput`` where the journal cannot be read, ``ErrorCode/storeDamaged``.
-    package func isSpent(_ set: TokenSet, in group: KeychainGroup) throws(CredentialError) -> Bool {
-        let isSpent = { (set: TokenSet) in
-            set.allGrants.contains { self.isSpent($0.grant, of: set.account.id, in: group) }
-        }
-        guard isSpent(set) else { return false }
-        let later = try journal.read(set.account.id, in: group).flatMap { (sealed) throws(CredentialError) in
-            try newer(sealed, than: set, group)
-        }
-        return later.map(isSpent) ?? true
-    }
-
-    /// Which refresh tokens are known to be used up, whatever account had them: for those that come from outside, where
-    /// their account had another id, or the same person has a new one.
-    package func spentByAnyone() -> @Sendable (Secret) -> Bool {
-        let all = spent.all()
-        return { token in
-            all.contains { known in digest(token, known.account, known.group).map(known.digests.contains) ?? false }
-        }
-    }
-
-    /// Notes that a provider has replaced a refresh token; the new one is safe.
-    package func noteSpent(_ token: Secret?, replacedBy next: Secret?, of account: String, in group: KeychainGroup)
-    {
-        guard let token, let next, token != next, let digest = digest(token, account, group)
-        else { return }
-        spent.add(digest, of: account, in: group)
-    }
-
-    private func digest(_ token: Secret, _ account: String, _ group: KeychainGroup) -> [UInt8]? {
-        try? cryptography.sha256(Array("credmgr spent 1\n\(group.name)\n\(account)\n\(token.reveal())".utf8))
-    }
-
     // MARK: Journal
 
     func writeJournal(_ set: TokenSet, _ group: KeychainGroup) throws(CredentialError) {

@@ -9,7 +9,7 @@ package struct TokenSetRepository: Sendable {
     let stores: any SecretStores
     let journal: any GenerationJournal
     let records: any AccountRecords
-    let spent: any SpentTokens
+    let usedTokens: any UsedRefreshTokens
     let cryptography: any Cryptography
     let random: any RandomSource
     let sharing: any GroupSharing
@@ -20,7 +20,7 @@ package struct TokenSetRepository: Sendable {
         self.stores = stores
         journal = machine.journal
         records = machine.records
-        spent = machine.spent
+        usedTokens = machine.usedTokens
         sharing = machine.sharing
         locks = machine.locks
         cryptography = machine.cryptography
@@ -241,11 +241,15 @@ package struct TokenSetRepository: Sendable {
     /// Sets room aside for the next generation of a token set in the journal, so that a full disk is noticed before
     /// a refresh token is used up, not after. ``save(_:in:)`` gives back what it does not need.
     ///
-    /// - Throws: ``ErrorCode/storeUnavailable``.
+    /// It also marks that this process has a refresh token of the account on its way.
+    ///
+    /// - Throws: ``ErrorCode/storeUnavailable``; ``ErrorCode/lockTimeout`` if another process has one on its way.
     package func reserve(for set: TokenSet, in group: KeychainGroup) throws(CredentialError) {
-        do {
+        do throws(CredentialError) {
             // Tokens may grow, by new claims for example.
-            try journal.reserve(2 * set.encoded().count + 16_384, for: set.account.id, in: group)
+            try journal.reserveForSending(2 * set.encoded().count + 16_384, of: set.account.id, in: group)
+        } catch let error where error.code == .lockTimeout {
+            throw error
         } catch {
             throw CredentialError(
                 .storeUnavailable, "there is no room for new tokens, so none were asked for: \(error)",
@@ -289,7 +293,9 @@ package struct TokenSetRepository: Sendable {
             if error.code == .unsupported { throw error }
         }
         set.generation += 1
+        try set.fit()
         set.account.tokenTimes = set.times
+        set.account.tokenDigests = digests(of: set)
         let isNew = set.generation == 1 && record == nil
         var journalFailure: CredentialError?
         if set.account.store == .secretService {

@@ -21,11 +21,10 @@ extension AccountTransfer {
             }
             note("account type \(name) is defined in \(try catalog.add(type))")
         }
-        let isSpent = accounts.repository.spentByAnyone()
         var failures: [CredentialError] = []
         for entry in Self.defaultsFirst(archive.accounts) {
             do throws(CredentialError) {
-                if let account = try take(entry, into: store, isSpent) { try taken(account) }
+                if let account = try take(entry, into: store) { try taken(account) }
             } catch {
                 guard error.code == .signInRequired else { throw error }
                 failures.append(error)
@@ -48,11 +47,11 @@ extension AccountTransfer {
     }
 
     private func take(
-        _ sent: AccountArchive.Entry, into store: StoreKind, _ isSpent: (Secret) -> Bool
+        _ sent: AccountArchive.Entry, into store: StoreKind
     ) throws(CredentialError) -> Account? {
         let account = sent.tokenSet.account
         let group = self.group ?? sent.group
-        let shown = "\(ForeignText.shown(account.shownName)) of account type \(account.type)"
+        let shown: Message = "\(ForeignText.shown(account.shownName)) of account type \(account.type)"
         let type = try definition(account.type)
         let registration = try registration(of: type)
         guard registration == account.registration else {
@@ -69,7 +68,7 @@ extension AccountTransfer {
         }
         var kept: SignInService.Outcome?
         let grants = sent.tokenSet.allGrants.filter { $0.grant.lostReason == nil }
-        let usable = grants.filter { !($0.grant.toSend.refreshToken.map(isSpent) ?? false) }
+        let usable = grants.filter { !accounts.repository.isUsed($0.grant) }
         if usable.count < grants.count {
             let message: Message =
                 "\(shown): its refresh token is used up: the file is older than what this machine has seen"
@@ -79,6 +78,9 @@ extension AccountTransfer {
                 throw CredentialError(.signInRequired, message, hint: login.hint)
             }
             warn("\(message); its other policies are taken over")
+        }
+        for (_, grant) in usable {
+            try checkIsOnlyCopy(grant.toSend.refreshToken, shown, of: type, besides: known?.id)
         }
         for (policy, grant) in usable {
             let identity = Identity(
@@ -95,5 +97,23 @@ extension AccountTransfer {
             try records.update(kept.account.id, in: group) { $0.label = label }
         }
         return kept.account
+    }
+
+    /// Refuses a refresh token that another account of this machine has: the second of the two to be refreshed would send a
+    /// used one.
+    ///
+    /// - Parameter account: the account that it is for, if that exists.
+    /// - Throws: ``ErrorCode/signInRequired``, naming the account that has it.
+    func checkIsOnlyCopy(
+        _ token: Secret?, _ shown: Message, of type: AccountType, besides account: String?
+    ) throws(CredentialError) {
+        guard let token, let (holder, place) = try accounts.repository.holder(of: token, besides: account) else {
+            return
+        }
+        let group = self.group ?? type.keychainGroup
+        throw CredentialError(
+            .signInRequired,
+            "\(shown): account \(holder.id) of group \(place) has the same refresh token, which cannot be used twice",
+            hint: LoginCommandLine(type: type.name, group: group == type.keychainGroup ? nil : group).hint)
     }
 }

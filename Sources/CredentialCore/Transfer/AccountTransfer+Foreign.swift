@@ -10,11 +10,10 @@ extension AccountTransfer {
         _ found: [ForeignSignIn], ofType typeName: String?, into store: StoreKind,
         taken: (Account) throws(CredentialError) -> Void
     ) -> [CredentialError] {
-        let isSpent = accounts.repository.spentByAnyone()
         var failures: [CredentialError] = [], sharer: String?
         for signIn in found {
             do throws(CredentialError) {
-                try taken(try take(signIn, typeName, store, isSpent))
+                try taken(try take(signIn, typeName, store))
                 if signIn.isSharedFurther { sharer = signIn.program }
             } catch { failures.append(error) }
         }
@@ -27,17 +26,24 @@ extension AccountTransfer {
     }
 
     private func take(
-        _ signIn: ForeignSignIn, _ typeName: String?, _ store: StoreKind, _ isSpent: (Secret) -> Bool
+        _ signIn: ForeignSignIn, _ typeName: String?, _ store: StoreKind
     ) throws(CredentialError) -> Account {
         let type = try type(for: signIn, typeName)
         try checkPlace(of: type, signIn)
         var refreshToken: Secret?
         if case .refresh(let token) = signIn.token { refreshToken = token }
-        if let refreshToken, isSpent(refreshToken) {
+        if let refreshToken, accounts.machine.usedTokens.contains(refreshToken) {
             throw CredentialError(
                 .signInRequired,
                 "the sign-in of \(signIn.program): its refresh token is used up: the file is older than what this "
                     + "machine has seen", hint: LoginCommandLine(type: type.name).hint)
+        }
+        // The same account may be renewed; another one would end with the next refresh of either.
+        if let refreshToken, let (holder, place) = try accounts.repository.holder(of: refreshToken, besides: nil) {
+            let isRenewed =
+                holder.registration == (try registration(of: type)) && place == group ?? type.keychainGroup
+            let besides = isRenewed ? holder.id : nil
+            try checkIsOnlyCopy(refreshToken, "the sign-in of \(signIn.program)", of: type, besides: besides)
         }
         let adapter = try adapters.adapter(of: type)
         let policy = try adapter.policy(nil, of: type)
@@ -51,8 +57,9 @@ extension AccountTransfer {
         let outcome = try accounts.signIn.keep(
             result, of: type, registration: try registration(of: type), policy: policy, in: group,
             store: store, forceNew: false)
-        accounts.repository.noteSpent(
-            refreshToken, replacedBy: result.tokens.grant.refreshToken, of: outcome.account.id, in: group)
+        accounts.repository.recordUsed(
+            refreshToken, replacedBy: result.tokens.grant.refreshToken, grant: nil,
+            until: result.tokens.grant.refreshExpiresAt)
         for warning in outcome.warnings { warn(warning) }
         return outcome.account
     }

@@ -2,7 +2,7 @@ package import CredentialCore
 import Glibc
 import Synchronization
 
-/// A `flock(2)` on a file that is never removed: exclusive, or shared by several that all keep an exclusive one out.
+/// A `flock(2)` on a file that credmgr never removes: exclusive, or shared by several that all keep an exclusive one out.
 ///
 /// The lock belongs to the open file: a child that inherits ``descriptor`` holds it, too, and it is free when the
 /// last of them has closed it or died. That is why releasing closes and does not unlock.
@@ -54,19 +54,27 @@ package final class FileLock: HeldLock {
     package static func take(
         _ name: String, in folder: borrowing PrivateDirectory, seconds: Int, isShared: Bool = false
     ) throws(CredentialError) -> FileLock? {
-        let file: FileDescriptor
-        do {
-            file = try folder.openShared(name, appending: false)
-        } catch {
-            throw unusable(error)
+        let watch = Stopwatch()
+        let limit = Int64(clamping: seconds).multipliedClamping(by: 1000)
+        for _ in 0..<exchanges {
+            let file: FileDescriptor
+            do {
+                file = try folder.openShared(name, appending: false)
+            } catch {
+                throw unusable(error)
+            }
+            let failure = wait(
+                file, milliseconds: max(0, limit - watch.elapsed), operation: isShared ? LOCK_SH : LOCK_EX)
+            if failure == EWOULDBLOCK { return nil }
+            if failure != 0 { throw unusable(.system("cannot lock", folder.path(of: name), number: failure)) }
+            // If somebody removed the file meanwhile, others lock the one that has its name now.
+            if folder.isCurrent(file, name) { return FileLock(file, isShared: isShared) }
         }
-        let failure = wait(
-            file, milliseconds: Int64(clamping: seconds).multipliedClamping(by: 1000),
-            operation: isShared ? LOCK_SH : LOCK_EX)
-        if failure == EWOULDBLOCK { return nil }
-        if failure != 0 { throw unusable(.system("cannot lock", folder.path(of: name), number: failure)) }
-        return FileLock(file, isShared: isShared)
+        return nil
     }
+
+    /// How often the file may be removed while it is waited for.
+    private static let exchanges = 16
 
     // MARK: Who holds it
 

@@ -3,14 +3,18 @@ import Glibc
 
 /// Room on the disk that is taken before it is needed.
 extension PrivateDirectory {
-    /// Makes a file of at least `size` bytes that the disk has room for, without content, in place of an older one.
+    /// Makes a file of at least `size` bytes that the disk has room for, in place of an older one.
     ///
+    /// - Parameter beginning: its first bytes; the others are zero.
     /// - Throws: ``ErrorCode/inputOutput``; then there is no such file.
-    package borrowing func reserve(_ size: Int, in name: String) throws(CredentialError) {
+    package borrowing func reserve(
+        _ size: Int, in name: String, beginning: [UInt8] = []
+    ) throws(CredentialError) {
         try remove(name)
         let file = try openShared(name, appending: false)
         // Takes the blocks now. It writes to each of them where the file system has no better way.
-        let failure = posix_fallocate(file.number, 0, off_t(size))
+        var failure = posix_fallocate(file.number, 0, off_t(max(size, beginning.count)))
+        if failure == 0 { failure = file.writeAll(beginning) }
         if failure != 0 {
             try remove(name)
             throw .system("cannot write", path(of: name), number: failure)

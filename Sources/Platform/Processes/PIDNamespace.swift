@@ -14,7 +14,7 @@ package enum PIDNamespace {
     }
 
     /// What the kernel calls the namespace; `nil` without `/proc`.
-    private static var own: String? {
+    static var own: String? {
         var buffer = [UInt8](repeating: 0, count: 64)
         let size = unsafe buffer.withUnsafeMutableBytes { bytes in
             unsafe bytes.baseAddress.map { unsafe readlink("/proc/self/ns/pid", $0, bytes.count) } ?? -1

@@ -251,9 +251,21 @@ package struct AccountRecordFiles: AccountRecords {
         let size = check == .none ? 0 : try folder.openExisting(Self.indexName)?.size ?? 0
         let listing: Listing? =
             size < Self.listingSize ? nil : Listing { [self] () throws(CredentialError) in try idSum(in: group) }
-        let index = try folder.read(Self.indexName, limit: Self.indexLimit).flatMap { AccountIndex($0) }
+        let index = try readIndex(folder)
         if let index, try agrees(index, check, in: group, listing) { return index }
         return try remade(group, folder)
+    }
+
+    /// The index of a group; `nil` if there is none that can be used.
+    ///
+    /// - Throws: ``ErrorCode/unsupported`` for one of a newer version, which stays as it is.
+    private func readIndex(_ folder: borrowing PrivateDirectory) throws(CredentialError) -> AccountIndex? {
+        guard let file = try folder.read(Self.indexName, limit: Self.indexLimit) else { return nil }
+        guard !AccountIndex.isNewer(file) else {
+            let path = ForeignText.shown(folder.path(of: Self.indexName), limit: 4_096)
+            throw CredentialError(.unsupported, "a newer credmgr wrote the index \(path)", hint: "upgrade credmgr")
+        }
+        return AccountIndex(file)
     }
 
     package func confirmed(
@@ -340,7 +352,7 @@ package struct AccountRecordFiles: AccountRecords {
             // On a disk that takes no writes an index still serves this run.
             lock = nil
         }
-        let before = try folder.read(Self.indexName, limit: Self.indexLimit).flatMap { AccountIndex($0) }
+        let before = try readIndex(folder)
         let now = try collect(group, after: before)
         if lock != nil { try? folder.write(now.file, to: Self.indexName) }
         if let accounts = try folders.open(.accounts, of: group) { accounts.removeStaleTemporaries() }

@@ -63,6 +63,25 @@ package struct JournalFiles: GenerationJournal {
         try folders.create(.journal, of: group).reserve(size, in: account + Self.reserveSuffix)
     }
 
+    /// Reserves room, with the mark of this process at its beginning.
+    ///
+    /// - Throws: ``ErrorCode/lockTimeout`` if another process has a mark there; ``ErrorCode/inputOutput``.
+    package func reserveForSending(
+        _ size: Int, of account: String, in group: KeychainGroup
+    ) throws(CredentialError) {
+        let folder = try folders.create(.journal, of: group), name = account + Self.reserveSuffix
+        if let file = try folder.openExisting(name), let mark = ProcessMark(file.read(256, at: 0)),
+            mark.isAnotherLivingProcess
+        {
+            let shown = ForeignText.shown(account)
+            throw CredentialError(
+                .lockTimeout,
+                "process \(mark.processID) is refreshing account \(shown), though the file of its lock was removed",
+                hint: "try again")
+        }
+        try folder.reserve(size, in: name, beginning: ProcessMark.own?.bytes ?? [])
+    }
+
     /// Gives the room back; what cannot be removed is used by the next refresh.
     package func releaseReserve(for account: String, in group: KeychainGroup) {
         guard let folder = try? folders.open(.journal, of: group) else { return }

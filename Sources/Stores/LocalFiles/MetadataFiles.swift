@@ -1,8 +1,6 @@
 package import CredentialCore
 import Platform
-import Sodium
 import StrictJSON
-import Synchronization
 
 /// The documents that providers publish, kept in `$XDG_CACHE_HOME/credmgr/metadata`: one file per address.
 ///
@@ -10,7 +8,7 @@ import Synchronization
 /// program that can write to the cache folder alone, as a sandbox that shares it, cannot name an endpoint. A file
 /// without a valid seal, of another address or of another version counts as absent. Without the key, as in a home that
 /// is read-only, nothing is kept on disk.
-package final class MetadataFiles: MetadataCache {
+package struct MetadataFiles: MetadataCache {
     private static let folder = ["credmgr", "metadata"]
     private static let version: Int64 = 2
     /// The largest file read, in bytes: a response of 1 MiB, written anew.
@@ -20,20 +18,15 @@ package final class MetadataFiles: MetadataCache {
     /// How many bytes all files may have together.
     private static let greatestSize: Int64 = 16 << 20
     private static let suffix = ".sealed"
-    private static let keyFolder = ["credmgr"]
-    private static let keyName = "metadata.key"
 
     private let cacheHome: String
-    private let stateHome: String
-    private let random: any RandomSource
-    private let key = Mutex<[UInt8]?>(nil)
+    private let key: MachineKey
 
     /// Keeps documents below `$XDG_CACHE_HOME` and the key below `$XDG_STATE_HOME`; nothing is made before the first
     /// write.
     package init(cacheHome: String, stateHome: String, random: any RandomSource) {
         self.cacheHome = cacheHome
-        self.stateHome = stateHome
-        self.random = random
+        key = MachineKey("metadata.key", in: ["credmgr"], below: stateHome, random: random)
     }
 
     package func read(_ address: String) -> PublishedDocument? {
@@ -75,41 +68,17 @@ package final class MetadataFiles: MetadataCache {
 
     /// The content with its seal before it; `nil` if there is no key.
     private func seal(for content: [UInt8]) -> [UInt8]? {
-        guard let key = key(isMade: true) else { return nil }
-        return Array(Base64URL.encode(SHA256.code(of: content, key: key)).utf8) + [0x0A] + content
+        guard let code = key.code(of: content, makesKey: true) else { return nil }
+        return Array(Base64URL.encode(code).utf8) + [0x0A] + content
     }
 
     /// The content of a file, if its seal is valid.
     private func content(of bytes: [UInt8]) -> [UInt8]? {
-        guard let end = bytes.firstIndex(of: 0x0A), let key = key(isMade: false) else { return nil }
+        guard let end = bytes.firstIndex(of: 0x0A) else { return nil }
         let content = Array(bytes[(end + 1)...])
-        let seal = Base64URL.encode(SHA256.code(of: content, key: key))
-        return ConstantTime.equal(String(decoding: bytes[..<end], as: UTF8.self), seal) ? content : nil
-    }
-
-    /// The key of the seals; `nil` if it cannot be read, or made.
-    private func key(isMade: Bool) -> [UInt8]? {
-        key.withLock { known in
-            if let known { return known }
-            known = Self.readKey(below: stateHome)
-            if known == nil, isMade { known = Self.makeKey(random.bytes(SHA256.size), below: stateHome) }
-            return known
-        }
-    }
-
-    private static func readKey(below stateHome: String) -> [UInt8]? {
-        guard let folder = try? PrivateDirectory.open(keyFolder, below: stateHome),
-            let key = try? folder.read(keyName, limit: SHA256.size), key.count == SHA256.size
-        else { return nil }
-        return key
-    }
-
-    /// Writes a key. If two processes make one at once, the later one stays; the entries of the other are fetched anew.
-    private static func makeKey(_ key: [UInt8], below stateHome: String) -> [UInt8]? {
-        guard let folder = try? PrivateDirectory.create(keyFolder, below: stateHome),
-            (try? folder.write(key, to: keyName)) != nil
-        else { return nil }
-        return key
+        guard let code = key.code(of: content, makesKey: false) else { return nil }
+        let seal = String(decoding: bytes[..<end], as: UTF8.self)
+        return ConstantTime.equal(seal, Base64URL.encode(code)) ? content : nil
     }
 
     // MARK: Files

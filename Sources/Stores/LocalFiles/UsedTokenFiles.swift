@@ -1,0 +1,154 @@
+package import CredentialCore
+import Platform
+
+/// What this machine has used of refresh tokens: 4,096 files in `$XDG_STATE_HOME/credmgr/used`, named by the first three
+/// hexadecimal digits of what is looked up, one line for each token and each rotation number.
+///
+/// They lie apart from the data directory, so that a copy of that which is restored does not take them along. A lookup reads
+/// one file, however many accounts there are.
+package final class UsedTokenFiles: UsedRefreshTokens {
+    private static let folder = ["credmgr", "used"]
+    private static let keyName = "key"
+    /// How long a line is kept if the provider names no end, in seconds: 400 days.
+    private static let lifetime: Int64 = 400 * 86_400
+    private static let limit = 64 << 20
+    /// From how many bytes on a file is rewritten without the lines that have ended or are repeated.
+    private static let greatestSize = 32 << 10
+
+    private let stateHome: String
+    private let clock: any WallClock
+    private let key: MachineKey
+
+    /// Keeps digests below `$XDG_STATE_HOME`; nothing is made before the first one.
+    package init(stateHome: String, clock: any WallClock = SystemClock(), random: any RandomSource = SystemRandom())
+    {
+        self.stateHome = stateHome
+        self.clock = clock
+        key = MachineKey(Self.keyName, in: Self.folder, below: stateHome, random: random)
+    }
+
+    package func contains(_ token: Secret) -> Bool {
+        guard let code = code(of: token, makesKey: false) else { return false }
+        let digest = Base64URL.encode(code)
+        return lines(of: Self.file(of: code)).contains { $0.kind == .token && $0.name == digest }
+    }
+
+    package func record(_ token: Secret, until end: Instant?) {
+        // Without it a token of an old store is sent, as it would be on another machine.
+        guard let code = code(of: token, makesKey: true) else { return }
+        append(Line(.token, Base64URL.encode(code), 0, end ?? defaultEnd), to: Self.file(of: code))
+    }
+
+    package func rotation(of grant: String) -> Int64? {
+        guard let bytes = Base64URL.decode(grant), bytes.count > 1 else { return nil }
+        return lines(of: Self.file(of: bytes)).filter { $0.kind == .grant && $0.name == grant }.map(\.number).max()
+    }
+
+    package func record(rotation: Int64, of grant: String, until end: Instant?) {
+        guard let bytes = Base64URL.decode(grant), bytes.count > 1 else { return }
+        append(Line(.grant, grant, rotation, end ?? defaultEnd), to: Self.file(of: bytes))
+    }
+
+    package func digest(of token: Secret) -> String? {
+        code(of: token, makesKey: true).map { Base64URL.encode($0) }
+    }
+
+    package func checkMemory() throws(CredentialError) {
+        let place = ([stateHome] + Self.folder).joined(separator: "/")
+        guard let folder = try PrivateDirectory.open(Self.folder, below: stateHome) else {
+            return try PrivateDirectory.checkCanBeMade(place)
+        }
+        if let reason = FileSystem.refusal(at: place) {
+            throw CredentialError(
+                .inputOutput, "nothing can be written to \(ForeignText.shown(place, limit: 4_096)): \(reason)",
+                hint: "df -h '\(place)'")
+        }
+        try PrivateDirectory.checkCanBeMade("\(place)/line")
+        for name in try folder.names() { _ = try folder.read(name, limit: Self.limit) }
+    }
+
+    private var defaultEnd: Instant { clock.now.adding(Self.lifetime) }
+
+    private func code(of token: Secret, makesKey: Bool) -> [UInt8]? {
+        key.code(of: Array("credmgr refresh token\n\(token.reveal())".utf8), makesKey: makesKey)
+    }
+
+    // MARK: Lines
+
+    /// A token, or the rotation number of a grant.
+    private struct Line {
+        enum Kind: String {
+            case token = "t"
+            case grant = "g"
+        }
+
+        let kind: Kind
+        let name: String
+        let number: Int64
+        let end: Instant
+
+        init(_ kind: Kind, _ name: String, _ number: Int64, _ end: Instant) {
+            (self.kind, self.name, self.number, self.end) = (kind, name, number, end)
+        }
+
+        init?(_ text: Substring) {
+            let words = text.split(separator: " ")
+            guard words.count == 4, let kind = Kind(rawValue: String(words[0])), let number = Int64(words[2]),
+                let end = Int64(words[3])
+            else { return nil }
+            self.init(kind, String(words[1]), number, Instant(epochSeconds: end))
+        }
+
+        var bytes: [UInt8] { Array("\(kind.rawValue) \(name) \(number) \(end.epochSeconds)\n".utf8) }
+    }
+
+    /// The file of a digest or an id.
+    private static func file(of bytes: [UInt8]) -> String {
+        let number = Int(bytes[0]) << 4 | Int(bytes[1]) >> 4
+        let text = String(number, radix: 16)
+        return String(repeating: "0", count: 3 - text.count) + text
+    }
+
+    private func lines(of name: String) -> [Line] {
+        guard let folder = try? PrivateDirectory.open(Self.folder, below: stateHome),
+            let bytes = try? folder.read(name, limit: Self.limit)
+        else { return [] }
+        return Self.lines(in: bytes)
+    }
+
+    private static func lines(in bytes: [UInt8]) -> [Line] {
+        String(decoding: bytes, as: UTF8.self).split(separator: "\n").compactMap(Line.init)
+    }
+
+    private func append(_ line: Line, to name: String) {
+        guard let folder = try? PrivateDirectory.create(Self.folder, below: stateHome) else { return }
+        for _ in 0..<8 {
+            guard let file = try? folder.openShared(name, appending: true) else { return }
+            guard file.writeAll(line.bytes) == 0 else { return }
+            // If another process has replaced the file meanwhile, the line may be in neither.
+            guard folder.isCurrent(file, name) else { continue }
+            if file.size > Int64(Self.greatestSize) { shorten(name, file, in: folder) }
+            return
+        }
+    }
+
+    /// Rewrites a file without the lines that have ended or are repeated. A line that another process appends meanwhile is in
+    /// the old file's end, and is taken over after the exchange; later ones see that their file is not the current one.
+    private func shorten(
+        _ name: String, _ file: borrowing FileDescriptor, in folder: borrowing PrivateDirectory
+    ) {
+        let before = file.read(Int(file.size), at: 0)
+        let now = clock.now
+        var kept: [String: Line] = [:]
+        for line in Self.lines(in: before) where line.end > now {
+            if let other = kept[line.name], other.number > line.number { continue }
+            kept[line.name] = line
+        }
+        let content = kept.values.sorted { $0.end < $1.end }.flatMap(\.bytes)
+        // Half of it at least must go, or each line would have the file rewritten.
+        guard content.count <= before.count / 2, (try? folder.write(content, to: name)) != nil else { return }
+        let late = file.read(max(0, Int(file.size) - before.count), at: Int64(before.count))
+        guard !late.isEmpty, let current = try? folder.openShared(name, appending: true) else { return }
+        _ = current.writeAll(late)
+    }
+}
