@@ -48,7 +48,7 @@ struct `With a real keyring` {
         #expect(set?["generation"]?.integer == 3)
         // No pending sign-in is left, and nothing of the secrets is in a file.
         #expect(try !search(["kind", "pending-sign-in"], keyring).contains("label"))
-        #expect(!home.files.keys.contains { $0.contains("store.v1") || $0.contains(".key") })
+        #expect(!home.files.keys.contains { $0.contains("store.v1") || $0.hasSuffix("file-store.key") })
 
         try home.run(["logout", "--type", DemoTenant.typeName])
         #expect(try !search(["group", DemoTenant.group], keyring).contains("label"))

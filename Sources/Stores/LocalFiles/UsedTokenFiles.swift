@@ -70,7 +70,7 @@ package final class UsedTokenFiles: UsedRefreshTokens {
     private var defaultEnd: Instant { clock.now.adding(Self.lifetime) }
 
     private func code(of token: Secret, makesKey: Bool) -> [UInt8]? {
-        key.code(of: Array("credmgr refresh token\n\(token.reveal())".utf8), makesKey: makesKey)
+        key.code(of: Array("refresh token of credmgr\n\(token.reveal())".utf8), makesKey: makesKey)
     }
 
     // MARK: Lines
