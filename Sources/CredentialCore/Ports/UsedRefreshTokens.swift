@@ -8,7 +8,9 @@ public protocol UsedRefreshTokens: Sendable {
 
     /// Records that a provider has replaced a token.
     ///
-    /// - Parameter end: when the sign-in ends, where the provider says so. The digest is kept until then, else for 400 days.
+    /// - Parameters:
+    ///   - token: the token that is used.
+    ///   - end: when the sign-in ends, if the provider says so. The digest is kept until then, else for 400 days.
     func record(_ token: Secret, until end: Instant?)
 
     /// The highest rotation number that is known of a grant; `nil` for an unknown grant.
@@ -16,7 +18,10 @@ public protocol UsedRefreshTokens: Sendable {
 
     /// Records the rotation number of a grant.
     ///
-    /// - Parameter end: as in ``record(_:until:)``.
+    /// - Parameters:
+    ///   - rotation: the number.
+    ///   - grant: the ID of the grant.
+    ///   - end: as in ``record(_:until:)``.
     func record(rotation: Int64, of grant: String, until end: Instant?)
 
     /// A digest of a token by a key of this machine, to compare tokens by; `nil` if there is no key.
