@@ -31,7 +31,7 @@ struct MachineCheck: DoctorCheck {
         return Finding(
             "memory", .note,
             "you may read the program, so another process of yours can open its memory as it starts",
-            remedy: "let root own it, with mode 0711: scripts/setup install, or the package")
+            remedy: "let root own it, with mode 0711: scripts/setup install /usr/local, or the package")
     }
 
     /// How long a refresh holds its account's lock at most, unless something hangs, in seconds.
