@@ -85,6 +85,14 @@ public final class AccountStore: Sendable {
         return type
     }
 
+    /// An account as a type sees it: bound to that type, whatever type of the same client it was signed in under. Another
+    /// program may have configured that one, and this one need not know it.
+    func bound(_ account: Account, to type: AccountType) -> Account {
+        var account = account
+        account.type = type.name
+        return account
+    }
+
     func group(of type: AccountType) -> KeychainGroup { options.group ?? type.keychainGroup }
 
     /// The group that keeps an account, which need not be the one of its type. Those come first that it was last seen in: what is

@@ -3,7 +3,7 @@ import OAuth
 public import StrictJSON
 
 extension AccountStore {
-    /// The accounts that a type sees.
+    /// The accounts that a type sees, each bound to that type: calls without a type use it.
     ///
     /// - Throws: as ``type(named:)``; ``CredentialCore/ErrorCode/inputOutput``; ``CredentialCore/ErrorCode/temporary`` where none is
     ///   known and the cluster of a shared group could not be asked.
@@ -11,7 +11,7 @@ extension AccountStore {
         let type = try type(named: name), group = group(of: type)
         let accounts = try registry(of: group).accounts(of: try registration(of: type))
         if accounts.isEmpty { try checkAsked(group) }
-        return accounts
+        return accounts.map { bound($0, to: type) }
     }
 
     /// The accounts of a group that can be read; of what cannot, and of a shared group that is as it was seen last,
@@ -76,7 +76,7 @@ extension AccountStore {
             if index.count(of: registration, atMost: 1) == 0 { try checkAsked(group) }
             return nil
         }
-        return try parts.machine.records.account(entry.id, in: group)
+        return try parts.machine.records.account(entry.id, in: group).map { bound($0, to: type) }
     }
 
     /// Makes an account the default of its registration: of every type that sees it.

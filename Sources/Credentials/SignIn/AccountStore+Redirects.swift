@@ -38,7 +38,7 @@ extension AccountStore {
     ///   - parameters: extra parameters of the authorization request, for this sign-in only.
     ///   - loginHint: whom the provider should offer first; the account's user name for `nil`.
     ///   - prompt: what the provider asks.
-    ///   - makingNew: whether a person who is known here gets another account, as `login --new` gives.
+    ///   - makingNew: whether a person who is known here gets another account, as `login --duplicate` gives.
     /// - Throws: ``CredentialCore/ErrorCode/configuration``, ``CredentialCore/ErrorCode/temporary``; the errors of the
     ///   store.
     public func prepareAuthorization(
@@ -104,7 +104,8 @@ extension AccountStore {
                     throw CredentialError(.unsupported, "the provider wants more than a page")
                 case .done(let result):
                     accounts.signIn.releaseRoom(in: .standard)
-                    progress = .signedIn(try keep(result, plan, accounts).account)
+                    progress = .signedIn(
+                        bound(try keep(result, plan, accounts).account, to: plan.request.type))
                 }
                 settle(waiter, progress)
                 return progress

@@ -11,6 +11,8 @@ extension AccountStore {
     /// Where the type's redirect URI is none that can be listened at, as a scheme of the program's own, the program hands
     /// the redirect to ``handleRedirect(_:)``, and this call goes on.
     ///
+    /// The account is bound to the type `name`, also if the person had signed in under another type of the same client.
+    ///
     /// - Parameters:
     ///   - name: the account type.
     ///   - account: only its person may come back; nothing is kept of anybody else.
@@ -19,7 +21,7 @@ extension AccountStore {
     ///   - parameters: extra parameters of the authorization request, for this sign-in only.
     ///   - prompt: what the provider asks.
     ///   - loginHint: whom the provider should offer first; the account's user name for `nil`.
-    ///   - makingNew: whether a person who is known here gets another account, as `login --new` gives.
+    ///   - makingNew: whether a person who is known here gets another account, as `login --duplicate` gives.
     ///   - interaction: opens the page; `nil` for the opener of the options, else the user's browser. Where it throws, the
     ///     sign-in ends with that error.
     /// - Throws: ``CredentialCore/ErrorCode/denied`` where somebody else has signed in than was expected;
@@ -193,7 +195,7 @@ extension AccountStore {
                 let outcome = try keep(result, plan, accounts)
                 desk.show(title: plan.title(of: outcome))
                 desk.close()
-                return .signedIn(outcome.account)
+                return .signedIn(bound(outcome.account, to: plan.request.type))
             }
         } catch {
             // What is wrong with the call or the type is no failed sign-in.
