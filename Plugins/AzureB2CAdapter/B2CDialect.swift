@@ -15,6 +15,8 @@ struct B2CDialect: ProviderDialect {
     let tokenParameters = ["client_info": "1"]
     let secretMethod = ClientAuthentication.Method.secretPost
     let alwaysSendsScope = true
+    /// B2C has no choice of accounts.
+    let promptForAnother: String? = "login"
     var requestFacts: [String] { ["client-request-id: " + requestID] }
 
     private static let tenantKey = "tid"

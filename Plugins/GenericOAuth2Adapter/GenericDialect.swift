@@ -9,18 +9,8 @@ struct GenericDialect: ProviderDialect {
     let tokenParameters: [String: String] = [:]
     let headers: [(name: String, value: String)] = []
     let secretMethod = ClientAuthentication.Method.secretBasic
-    /// Microsoft Entra ID refuses a refresh without scope for an application that is its own API, or narrows the token.
-    var alwaysSendsScope: Bool {
-        [type.issuer, type.endpoints[.token]].contains { place in
-            place.flatMap(WebAddress.init).map { Self.entraHosts.contains($0.host) } ?? false
-        }
-    }
+    var alwaysSendsScope: Bool { KnownProvider(of: type)?.refreshNamesScope ?? false }
     let requestFacts: [String] = []
-
-    private static let entraHosts: Set<String> = [
-        "login.microsoftonline.com", "login.microsoft.com", "login.windows.net", "sts.windows.net",
-        "login.microsoftonline.us", "login.partner.microsoftonline.cn", "login.chinacloudapi.cn",
-    ]
 
     func error(for refusal: ProviderError, in operation: ProviderOperation) -> CredentialError {
         RefusalMapping.error(refusal, in: operation, type: type.name, clientKeys: type.clientKeys)

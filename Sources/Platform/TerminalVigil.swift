@@ -10,6 +10,7 @@ package struct TerminalVigil: ~Copyable {
     private let call: any Waitable
     private let status: (Int64) -> String?
     private let accepts: (String) -> Bool
+    private let asides: () -> [String]
 
     /// How often it is looked whether the call has ended, in milliseconds.
     private static let step: Int32 = 100
@@ -20,9 +21,10 @@ package struct TerminalVigil: ~Copyable {
     ///   - call: what is waited for beside the terminal.
     ///   - status: a line to show after so many seconds; shown anew when it changes, taken away in the end.
     ///   - accepts: whether a line is what is waited for; others are passed over.
+    ///   - asides: lines to show above the status; each is given once.
     package init?<Value, Failure>(
         until call: BackgroundCall<Value, Failure>, status: @escaping (Int64) -> String?,
-        accepts: @escaping (String) -> Bool
+        accepts: @escaping (String) -> Bool, asides: @escaping () -> [String] = { [] }
     ) {
         let number = unsafe open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY)
         if number < 0 { return nil }
@@ -30,6 +32,7 @@ package struct TerminalVigil: ~Copyable {
         self.call = call
         self.status = status
         self.accepts = accepts
+        self.asides = asides
     }
 
     /// Waits for whichever comes first.
@@ -73,6 +76,11 @@ package struct TerminalVigil: ~Copyable {
             switch terminal.next(signals, milliseconds: Self.step, reads: reads) {
             case .silence:
                 steps += 1
+                for line in asides() {
+                    clear()
+                    terminal.show(Array((line + "\r\n").utf8))
+                    shown = nil
+                }
                 let text = status(steps * Int64(Self.step) / 1000)
                 if text != shown {
                     clear()

@@ -136,6 +136,7 @@ import Testing
         ("credmgr token --type …", "no message of the command: the library's for what it cannot do"),
         ("credmgr types", "Without types and accounts, What doctor says to do, does it"),
         ("credmgr types add --help", "Without types and accounts"),
+        ("credmgr token …", "The first hour: a sign-in says who, where and what comes next"),
         ("credmgr types set --help", "A slip on the command line"),
         ("credmgr types set … --client-secret-file -", "A client's secret that the store has not"),
         ("credmgr types set … --private-key-file -", "as --client-secret-file"),

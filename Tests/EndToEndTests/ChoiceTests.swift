@@ -38,7 +38,7 @@ import Testing
     @Test func `Two accounts and no default are listed, and nothing is guessed`() throws {
         let home = try Home(), tenant = try DemoTenant()
         let first = try tenant.signIn(at: home), bob = try tenant.signIn(DemoTenant.bob, at: home)
-        let alice = try tenant.signIn(at: home, more: ["--new"])
+        let alice = try tenant.signIn(at: home, more: ["--duplicate"])
         try home.run(["logout", "--account", first])
         for words in [
             ["token"], ["which"], ["claims"], ["request", "GET", "/tasks"], ["token", "--type", "B2C_Acccount"],

@@ -180,13 +180,54 @@ struct `With a real keyring` {
         let bob = try #require(
             try home.json(["accounts", "--json"]).array?.first { $0.object?["store"]?.string == "file" }?.object)
         keyring.stopBus()
-        #expect(try home.run(["token", "--account", alice], exits: 5).standardError.contains("--new --store file"))
+        #expect(
+            try home.run(["token", "--account", alice], exits: 5).standardError.contains("--duplicate --store file")
+        )
         let error = try home.run(["logout", "--all", "--yes"], exits: 5).standardError
         #expect(error.contains("error: \(alice) (alice@example.com) was not forgotten"))
         #expect(error.contains("note: forgot \(bob["id"]?.string ?? "")"))
-        try tenant.signIn(at: home, more: ["--new", "--store", "file"])
+        try tenant.signIn(at: home, more: ["--duplicate", "--store", "file"])
         let accounts = try home.json(["accounts", "--json"]).array
         #expect(accounts?.compactMap { $0.object?["store"]?.string } == ["secret-service", "file"])
+    }
+
+    @Test
+    func `A keyring that is locked before the first sign-in is unlocked by the hint, or left out by the other`()
+        throws
+    {
+        let (home, keyring) = try desktop(), tenant = try DemoTenant()
+        defer { keyring.stop() }
+        try tenant.define(at: home)
+        try keyring.lock()
+        let login = ["login", "--type", DemoTenant.typeName, "--print-url"]
+        let refused = try home.run(login, exits: 5).standardError
+        #expect(refused.contains(": credmgr store unlock\n"), "\(refused)")
+        #expect(refused.contains("credmgr login --type \(DemoTenant.typeName) --store file\n"))
+        let unlock = try home.run(["store", "unlock"], exits: 5).standardError
+        #expect(!unlock.contains("nothing to unlock") && unlock.contains("--store file"), "\(unlock)")
+        try keyring.unlock()
+        #expect(try home.run(["store", "unlock"]).standardError.contains("the keyring is unlocked"))
+        try home.run(login)
+        try keyring.lock()
+        try home.run(login + ["--store", "file"])
+    }
+
+    @Test func `A bus variable that has outlived its session is named, and leaving it out helps`() throws {
+        let (home, keyring) = try desktop(), tenant = try DemoTenant()
+        defer { keyring.stop() }
+        try tenant.signIn(at: home)
+        let bus = try #require(home.environment["DBUS_SESSION_BUS_ADDRESS"])
+        let path = try #require(bus.split(separator: "=").dropFirst().first?.prefix { $0 != "," })
+        try? FileManager.default.removeItem(atPath: home.path + "/run/bus")
+        try FileManager.default.createSymbolicLink(
+            atPath: home.path + "/run/bus", withDestinationPath: String(path))
+        let stale = ["DBUS_SESSION_BUS_ADDRESS": "unix:path=\(home.path)/gone"]
+        let refused = try home.run(["token", "--force-refresh"], environment: stale, exits: 5).standardError
+        #expect(refused.contains("DBUS_SESSION_BUS_ADDRESS names a session bus that does not answer"), "\(refused)")
+        #expect(
+            refused.contains(
+                "your session bus is at unix:path=\(home.path)/run/bus: unset DBUS_SESSION_BUS_ADDRESS"))
+        try home.run(["token", "--force-refresh"], environment: ["DBUS_SESSION_BUS_ADDRESS": ""])
     }
 
     @Test func `A service that is gone for a while loses nothing`() throws {
@@ -214,7 +255,7 @@ struct `With a real keyring` {
         let (home, keyring) = try desktop(), tenant = try DemoTenant()
         defer { keyring.stop() }
         func store(_ options: [String], _ environment: [String: String] = [:]) throws -> String? {
-            let login = ["login", "--type", DemoTenant.typeName, "--new"] + options
+            let login = ["login", "--type", DemoTenant.typeName, "--duplicate"] + options
             let url = try home.run(login + ["--print-url"], environment: environment).line
             let redirect = try tenant.redirect(from: url)
             let id = try home.run(["login", "--complete", redirect]).line.prefix { $0 != "\t" }

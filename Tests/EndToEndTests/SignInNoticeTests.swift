@@ -26,7 +26,12 @@ import Testing
         // Somebody who asked for the file knows.
         let url = try home.run(["login", "--type", DemoTenant.typeName, "--print-url", "--store", "file"]).line
         let done = try home.run(["login", "--complete", try tenant.redirect(from: url)])
-        #expect(done.standardError.isEmpty)
+        #expect(
+            done.standardError == """
+                Signed in as alice@example.com to \(DemoTenant.typeName); stored in the encrypted file; it renews itself until it ends in 14 days
+                Next: credmgr token --type \(DemoTenant.typeName)
+
+                """)
     }
 
     @Test func `In one go it is said after the address, and not when the sign-in fails`() throws {

@@ -80,12 +80,12 @@ import Testing
         #expect(outcome.standardOutput.filter(\.isNewline).count == 1)
     }
 
-    @Test func `Signing in again refreshes the account, --new makes another`() throws {
+    @Test func `Signing in again refreshes the account, --duplicate makes another`() throws {
         let home = try Home(), tenant = try DemoTenant()
         let first = try tenant.signIn(at: home)
         #expect(try tenant.signIn(at: home) == first)
         #expect(try home.json(["accounts", "--json"]).array?.count == 1)
-        let second = try tenant.signIn(at: home, more: ["--new"])
+        let second = try tenant.signIn(at: home, more: ["--duplicate"])
         #expect(second != first)
         #expect(try home.json(["accounts", "--json"]).array?.count == 2)
     }

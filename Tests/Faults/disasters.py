@@ -208,7 +208,7 @@ def many_accounts(program, store):
         folder = records(world)
         own = os.listdir(folder)[0]
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
-            list(pool.map(lambda _: world.must(world.password_login + ["--new"]), range(SIGNED_IN[store] - 1)))
+            list(pool.map(lambda _: world.must(world.password_login + ["--duplicate"]), range(SIGNED_IN[store] - 1)))
         list_accounts(folder, own, 10_000 - SIGNED_IN[store])
         tally, problems = {"faults": 0, "done": 0, "refused": 0, "aborted": 0, "ended": 0}, []
         # The index knows nothing yet of those that are only listed: the first command that lists them makes it again.

@@ -334,7 +334,7 @@ class Fleet:
         # The sign-ins: the account, and the provider's number of the one that counts now.
         self.families = {}
         for number in range(accounts):
-            account, self.families[account] = first.sign_in("--new")
+            account, self.families[account] = first.sign_in("--duplicate")
             self.label(first, account)
         for host in self.hosts:
             host.sign_in(type="Own")

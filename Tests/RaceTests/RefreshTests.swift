@@ -27,7 +27,7 @@ import Testing
         let words = [
             "--type", "Reader", "--username", "alice@example.com", "--password-file", track.path("password"),
         ]
-        try track.run(["login", "--new", "--group", "other"] + words)
+        try track.run(["login", "--duplicate", "--group", "other"] + words)
         let minimum = track.outliveTokens()
         let result = try track.run(["refresh", "--all", "--min-valid", minimum], exits: 4)
         #expect(result.errors.contains("refreshed"))
@@ -102,7 +102,7 @@ import Testing
         let words = [
             "--type", "Reader", "--username", "alice@example.com", "--password-file", track.path("password"),
         ]
-        let other = String(try track.run(["login", "--new"] + words).output.prefix { $0 != "\t" })
+        let other = String(try track.run(["login", "--duplicate"] + words).output.prefix { $0 != "\t" })
         try track.run(["use", other, "--type", "Reader"])
         let third = try track.run(["token", "--type", "Reader"]).output
         #expect(third != second)

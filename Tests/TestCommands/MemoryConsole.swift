@@ -61,12 +61,13 @@ package final class MemoryConsole: Console {
     /// What is typed comes before the work is done.
     package func readLine(
         status: @escaping (Int64) -> String?, accepts: @escaping (String) -> Bool,
-        while work: @escaping @Sendable () -> Void
+        asides: @escaping () -> [String], while work: @escaping @Sendable () -> Void
     ) throws(CredentialError) -> Secret? {
         while let answer = answer() {
             if accepts(answer) { return Secret(answer) }
         }
         work()
+        for line in asides() { writeNotice(line + "\n") }
         return nil
     }
 

@@ -25,6 +25,7 @@ package final class MemoryProvider: CredentialAdapter {
         /// What the adapter finds in the responses that it refuses, beside the new refresh token.
         var flaw: RefreshFinding?
         var refusesFlaw = true
+        var givesRefreshTokens = true
     }
 
     private let state = Mutex(State())
@@ -57,6 +58,9 @@ package final class MemoryProvider: CredentialAdapter {
         state.withLock { ($0.flaw, $0.refusesFlaw) = (flaw, isRefused) }
     }
 
+    /// Gives refresh tokens at sign-ins, or none.
+    package func giveRefreshTokens(_ gives: Bool) { state.withLock { $0.givesRefreshTokens = gives } }
+
     /// Ends a person's grants.
     package func end(_ subject: String) {
         state.withLock { state in
@@ -76,7 +80,7 @@ package final class MemoryProvider: CredentialAdapter {
     package func signIn(_ subject: String, to type: AccountType, policy: String = "") -> SignInResult {
         let refreshToken = rotate(subject)
         var grant = Grant(flow: .code, obtainedAt: clock.now)
-        grant.refreshToken = Secret(refreshToken)
+        grant.refreshToken = state.withLock(\.givesRefreshTokens) ? Secret(refreshToken) : nil
         grant.scope = type.scope
         let key = TokenRequestKey(under: type, policy: policy, scope: effectiveScope(type.scope, of: type))
         return SignInResult(

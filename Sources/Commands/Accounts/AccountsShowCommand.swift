@@ -102,7 +102,7 @@ struct AccountsShowCommand: Command {
                 Fact("scope", grant.scope.isEmpty ? nil : grant.scope.joined(separator: " ")),
                 Fact("signed in", grant.signedInAt.rfc3339), Fact("refreshed by", set?.lines[policy]?.host),
                 Fact("token", token.map { time($0.expiresAt) }),
-                Fact("sign-in ends", grant.refreshExpiresAt.map(time)),
+                Fact("sign-in ends", (grant.isRefreshable ? grant.refreshExpiresAt : token?.expiresAt).map(time)),
             ].map { fact in
                 var fact = fact
                 fact.isOfSignIn = true

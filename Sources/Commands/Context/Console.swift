@@ -37,11 +37,12 @@ package protocol Console: SecretConsole {
     /// - Parameters:
     ///   - status: a line to show after so many seconds; shown anew when it changes, taken away in the end.
     ///   - accepts: whether a line is what is waited for; others are passed over.
+    ///   - asides: lines to show above the status, asked for now and then; each is given once.
     /// - Returns: the line; `nil` when `work` was done first.
     /// - Throws: ``ErrorCode/interrupted``, ``ErrorCode/inputOutput``.
     func readLine(
         status: @escaping (Int64) -> String?, accepts: @escaping (String) -> Bool,
-        while work: @escaping @Sendable () -> Void
+        asides: @escaping () -> [String], while work: @escaping @Sendable () -> Void
     ) throws(CredentialError) -> Secret?
 
     /// Reads one line of standard input, of at most `limit` bytes, without its newline; `nil` at its end.

@@ -33,6 +33,8 @@ package struct Notices: Sendable {
     }
     /// A line that is part of a dialogue: a URL to open, a code to enter.
     package func say(_ text: Message) { console.writeNotice(text.text(in: console.translations) + "\n") }
+    /// What a command has done, for a person; quiet calls keep it to themselves.
+    package func outcome(_ text: Message) { if !isQuiet { say(text) } }
     /// Why the command failed.
     package func error(_ error: CredentialError) { console.writeNotice(renderer.error(error)) }
 }

@@ -38,14 +38,21 @@ struct TypeCheck: DoctorCheck {
                 ]
         }
         var seen: Set<String> = []
+        let clocks = ClockWatch()
         for type in usable {
             let addresses = Self.addresses(of: type)
             if addresses.isEmpty {
                 findings.append(Finding("endpoint of \(type.name)", .note, "its definition names none to ask"))
             }
             for address in addresses where seen.insert(address).inserted {
-                findings += Self.ask(address, of: type, session)
+                findings.append(Self.ask(address, of: type, clocks, session))
             }
+        }
+        if let (message, isOwn) = clocks.finding {
+            findings.append(
+                Finding(
+                    "clock", isOwn ? .problem : .note, message,
+                    remedy: isOwn ? "set the clock; tokens are judged by it" : nil))
         }
         return findings
     }
@@ -60,33 +67,25 @@ struct TypeCheck: DoctorCheck {
         return [type.endpoints[.authorization], type.endpoints[.token], type.authority].compactMap(\.self)
     }
 
-    private static func ask(_ address: String, of type: AccountType, _ session: Session) -> [Finding] {
+    private static func ask(
+        _ address: String, of type: AccountType, _ clocks: ClockWatch, _ session: Session
+    ) -> Finding {
         let check = "endpoint of \(type.name)"
         guard let url = WebAddress(address) else {
-            return [Finding(check, .problem, "\(ForeignText.shown(address)) is no URL")]
+            return Finding(check, .problem, "\(ForeignText.shown(address)) is no URL")
         }
         let response: HTTPResponse
         do throws(CredentialError) {
             response = try session.context.transport.send(HTTPRequest(address: url, timeout: 5))
         } catch {
-            return [Finding(check, error)]
+            return Finding(check, error)
         }
+        clocks.note(response, from: url.origin, now: session.context.clock.now)
         let place = url.origin + url.path
-        let answer =
-            response.status >= 500
+        return response.status >= 500
             ? Finding(
                 check, .problem, "\(place) answered \(response.status)",
                 remedy: "the provider has trouble; try later")
             : Finding(check, .ok, "\(place) answers")
-        guard let date = response.value(of: "date"), let time = Instant(httpDate: date) else { return [answer] }
-        let ahead = session.context.clock.now.seconds(since: time)
-        guard abs(ahead) > 300 else { return [answer] }
-        return [
-            answer,
-            Finding(
-                "clock", .problem,
-                "it is \(abs(ahead)) s \(ahead > 0 ? "ahead of" : "behind") the clock of \(url.origin)",
-                remedy: "set the clock; tokens are judged by it"),
-        ]
     }
 }

@@ -133,7 +133,7 @@ private struct NoticeConsole: Console {
 
     func readLine(
         status: @escaping (Int64) -> String?, accepts: @escaping (String) -> Bool,
-        while work: @escaping @Sendable () -> Void
+        asides: @escaping () -> [String], while work: @escaping @Sendable () -> Void
     ) throws(CredentialError) -> Secret? {
         work()
         return nil

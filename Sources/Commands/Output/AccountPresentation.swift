@@ -59,12 +59,19 @@ package struct AccountPresentation: Sendable {
                 Message(verbatim: account.type),
                 Message(verbatim: presentation.group.name),
                 Message(verbatim: status.word),
-                account.expiresAt.map { RelativeTime.until($0, now: now) } ?? "",
+                presentation.tokenEnd(now: now),
                 Message(verbatim: account.store.rawValue),
                 Message(verbatim: account.id),
             ])
         }
         return table
+    }
+
+    /// When the token ends; that the sign-in ends with it, where it does.
+    private func tokenEnd(now: Instant) -> Message {
+        guard let end = account.expiresAt else { return "" }
+        guard account.endsWithToken else { return RelativeTime.until(end, now: now) }
+        return end > now ? "ends \(RelativeTime.until(end, now: now))" : "ended"
     }
 
     /// How a person knows it: a label does not hide who it is.

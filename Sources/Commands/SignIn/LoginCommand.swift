@@ -20,7 +20,8 @@ struct LoginCommand: Command {
             a client is registered there, and an account type is defined for it, named after the host or by --type.
 
             --account signs that account's person in again: whoever else comes back from the browser is refused, and \
-            nothing is kept of it. --if-needed asks nobody while the account has a valid token, or can get one by \
+            nothing is kept of it. --new asks the provider to let the person choose another user; if the same user \
+            comes back, that account is renewed, and --duplicate adds one all the same. --if-needed asks nobody while the account has a valid token, or can get one by \
             itself; of several started at once one signs in, and the others wait for it.
 
             Prints the account's id and name.
@@ -28,7 +29,7 @@ struct LoginCommand: Command {
         options: [
             SharedOption.type, account, ifNeeded, resource, clientID, SharedOption.policy, flow, SharedOption.scope,
             loginHint, prompt, acrValues, maximumAge, claims, param, username, passwordFile, noBrowser, showClaims,
-            new, replace, urlOnly, complete,
+            new, duplicate, replace, urlOnly, complete,
             SharedOption.json,
         ],
         examples: [
@@ -63,7 +64,8 @@ struct LoginCommand: Command {
         "password-file", .file, "a file with the password of the password flow; - for standard input")
     private static let noBrowser = Option.flag("no-browser", "print the URL and open no browser")
     private static let showClaims = Option.flag("show-claims", "show the claims of the id token")
-    static let new = Option.flag("new", "sign another account in, even if one is there")
+    static let new = Option.flag("new", "sign another user in; the provider is asked to let the person choose")
+    static let duplicate = Option.flag("duplicate", "add an account even if the user who signs in has one")
     static let replace = Option.flag("replace", "end the account's other sign-ins, though one can do more")
     private static let urlOnly = Option.flag(
         "print-url", "print the authorization URL and leave the sign-in pending")
@@ -127,10 +129,13 @@ struct LoginCommand: Command {
     private func signIn(_ target: SignInTarget, _ session: Session) throws(CredentialError) {
         let stores = session.stores()
         let plan = try SignInPlan(arguments, target, session, stores)
+        let clocks = ClockWatch()
         var driver = SignInDriver(
-            session: session, plan: plan, adapterContext: session.services(stores).adapterContext,
+            session: session, plan: plan,
+            adapterContext: session.services(stores).adapterContext.watched(by: clocks),
             opensBrowser: !arguments[Self.noBrowser])
         defer { driver.end() }
+        defer { tell(clocks, session) }
         do throws(CredentialError) {
             let services = session.services(stores)
             try plan.checkSecrets(services.adapterContext.clientSecrets)
@@ -158,7 +163,8 @@ struct LoginCommand: Command {
         _ target: SignInTarget, _ session: Session, _ stores: any SecretStores
     ) throws(CredentialError) -> Account? {
         // What only a new sign-in can give is needed, whoever is there.
-        if arguments[Self.new] || arguments[Self.acrValues] != nil || arguments[Self.maximumAge] != nil
+        if arguments[Self.new] || arguments[Self.duplicate] || arguments[Self.acrValues] != nil
+            || arguments[Self.maximumAge] != nil
             || arguments[Self.claims] != nil || arguments[Self.prompt].map({ $0 != "none" }) == true
         {
             return nil
@@ -236,6 +242,7 @@ struct LoginCommand: Command {
         if let text = ServerNotice.text(plan.request, .openURL(address, state: state), pending) {
             session.notices.say(text)
         }
+        AnotherPerson(plan).tellWhatIsSent(pending, at: address, session.notices)
         guard arguments.wantsJSON else { return try session.print("\(address)\n") }
         var json = JSONObject()
         json["url"] = .string("\(address)")
@@ -248,16 +255,19 @@ struct LoginCommand: Command {
     private func complete(_ redirected: String, _ session: Session) throws(CredentialError) -> Message {
         let stores = session.stores()
         let services = session.services(stores)
+        let clocks = ClockWatch()
+        defer { tell(clocks, session) }
+        let context = services.adapterContext.watched(by: clocks)
         // Where what waits is kept, too: which group it is for is known when it was taken, and cannot be taken again.
         let (signIn, step) = try services.signIn.withRoom(in: .standard) { () throws(CredentialError) in
             let signIn = try PendingSignIns(session.context.machine, stores).take(
-                redirected, from: session.options.store, in: services.adapterContext)
+                redirected, from: session.options.store, in: context)
             return (
                 signIn,
                 try told(signIn.plan, session) { () throws(CredentialError) in
                     try signIn.plan.adapter.resume(
                         signIn.plan.request, pending: signIn.pending, with: .redirect(redirected),
-                        in: services.adapterContext)
+                        in: context)
                 }
             )
         }
@@ -326,6 +336,7 @@ struct LoginCommand: Command {
                 "the account stays in the \(outcome.account.store.shownName); to move it: "
                     + "credmgr store migrate --to \(store.kind.rawValue) --group \(plan.group)")
         }
+        AnotherPerson(plan).tell(outcome, session.notices)
         for warning in outcome.warnings { session.notices.warning(warning) }
         for note in outcome.notes { session.notices.note(note) }
         for warning in plan.revokeReplaced(outcome, by: session.services(session.stores())) {
@@ -335,6 +346,8 @@ struct LoginCommand: Command {
             try tellChoice(outcome.account, of: request.type, registration(plan, session), plan.group, session)
         }
         warnOfAnother(result, session)
+        let signedIn = SignedIn(outcome, result, plan)
+        signedIn.tell(session, isDefault: try isDefault(outcome.account, plan, session))
         try show(outcome.account, in: plan.group, session)
         if arguments[Self.showClaims] || request.type.showClaims, let idToken = result.tokens.grant.idToken {
             for line in ClaimsPresentation.lines(of: try CompactToken(idToken.reveal()).claims) {
@@ -359,6 +372,19 @@ struct LoginCommand: Command {
         session.notices.note(
             "account type \(type.name) has \(count) accounts\(shown); to make this one it: "
                 + "\(TargetResolver.use(account.id, of: type, in: group))")
+    }
+
+    /// Whether an account is the one that a command without a name takes.
+    private func isDefault(
+        _ account: Account, _ plan: SignInPlan, _ session: Session
+    ) throws(CredentialError) -> Bool {
+        let index = try session.context.records.index(of: plan.group, .none)
+        return index.defaultEntry(of: try registration(plan, session))?.id == account.id
+    }
+
+    /// Says if a clock is wrong, whether or not the sign-in succeeds: tokens are judged by it.
+    private func tell(_ clocks: ClockWatch, _ session: Session) {
+        if let warning = clocks.warning { session.notices.warning(warning) }
     }
 
     /// Prints who is signed in.

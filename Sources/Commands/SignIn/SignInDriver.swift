@@ -1,5 +1,6 @@
 import CredentialCore
 import OAuth
+import Platform
 import StrictJSON
 import Synchronization
 
@@ -52,6 +53,9 @@ struct SignInDriver: Sendable {
             let isFirst = !hasAsked
             hasAsked = true
             if isFirst, let text = ServerNotice.text(request, interaction, pending) { session.notices.say(text) }
+            if isFirst, case .openURL(let page, _) = interaction {
+                AnotherPerson(plan).tellWhatIsSent(pending, at: page, session.notices)
+            }
             let reply = try perform(interaction, request.type, isFirst: isFirst, before: deadline)
             step = try plan.adapter.resume(request, pending: pending, with: reply, in: adapterContext)
         }
@@ -127,16 +131,20 @@ struct SignInDriver: Sendable {
         case .openURL(let address, let state):
             if !isFirst { show(title: "credmgr: the sign-in has a further page", text: "It opens now.") }
             removePage()
-            if opensBrowser { page = Browser.open(address, session) }
-            session.notices.say(Self.invitation(isFirst: isFirst, isOpened: opensBrowser))
-            session.notices.say("  \(address)")
-            if let receiver, !opensBrowser { explainListening(receiver) }
             guard let receiver else {
+                present(address, isFirst: isFirst)
                 noteHandler(type)
                 return .redirect(try paste(type))
             }
-            return .redirect(
-                try wait(receiver, state, formOrigin: type.responseMode == .formPost ? address.origin : nil))
+            let words = LateReasons.text(plan, in: console.translations)
+            return try InterruptWords.during(words) { () throws(CredentialError) in
+                present(address, isFirst: isFirst)
+                if !opensBrowser { explainListening(receiver) }
+                return .redirect(
+                    try wait(
+                        receiver, state, formOrigin: type.responseMode == .formPost ? address.origin : nil,
+                        probe: isFirst ? probe(address, receiver) : nil))
+            }
         case .showCode(_, _, _, let interval, let expires):
             let now = session.context.clock.now
             guard now < expires else {
@@ -157,6 +165,13 @@ struct SignInDriver: Sendable {
 
     // MARK: Browser
 
+    /// Opens a page, and shows its address.
+    private mutating func present(_ address: WebAddress, isFirst: Bool) {
+        if opensBrowser { page = Browser.open(address, session) }
+        session.notices.say(Self.invitation(isFirst: isFirst, isOpened: opensBrowser))
+        session.notices.say("  \(address)")
+    }
+
     private static func invitation(isFirst: Bool, isOpened: Bool) -> Message {
         switch (isFirst, isOpened) {
         case (true, true): "The sign-in opens in the browser. If nothing shows there, open this address:"
@@ -167,14 +182,35 @@ struct SignInDriver: Sendable {
         }
     }
 
+    /// Asks the authorization endpoint once, beside a browser that was opened here.
+    private func probe(_ page: WebAddress, _ receiver: any RedirectReceiver) -> AuthorizationProbe? {
+        guard opensBrowser else { return nil }
+        return AuthorizationProbe(page, of: plan.adapter, redirectURI: receiver.redirectURI, in: adapterContext)
+    }
+
     private func wait(
-        _ receiver: any RedirectReceiver, _ state: String, formOrigin: String?
+        _ receiver: any RedirectReceiver, _ state: String, formOrigin: String?, probe: AuthorizationProbe?
     ) throws(CredentialError) -> String {
         let (seconds, notices) = (self.seconds, session.notices)
         let isExpected: @Sendable (String) -> Bool = { RedirectState.isPresent(state, in: $0) }
+        let reasons = try LateReasons(
+            LateReasons.lines(plan), probe: probe, notices, isQueued: session.mayAsk)
+        defer { reasons.end() }
         guard session.mayAsk else {
             return try receiver.wait(seconds: seconds, formOrigin: formOrigin, isExpected: isExpected)
         }
+        return try waitBesideTerminal(receiver, formOrigin: formOrigin, isExpected: isExpected) {
+            [translations = console.translations] in
+            reasons.queued().map { $0.text(in: translations) }
+        }
+    }
+
+    /// Waits for the redirect, or for its address as a line of the terminal.
+    private func waitBesideTerminal(
+        _ receiver: any RedirectReceiver, formOrigin: String?, isExpected: @escaping @Sendable (String) -> Bool,
+        asides: @escaping () -> [String]
+    ) throws(CredentialError) -> String {
+        let (seconds, notices) = (self.seconds, session.notices)
         let arrived = Mutex<Result<String, CredentialError>?>(nil)
         func trimmed(_ line: String) -> String { line.split(separator: " ").joined(separator: " ") }
         surroundings.staticStatus(of: seconds).map { notices.say($0) }
@@ -185,7 +221,7 @@ struct SignInDriver: Sendable {
                 if text.isEmpty || isExpected(text) { return !text.isEmpty }
                 notices.say("That is not the address that this sign-in ends at. It is still waited for.")
                 return false
-            },
+            }, asides: asides,
             while: {
                 do throws(CredentialError) {
                     let url = try receiver.wait(seconds: seconds, formOrigin: formOrigin, isExpected: isExpected)

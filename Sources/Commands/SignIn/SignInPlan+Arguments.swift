@@ -32,27 +32,48 @@ extension SignInPlan {
         if request.loginHint == nil {
             if let account = target.account {
                 request.loginHint = account.username
-            } else if !arguments[LoginCommand.new] {
+            } else if !arguments[LoginCommand.new], !arguments[LoginCommand.duplicate] {
                 request.loginHint = try Self.knownUser(
                     for: request, adapter, among: try session.context.records.index(of: target.group, .none))
             }
         }
+        // A type may have a prompt of its own.
+        request.wantsAnother = arguments[LoginCommand.new] && type.authorizeParameters["prompt"] == nil
         if flow == .jwtBearer { request.username = arguments[LoginCommand.username] }
         if flow == .password { try Self.addPassword(to: &request, arguments, session) }
-        let store = try session.services(stores).storeOfSignIn(for: target.account) { () throws(CredentialError) in
-            try StoreChoice(session, stores)
-        }
-        // One that stays locked is found out before a person signs in for nothing. Any item will do; to ask for all would
-        // take long where there are thousands.
-        _ = try stores.store(store.kind).read(
-            SecretItem(group: target.group, owner: type.name, kind: .clientSecret))
+        let store = try Self.openStore(arguments, target, session, stores)
         self.init(
             adapter: adapter, request: request, group: target.group, store: store,
             person: target.account.map(ExpectedPerson.init), parameters: parameters,
-            forceNew: arguments[LoginCommand.new], replaces: arguments[LoginCommand.replace],
+            forceNew: arguments[LoginCommand.duplicate], wantsAnother: arguments[LoginCommand.new],
+            replaces: arguments[LoginCommand.replace],
             isFlowOpen: arguments[LoginCommand.flow] == nil && type.flow == nil && parameters.isEmpty
                 && arguments[LoginCommand.prompt] == nil,
             isLoginHintGiven: arguments[LoginCommand.loginHint] != nil)
+    }
+
+    /// The store of the sign-in, which is found out to be open before a person signs in for nothing.
+    private static func openStore(
+        _ arguments: Arguments, _ target: SignInTarget, _ session: Session, _ stores: any SecretStores
+    ) throws(CredentialError) -> StoreChoice {
+        do throws(CredentialError) {
+            let store = try session.services(stores).storeOfSignIn(for: target.account) {
+                () throws(CredentialError) in try StoreChoice(session, stores)
+            }
+            // Any item will do; to ask for all would take long where there are thousands.
+            _ = try stores.store(store.kind).read(
+                SecretItem(group: target.group, owner: target.type.name, kind: .clientSecret))
+            return store
+        } catch {
+            guard error.code == .storeLocked, target.account == nil, session.options.store == nil else {
+                throw error
+            }
+            var error = error, login = LoginCommandLine(type: target.type.name)
+            login.group = target.group == target.type.keychainGroup ? nil : target.group
+            login.more = "--store file"
+            error.furtherHints.append("to keep the sign-in in the encrypted file: \(login)")
+            throw error
+        }
     }
 
     /// The type of the target, as its API has it now.

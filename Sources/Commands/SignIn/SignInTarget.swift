@@ -17,9 +17,11 @@ struct SignInTarget {
     init(_ arguments: Arguments, _ session: Session) throws(CredentialError) {
         let resolver = TargetResolver(session)
         if let name = arguments[LoginCommand.account] {
-            guard !arguments[LoginCommand.new], arguments[LoginCommand.resource] == nil else {
+            guard !arguments[LoginCommand.new], !arguments[LoginCommand.duplicate],
+                arguments[LoginCommand.resource] == nil
+            else {
                 throw CredentialError(
-                    .usage, "--account names an account that is there: no --new and no --resource")
+                    .usage, "--account names an account that is there: no --new, --duplicate or --resource")
             }
             let named = try resolver.namedType(TargetOptions(type: arguments[SharedOption.type]))
             let found = try AccountFinder(session).account(name, type: named)

@@ -159,6 +159,7 @@ struct TypesAddCommand: Command {
             for note in preset?.notes ?? [] {
                 session.notices.note(Message(kept: ForeignText.shown(note, limit: 300)))
             }
+            try warnOfShortSignIns(of: type, metadata, session)
             return
         }
         if arguments[Self.clientMetadataURL] != nil {
@@ -179,6 +180,22 @@ struct TypesAddCommand: Command {
         for note in preset?.notes ?? [] {
             session.notices.note(Message(kept: ForeignText.shown(note, limit: 300)))
         }
+        try warnOfShortSignIns(of: type, metadata, session)
+    }
+
+    /// Warns if sign-ins of the new type may bring no refresh token.
+    private func warnOfShortSignIns(
+        of type: AccountType, _ metadata: ServerMetadata?, _ session: Session
+    ) throws(CredentialError) {
+        let adapter = try session.context.adapters.adapter(of: type)
+        let advice = RefreshTokenAdvice.expected(
+            of: type, scope: adapter.effectiveScope(type.scope, of: type), offered: metadata?.scopes)
+        guard let advice else { return }
+        session.notices.warning(
+            CredentialError(
+                .configuration,
+                "sign-ins of \(type.name) may bring no refresh token, and end with their first token: \(advice.cause)",
+                hint: advice.command))
     }
 
     /// The keys of the definition that is replaced, which the new one does not have.

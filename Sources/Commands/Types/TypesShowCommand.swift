@@ -33,5 +33,18 @@ struct TypesShowCommand: Command {
                 + ForeignText.shown(value.string ?? value.text(), limit: 1_000) + "\n"
         }
         try session.print(lines.joined())
+        if let redirect = defaultRedirectURI(of: definition.type, session) {
+            session.notices.note(
+                "redirect_uri is not set: register \(redirect) at the provider (each sign-in chooses a port)")
+        }
+    }
+    /// The redirect URI that sign-ins use, where the definition names none.
+    private func defaultRedirectURI(of type: AccountType, _ session: Session) -> String? {
+        guard type.redirectURI == nil, type.signInFlow == .code,
+            // What is wrong with the adapter is told by whatever uses the type.
+            let adapter = try? session.context.adapters.adapter(of: type),
+            adapter.defaultRedirectURI.hasPrefix("http")
+        else { return nil }
+        return adapter.defaultRedirectURI
     }
 }

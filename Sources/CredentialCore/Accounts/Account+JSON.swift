@@ -38,6 +38,7 @@ extension Account {
         json["scope"] = JSONValue(scope)
         json["expires_at"] = expiresAt.map { .integer($0.epochSeconds) }
         json["refresh_expires_at"] = refreshExpiresAt.map { .integer($0.epochSeconds) }
+        if endsWithToken { json["ends_with_token"] = true }
         json["told_ending"] = toldEnding.map { .integer($0.rawValue) }
         json["tokens"] = tokenTimes.map { .array($0.map(\.json)) }
         if !tokenDigests.isEmpty { json["token_digests"] = JSONValue(tokenDigests) }
@@ -82,6 +83,7 @@ extension Account {
         scope = try reader.strings("scope")
         expiresAt = try reader.optionalInstant("expires_at")
         refreshExpiresAt = try reader.optionalInstant("refresh_expires_at")
+        endsWithToken = json["ends_with_token"] == true
         toldEnding = json["told_ending"]?.integer.flatMap(SignInEnding.init(rawValue:))
         // One that cannot be read is one that is not known.
         tokenTimes = json["tokens"]?.array.flatMap { values in

@@ -43,6 +43,8 @@ public struct Account: Sendable, Hashable {
     public var expiresAt: Instant?
     /// When the refresh token ends, where the provider tells.
     public var refreshExpiresAt: Instant?
+    /// Whether it has no refresh token, so that it ends with its token.
+    package var endsWithToken = false
     /// How near the end of the sign-in is, as far as that was told: see ``SignInEnding``.
     package var toldEnding: SignInEnding?
     /// From when to when its access tokens are valid; `nil` where that is not known.

@@ -307,6 +307,17 @@ extension AdapterContext {
     }
 }
 
+extension AdapterContext {
+    /// The same context, which sends its requests through another transport.
+    package func sending(
+        through wrapped: (any HTTPTransport) -> any HTTPTransport
+    ) -> AdapterContext {
+        var context = self
+        context.transport = wrapped(transport)
+        return context
+    }
+}
+
 /// Sends requests after something else has been done.
 private struct PreparedTransport: HTTPTransport {
     let transport: any HTTPTransport

@@ -18,6 +18,9 @@ public struct SignInRequest: Sendable {
     public var loginHint: String?
     /// The `prompt` parameter (OpenID Connect Core §3.1.2.1).
     public var prompt: String?
+    /// Whether the provider should let the person choose another account than the one that its session in the browser
+    /// has: it is asked so in its own way where ``prompt`` says nothing.
+    public var wantsAnother = false
     /// The username of the password flow.
     public var username: String?
     /// The password of the password flow.
@@ -110,6 +113,9 @@ public struct IssuedTokens: Sendable {
         self.accessToken = accessToken
         self.grant = grant
     }
+
+    /// Whether the sign-in ends with this token: nothing can refresh it, and its end is known.
+    package var endWithToken: Bool { !grant.isRefreshable && accessToken?.hasKnownEnd ?? true }
 }
 
 /// What a refresh is asked to do.

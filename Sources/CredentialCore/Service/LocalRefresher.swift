@@ -39,8 +39,7 @@ package struct LocalRefresher: TokenRefresher {
         request.flow = grant.flow
         let isUsable = request.forceRefresh ? grant.isWorthATry : grant.isRefreshable
         guard isUsable || subjectToken(in: set, request) != nil else {
-            let failure = request.signInRequired(
-                grant.lostReason.map(Message.init(kept:)) ?? "the provider gave no refresh token")
+            let failure = try withoutRefresh(grant, request)
             if let answer = request.stillValid(in: set, now: accounts.clock.now, because: failure) {
                 return answer
             }
@@ -83,6 +82,20 @@ package struct LocalRefresher: TokenRefresher {
             }
             throw error
         }
+    }
+
+    /// That a grant cannot be refreshed. Where it never could, the same sign-in would end as soon: the hint says what to
+    /// change first.
+    private func withoutRefresh(
+        _ grant: Grant, _ request: TokenService.Request
+    ) throws(CredentialError) -> CredentialError {
+        if let reason = grant.lostReason { return request.signInRequired(Message(kept: reason)) }
+        let adapter = try accounts.machine.adapters.adapter(of: request.type)
+        let advice = RefreshTokenAdvice(
+            request.type, scope: adapter.effectiveScope(request.type.scope, of: request.type))
+        var failure = request.signInRequired("the provider gave no refresh token: \(advice.cause)")
+        failure.advice = advice.hint(request.login)
+        return failure
     }
 
     /// Whether a grant was lost just now, and another one of its policy can be refreshed.

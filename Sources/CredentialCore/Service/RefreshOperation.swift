@@ -208,6 +208,7 @@ package struct RefreshOperation: Sendable {
             set.grants[job.key.policy] = issued.grant
             set.account.status = .active
             set.account.refreshExpiresAt = issued.grant.refreshExpiresAt
+            set.account.endsWithToken = issued.endWithToken
         } else {
             // An exchange says nothing of the grant.
             set.grants[job.key.policy]?.adapterState = issued.grant.adapterState

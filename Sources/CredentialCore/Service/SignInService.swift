@@ -143,6 +143,7 @@ package struct SignInService: Sendable {
             account.scope = result.tokens.grant.scope
             account.expiresAt = result.tokens.accessToken?.expiresAt
             account.refreshExpiresAt = result.tokens.grant.refreshExpiresAt
+            account.endsWithToken = result.tokens.endWithToken
         }
         // What is so from the beginning is no news.
         _ = account.noteEnding(now: now)
@@ -274,6 +275,7 @@ package struct SignInService: Sendable {
             set.account.scope = result.tokens.grant.scope
             set.account.expiresAt = result.tokens.accessToken?.expiresAt
             set.account.refreshExpiresAt = result.tokens.grant.refreshExpiresAt
+            set.account.endsWithToken = result.tokens.endWithToken
             // By then its person may have an account.
             if !forceNew { set.noteTakenUp(accounts.machine.random.bytes(TokenSet.markSize)) }
             try accounts.repository.keepSignIn(set, group)

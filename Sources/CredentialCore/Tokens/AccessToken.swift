@@ -13,6 +13,12 @@ public struct AccessToken: Sendable, Hashable {
     /// The scopes granted with it.
     public var scope: [String]
 
+    /// The longest lifetime believed, and that of a token without a known end: one year, in seconds.
+    package static let longestLifetime: Int64 = 31_536_000
+
+    /// Whether it is known when the token ends.
+    package var hasKnownEnd: Bool { expiresAt.seconds(since: issuedAt) < Self.longestLifetime }
+
     /// Makes an access token.
     public init(
         key: TokenRequestKey, token: Secret, tokenType: String, issuedAt: Instant, expiresAt: Instant,

@@ -21,6 +21,17 @@ package enum TimeSpan {
         return seconds
     }
 
+    /// A time of some minutes or more, rounded down to one unit: `59 min`, `3 h`, `2 days`.
+    package static func approximate(_ seconds: Int64) -> Message {
+        switch seconds {
+        case ..<7_200: return "\(seconds / 60) min"
+        case ..<172_800: return "\(seconds / 3_600) h"
+        default:
+            let days = seconds / 86_400
+            return "\(Int(days), one: "\(days) day", other: "\(days) days")"
+        }
+    }
+
     /// `8 h`, `90 min`, `45 s`.
     package static func shown(_ seconds: Int64) -> String {
         if seconds % 3_600 == 0 { return "\(seconds / 3_600) h" }

@@ -25,7 +25,8 @@ public struct CodeFlow: Sendable {
             redirectURI: request.redirectURI,
             scope: Scope.distinct(scope + client.type.additionalScope), state: state, nonce: nonce,
             challenge: proof.challenge)
-        authorization.prompt = request.prompt
+        let prompt = request.prompt == nil && request.wantsAnother ? promptForAnother(scope) : nil
+        authorization.prompt = request.prompt ?? prompt
         authorization.loginHint = request.loginHint
         authorization.resource = request.resource ?? client.type.resource
         authorization.audience = request.audience ?? client.type.audience
@@ -41,6 +42,7 @@ public struct CodeFlow: Sendable {
         pending["redirect_uri"] = .string(request.redirectURI)
         pending["policy"] = .string(request.policy)
         pending["scope"] = JSONValue(scope)
+        pending[Self.ownPrompt] = prompt.map { .string($0) }
         pending["issuer"] = client.metadata.issuer.map { .string($0) }
         pending["token_endpoint"] = .string(try client.metadata.required(.token).description)
         if client.metadata.sendsIssuer { pending["requires_issuer"] = true }
@@ -64,6 +66,15 @@ public struct CodeFlow: Sendable {
         else { throw Self.damaged }
         try checkUnchanged(pending, request)
         let response = try AuthorizationResponse.parse(answer, redirectURI: redirectURI)
+        let words = scope.compactMap(\.string)
+        if let prompt = pending[Self.ownPrompt]?.string, let error = response.error, error.mayMeanPrompt {
+            try response.check(
+                state: state, issuer: client.metadata.issuer, requiresIssuer: requiresIssuer(pending))
+            client.context.note("the provider refused prompt=\(prompt); the page opens once more without it")
+            var plain = request
+            plain.wantsAnother = false
+            return try begin(plain, scope: words)
+        }
         let code = try response.checkedCode(
             state: state, issuer: client.metadata.issuer, requiresIssuer: requiresIssuer(pending)
         ) { client.dialect.error(for: $0, in: .authorize) }
@@ -73,7 +84,6 @@ public struct CodeFlow: Sendable {
                 .validationFailed, "a code alone does not say which server gave it",
                 hint: "paste the whole URL that the browser ended on")
         }
-        let words = scope.compactMap(\.string)
         if pending["nonce"] != nil { try client.prepareKeys() }
         let members = try client.requestTokens(
             TokenRequest(
@@ -90,6 +100,20 @@ public struct CodeFlow: Sendable {
                 hint: "leave openid out of the scope if the provider does not speak OpenID Connect")
         }
         return .done(try client.signInResult(received, for: request, scope: words))
+    }
+
+    /// The member of what is pending with the value of `prompt` that nobody asked for but a sign-in of somebody else.
+    package static let ownPrompt = "own_prompt"
+
+    /// The value of `prompt` for a sign-in of somebody else: a choice of accounts where the provider has one, else to sign in
+    /// anew, as every provider of OpenID Connect knows it.
+    private func promptForAnother(_ scope: [String]) -> String? {
+        if let prompt = client.dialect.promptForAnother { return prompt }
+        let offersAccounts =
+            client.metadata.prompts?.contains("select_account") ?? false
+            || KnownProvider(of: client.type)?.offersAccounts == true
+        if offersAccounts { return "select_account" }
+        return scope.contains("openid") ? "login" : nil
     }
 
     /// What the provider refused with; `nil` when it gave a code, which is not exchanged.

@@ -17,6 +17,10 @@ public protocol ProviderDialect: Sendable {
     /// Whether a refresh names its scopes even when they are those of the sign-in.
     var alwaysSendsScope: Bool { get }
 
+    /// The value of `prompt` that has the provider let the person sign in as somebody else; `nil` where its metadata, or
+    /// what is known of it, says.
+    var promptForAnother: String? { get }
+
     /// What a refusal means.
     func error(for refusal: ProviderError, in operation: ProviderOperation) -> CredentialError
 
@@ -35,6 +39,11 @@ public protocol ProviderDialect: Sendable {
 
     /// What the grant shall keep for the next refresh, besides what every grant keeps.
     func state(of received: ReceivedTokens) -> JSONObject
+}
+
+extension ProviderDialect {
+    /// As the metadata says.
+    public var promptForAnother: String? { nil }
 }
 
 /// A token reply together with the claims of its id token, checked.

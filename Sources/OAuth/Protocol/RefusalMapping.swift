@@ -205,6 +205,13 @@ public struct ProviderError: Sendable, Equatable {
 }
 
 extension ProviderError {
+    /// Whether an authorization endpoint may mean the `prompt` of the request: it has no code of its own for a value that it
+    /// does not know (OpenID Connect Core §3.1.2.6).
+    var mayMeanPrompt: Bool {
+        code == "invalid_request" || code == "unsupported_prompt"
+            || [code, description ?? ""].contains { $0.lowercased().contains("prompt") }
+    }
+
     /// The refusal without the secrets of the request that it answers.
     func cleaned(by removal: SecretRemoval) -> ProviderError {
         var clean = self

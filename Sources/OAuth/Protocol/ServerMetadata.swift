@@ -26,6 +26,8 @@ public struct ServerMetadata: Sendable {
     public var challengeMethods: [String]?
     /// Whether every authorization response carries `iss` (RFC 9207 §3).
     public var sendsIssuer: Bool
+    /// The values of `prompt`, where the provider lists them (Initiating User Registration via OpenID Connect §4.1).
+    public var prompts: [String]?
 
     /// Why endpoints that the document names cannot be used.
     private var unusable: [AccountType.Endpoint: CredentialError] = [:]
@@ -82,6 +84,7 @@ public struct ServerMetadata: Sendable {
         demandsPushedRequests = document["require_pushed_authorization_requests"]?.bool ?? false
         takesClientDocuments = document["client_id_metadata_document_supported"]?.bool ?? false
         challengeMethods = document["code_challenge_methods_supported"]?.array?.compactMap(\.string)
+        prompts = document["prompt_values_supported"]?.array?.compactMap(\.string)
         sendsIssuer = document["authorization_response_iss_parameter_supported"]?.bool ?? false
     }
 

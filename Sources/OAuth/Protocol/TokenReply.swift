@@ -33,7 +33,7 @@ public struct TokenReply: Sendable {
     /// Seconds an access token that can be refreshed is trusted for when the reply does not say.
     public static let defaultLifetime: Int64 = 600
     /// The longest lifetime believed: one year.
-    public static let longestLifetime: Int64 = 31_536_000
+    public static let longestLifetime = AccessToken.longestLifetime
 
     /// Reads a reply.
     ///

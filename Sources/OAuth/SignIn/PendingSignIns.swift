@@ -192,6 +192,7 @@ extension PendingSignIn {
         object["store"] = .string(plan.store.kind.rawValue)
         object["store_reason"] = plan.store.reason?.json
         object["force_new"] = .bool(plan.forceNew)
+        if plan.wantsAnother { object["wants_another"] = true }
         if plan.replaces { object["replaces"] = true }
         object["parameters"] = .object(parameters)
         object["person"] = (plan.person?.json).map(JSONValue.object)
@@ -235,7 +236,8 @@ extension PendingSignIn {
                 group: try KeychainGroup(group),
                 store: StoreChoice(kind: store, reason: object["store_reason"].flatMap(Message.init(json:))),
                 person: person, parameters: parameters,
-                forceNew: object["force_new"] == true, replaces: object["replaces"] == true,
+                forceNew: object["force_new"] == true, wantsAnother: object["wants_another"] == true,
+                replaces: object["replaces"] == true,
                 isLoginHintGiven: object["login_hint_given"] == true),
             pending: pending, createdAt: Instant(epochSeconds: createdAt))
     }

@@ -17,6 +17,8 @@ package struct SignInPlan: Sendable {
     package let parameters: [String: String]
     /// Whether it makes a new account even for a known person.
     package let forceNew: Bool
+    /// Whether it is for another person than those who have signed in.
+    package let wantsAnother: Bool
     /// Whether it ends every other sign-in of the account's policy, though one can do more.
     package let replaces: Bool
     /// Whether nobody has said by which flow: then a sign-in on a machine without a browser may take another one.
@@ -27,8 +29,8 @@ package struct SignInPlan: Sendable {
     /// Makes a plan.
     package init(
         adapter: any CredentialAdapter, request: SignInRequest, group: KeychainGroup, store: StoreChoice,
-        person: ExpectedPerson?, parameters: [String: String], forceNew: Bool, replaces: Bool = false,
-        isFlowOpen: Bool = false, isLoginHintGiven: Bool = false
+        person: ExpectedPerson?, parameters: [String: String], forceNew: Bool, wantsAnother: Bool = false,
+        replaces: Bool = false, isFlowOpen: Bool = false, isLoginHintGiven: Bool = false
     ) {
         self.adapter = adapter
         self.request = request
@@ -37,6 +39,7 @@ package struct SignInPlan: Sendable {
         self.person = person
         self.parameters = parameters
         self.forceNew = forceNew
+        self.wantsAnother = wantsAnother
         self.replaces = replaces
         self.isFlowOpen = isFlowOpen
         self.isLoginHintGiven = isLoginHintGiven
@@ -48,7 +51,7 @@ package struct SignInPlan: Sendable {
 
     /// The command that begins this sign-in again after somebody else came back from the browser, whose session would bring
     /// the same person once more.
-    private var commandForAnother: LoginCommandLine {
+    package var commandForAnother: LoginCommandLine {
         command(prompt: request.flow == .code ? "login" : request.prompt)
     }
 
@@ -72,7 +75,8 @@ package struct SignInPlan: Sendable {
         var words: [String] = []
         if request.flow != request.type.signInFlow { words += ["--flow", request.flow.rawValue] }
         if let resource = request.resource, resource != request.type.resource { words += ["--resource", resource] }
-        if forceNew { words.append("--new") }
+        if wantsAnother { words.append("--new") }
+        if forceNew { words.append("--duplicate") }
         if replaces { words.append("--replace") }
         if let prompt { words += ["--prompt", prompt] }
         if isLoginHintGiven, let hint = request.loginHint { words += ["--login-hint", hint] }

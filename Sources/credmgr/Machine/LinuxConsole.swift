@@ -48,10 +48,10 @@ struct LinuxConsole: Console {
 
     func readLine(
         status: @escaping (Int64) -> String?, accepts: @escaping (String) -> Bool,
-        while work: @escaping @Sendable () -> Void
+        asides: @escaping () -> [String], while work: @escaping @Sendable () -> Void
     ) throws(CredentialError) -> Secret? {
         let call = try BackgroundCall<Void, Never> { work() }
-        guard let vigil = TerminalVigil(until: call, status: status, accepts: accepts) else {
+        guard let vigil = TerminalVigil(until: call, status: status, accepts: accepts, asides: asides) else {
             // Work ends by a time limit of its own.
             while call.result(until: Deadline(milliseconds: .max)) == nil {}
             return nil

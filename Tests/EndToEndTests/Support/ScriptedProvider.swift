@@ -17,6 +17,8 @@ final class ScriptedProvider: Sendable {
         var discovery: ServerResponse?
         /// Members of its RFC 8414 document beside the issuer's, each the path of an endpoint; empty for no document.
         var more: [String: String] = [:]
+        /// In place of the authorization endpoint's redirect.
+        var authorization: ServerResponse?
         /// The registration endpoint's answer.
         var registration: ServerResponse?
         /// The token endpoint's answer.
@@ -154,7 +156,7 @@ final class ScriptedProvider: Sendable {
             for (name, path) in script.more { members[name] = .string(base + path) }
             return .json(200, .object(members))
         case "/register": return script.registration ?? .text(404, "nothing here")
-        case "/authorize": return authorize(fields, script)
+        case "/authorize": return script.authorization ?? authorize(fields, script)
         case "/device":
             return .json(
                 200,

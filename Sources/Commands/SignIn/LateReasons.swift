@@ -1,0 +1,82 @@
+import CredentialCore
+import OAuth
+import Platform
+import Synchronization
+
+/// The likely reasons why nobody comes back from the browser, told once: after 15 s, after 3 s where the authorization endpoint
+/// refuses the request. Where SIGINT ends the process before, ``InterruptWords`` has them.
+final class LateReasons: Sendable {
+    /// When they are told, in milliseconds since the page was opened.
+    struct Times {
+        /// Where the endpoint refuses the request.
+        var early: Int32 = 3_000
+        /// In any case.
+        var late: Int32 = 15_000
+    }
+
+    private struct State {
+        var isTold = false
+        /// What waits for the thread that has the terminal.
+        var queue: [Message] = []
+    }
+
+    private let lines: [Message]
+    private let state = Mutex(State())
+    private let ended = Handover<Void, Never>()
+    private let notices: Notices
+    /// Whether another thread paints the terminal, and shows them itself.
+    private let isQueued: Bool
+
+    /// Begins to wait.
+    ///
+    /// - Parameters:
+    ///   - probe: asks the authorization endpoint.
+    ///   - isQueued: whether they are taken by ``queued()`` instead of written.
+    init(
+        _ lines: [Message], probe: AuthorizationProbe?, _ notices: Notices, isQueued: Bool, times: Times = Times()
+    ) throws(CredentialError) {
+        (self.lines, self.notices, self.isQueued) = (lines, notices, isQueued)
+        try DeadlineThread.start { [self] in
+            let early = Deadline(milliseconds: times.early), late = Deadline(milliseconds: times.late)
+            if probe?.isRefused() == true, ended.take(until: early) == nil { tell() }
+            if ended.take(until: late) == nil { tell() }
+        }
+    }
+
+    /// The reasons for a sign-in of a plan.
+    static func lines(_ plan: SignInPlan) -> [Message] {
+        let type = plan.request.type
+        let client = ForeignText.shown(type.clientID)
+        return [
+            "Does the page show an error? Register \(ForeignText.shown(plan.request.redirectURI)) for client \(client) at the provider.",
+            "What the type says: credmgr types show \(ShellQuote.word(type.name))",
+        ]
+    }
+
+    private func tell() {
+        let isFirst = state.withLock { state in
+            defer { state.isTold = true }
+            if !state.isTold, isQueued { state.queue = lines }
+            return !state.isTold
+        }
+        guard isFirst else { return }
+        InterruptWords.drop()
+        if !isQueued { for line in lines { notices.say(line) } }
+    }
+
+    /// What is to be shown by the thread that has the terminal; nothing a second time.
+    func queued() -> [Message] {
+        state.withLock { state in
+            defer { state.queue = [] }
+            return state.queue
+        }
+    }
+
+    /// Ends the wait.
+    func end() { ended.put(.success(())) }
+
+    /// The reasons as one text, for the moment at which SIGINT ends the process.
+    static func text(_ plan: SignInPlan, in translations: any Translations) -> String {
+        lines(plan).map { $0.text(in: translations) + "\n" }.joined()
+    }
+}

@@ -1,0 +1,92 @@
+/// Why sign-ins of a type bring no refresh token, and the command that helps. Such a sign-in ends with its first token, and
+/// the same sign-in once more ends as soon.
+package struct RefreshTokenAdvice: Sendable {
+    /// The cause, for the end of a sentence.
+    package let cause: Message
+    /// The change of the type that helps; `nil` where none does.
+    package let change: String?
+    /// What is asked at the sign-in that helps.
+    package let prompt: String?
+    /// Whether the client itself is what has to be changed, at the provider.
+    private let isOfClient: Bool
+    private let type: String
+    private let clientID: String
+
+    private init(
+        _ type: AccountType, _ cause: Message, change: String? = nil, prompt: String? = nil,
+        isOfClient: Bool = false
+    ) {
+        (self.type, clientID) = (type.name, type.clientID)
+        (self.cause, self.change, self.prompt, self.isOfClient) = (cause, change, prompt, isOfClient)
+    }
+
+    /// The scope that OpenID Connect Core §11 has for it.
+    private static let offline = "offline_access"
+
+    /// Finds the cause, once a sign-in has brought no refresh token.
+    ///
+    /// - Parameters:
+    ///   - scope: what the type's sign-ins ask for (``CredentialAdapter/effectiveScope(_:of:)``).
+    ///   - asked: what the sign-in asked for, where that is known and may be something else.
+    package init(_ type: AccountType, scope: [String], asked: [String]? = nil) {
+        if let advice = Self.missing(of: type, scope: scope, isCertain: true) {
+            self = advice
+        } else if scope.contains(Self.offline), let asked, !asked.contains(Self.offline) {
+            self = RefreshTokenAdvice(type, "this sign-in did not ask for offline_access, as the type does")
+        } else if case .consent = KnownProvider(of: type)?.refreshTokens {
+            self = RefreshTokenAdvice(
+                type, "the provider gives one when the person consents, and not again", prompt: "consent")
+        } else {
+            self = RefreshTokenAdvice(
+                type, "the provider gave client \(ForeignText.shown(type.clientID)) none", isOfClient: true)
+        }
+    }
+
+    /// What a new type lacks, so that its sign-ins may bring no refresh token; `nil` where nothing is known to lack.
+    ///
+    /// - Parameters:
+    ///   - scope: as for ``init(_:scope:asked:)``.
+    ///   - offered: the scopes that the provider lists; `nil` where it has not been asked, or lists none.
+    package static func expected(of type: AccountType, scope: [String], offered: [String]?) -> RefreshTokenAdvice? {
+        guard [.code, .device, .password].contains(type.signInFlow) else { return nil }
+        return missing(
+            of: type, scope: scope, isCertain: offered?.contains(offline) ?? scope.contains("openid"))
+    }
+
+    /// - Parameter isCertain: whether a provider that is not in the table is taken to want the scope.
+    private static func missing(
+        of type: AccountType, scope: [String], isCertain: Bool
+    ) -> RefreshTokenAdvice? {
+        switch KnownProvider(of: type)?.refreshTokens {
+        case .always?: return nil
+        case .parameter(let name, let value)?, .consent(let name, let value)?:
+            guard type.authorizeParameters[name] != value else { return nil }
+            return RefreshTokenAdvice(
+                type, "the provider gives one to requests with \(name)=\(value) only",
+                change: "extra_parameters.authorize.\(name)=\(value)")
+        case nil where !isCertain || !scope.contains("openid"): return nil
+        case .scope?, nil:
+            guard !scope.contains(offline) else { return nil }
+            return RefreshTokenAdvice(
+                type, "offline_access is not in the type's scope",
+                change: "scope=" + (type.scope + [offline]).joined(separator: " "))
+        }
+    }
+
+    /// The command that changes the type; `nil` where no change helps.
+    package var command: Message? {
+        change.map { "credmgr types set \(ShellQuote.word(type)) \(ShellQuote.word($0))" }
+    }
+
+    /// The command that helps an account without a refresh token: it changes the type where that is to be changed, and signs
+    /// in again.
+    package func hint(_ login: LoginCommandLine) -> Message {
+        var login = login
+        if let prompt {
+            login.more = [login.more, "--prompt \(prompt)"].compactMap(\.self).joined(separator: " ")
+        }
+        if let command { return "\(command) && \(login)" }
+        if !isOfClient { return login.hint }
+        return "allow refresh tokens for client \(ForeignText.shown(clientID)) at the provider, then: \(login)"
+    }
+}

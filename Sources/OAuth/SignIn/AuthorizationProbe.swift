@@ -1,0 +1,56 @@
+package import CredentialCore
+
+/// One request of our own to the authorization endpoint, beside the browser and never instead of it: an endpoint that refuses
+/// client or redirect URI at once shows its error to the person alone, and nothing ever comes back.
+///
+/// Nothing is refused because of its answer. Servers answer a request that is no browser's with 401, 403 or a page.
+package struct AuthorizationProbe: Sendable {
+    private let address: WebAddress
+    private let context: AdapterContext
+
+    /// How long the endpoint is given, in seconds.
+    private static let seconds = 5
+    /// How large its answer may be, in bytes.
+    private static let size = 64 << 10
+
+    /// Makes the request out of the one that the browser was given, with a state, nonce and challenge of its own and without
+    /// the person's name.
+    ///
+    /// - Parameters:
+    ///   - page: the address that was opened.
+    ///   - redirectURI: where the answer is listened for.
+    /// - Returns: `nil` where the endpoint must not be asked: for a pushed request or a request object (RFC 9126, RFC 9101),
+    ///   which can be used once; for `prompt=none`, whose answer is a redirect in any case; for a redirect URI that is
+    ///   not on this machine; and for a plugin, whose parameters nobody knows.
+    package init?(
+        _ page: WebAddress, of adapter: any CredentialAdapter, redirectURI: String, in context: AdapterContext
+    ) {
+        guard adapter.sendsThroughContext, WebAddress(redirectURI).map(ListeningPlace.isLoopback) == true,
+            let fields = FormCoding.decode(page.query ?? "")
+        else { return nil }
+        let names = fields.map(\.name)
+        guard !names.contains("request_uri"), !names.contains("request"),
+            !fields.contains(where: { $0.name == "prompt" && $0.value == "none" })
+        else { return nil }
+        let own = ["state", "nonce", "code_challenge"]
+        let asked = fields.filter { $0.name != "login_hint" }.map { field in
+            // A challenge is the digest of something unpredictable: nobody has the verifier of this one.
+            own.contains(field.name) ? (field.name, context.random.urlSafeToken()) : field
+        }
+        address = page.replacing(path: page.path, query: FormCoding.encode(asked))
+        self.context = context
+    }
+
+    /// Whether the endpoint refuses the request: it answers with 400 or 404. A code in a redirect is dropped.
+    package func isRefused() -> Bool {
+        do throws(CredentialError) {
+            let reply = try context.transport.send(
+                HTTPRequest(address: address, maximumReplySize: Self.size, timeout: Self.seconds))
+            return reply.status == 400 || reply.status == 404
+        } catch {
+            // Nobody waits for it, and the browser may fare better.
+            context.note("the authorization endpoint was not asked: \(error)")
+            return false
+        }
+    }
+}
