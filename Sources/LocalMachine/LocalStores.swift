@@ -28,7 +28,8 @@ struct LocalStores: SecretStores {
             dataHome: machine.directories.dataHome, keys: keys,
             cryptography: machine.cryptography, random: machine.random, clock: machine.clock, report: policy.warn)
         secretService = SecretServiceStore(
-            busAddress: SessionBus.address(environment: machine.environment), canPrompt: policy.mayPrompt,
+            busAddress: SessionBus.address(environment: machine.environment),
+            staleVariable: SessionBus.staleVariable(environment: machine.environment), canPrompt: policy.mayPrompt,
             promptSeconds: policy.promptSeconds, whileWaiting: policy.whileWaiting, waiting: policy.waiting,
             warn: policy.warn)
     }

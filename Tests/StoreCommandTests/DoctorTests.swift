@@ -324,6 +324,19 @@ import Testing
         #expect(try scene.run(["logout", "--account", ids[0]]).exitStatus == 0)
     }
 
+    @Test func `a bus that has gone is named with its variable, and is not ok`() throws {
+        let scene = try Scene(), address = "unix:path=/nonexistent/bus"
+        let outcome = try scene.run(["doctor"], ["DBUS_SESSION_BUS_ADDRESS": address])
+        #expect(outcome.exitStatus == 0)
+        let named = "note     bus: DBUS_SESSION_BUS_ADDRESS names \(address), and was not reached: "
+        #expect(outcome.standardOutput.contains(named), "\(outcome.standardOutput)")
+        #expect(outcome.standardOutput.contains("unset DBUS_SESSION_BUS_ADDRESS"))
+        // An account in the keyring makes it a problem.
+        let store = try scene.run(
+            ["doctor", "--store", "secret-service"], ["DBUS_SESSION_BUS_ADDRESS": address])
+        #expect(store.exitStatus == 1 && store.standardOutput.contains("PROBLEM  bus: "))
+    }
+
     @Test func `a program that its user may read is named, for its memory is open as it starts`() throws {
         let scene = try Scene()
         let outcome = try scene.run(["doctor"])

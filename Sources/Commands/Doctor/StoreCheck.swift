@@ -4,29 +4,43 @@ import CredentialCore
 struct StoreCheck: DoctorCheck {
     func findings(_ session: Session, isOnline: Bool) -> [Finding] {
         let stores = session.stores(mayPrompt: false)
-        return [bus(session), keyring(session, stores)] + files(session, stores)
+        // The bus is asked by way of the keyring: that it has an address says nothing.
+        let facts: Result<[String], CredentialError>
+        do throws(CredentialError) {
+            facts = .success(try stores.store(.secretService).facts())
+        } catch {
+            facts = .failure(error)
+        }
+        return [bus(session, facts), keyring(session, stores, facts)] + files(session, stores)
     }
 
-    private func bus(_ session: Session) -> Finding {
+    private func bus(_ session: Session, _ facts: Result<[String], CredentialError>) -> Finding {
         let environment = session.context.environment
+        let place: Message
         if let address = GlobalOptions.set("DBUS_SESSION_BUS_ADDRESS", environment) {
-            return Finding("bus", .ok, "DBUS_SESSION_BUS_ADDRESS names \(ForeignText.shown(address))")
-        }
-        if let folder = GlobalOptions.set("XDG_RUNTIME_DIR", environment),
+            place = "DBUS_SESSION_BUS_ADDRESS names \(ForeignText.shown(address))"
+        } else if let folder = GlobalOptions.set("XDG_RUNTIME_DIR", environment),
             session.context.fileStates.state(of: folder + "/bus") != nil
         {
-            return Finding("bus", .ok, "the session bus is in XDG_RUNTIME_DIR")
+            place = "the session bus is in XDG_RUNTIME_DIR"
+        } else {
+            return Finding(
+                "bus", .note, "neither DBUS_SESSION_BUS_ADDRESS nor XDG_RUNTIME_DIR leads to a session bus",
+                remedy: "run this in a desktop session, or keep secrets in the encrypted file: --store file")
         }
+        guard case .failure(let error) = facts, error.missesBus else { return Finding("bus", .ok, place) }
         return Finding(
-            "bus", .note, "neither DBUS_SESSION_BUS_ADDRESS nor XDG_RUNTIME_DIR leads to a session bus",
-            remedy: "run this in a desktop session, or keep secrets in the encrypted file: --store file")
+            "bus", isUsed(.secretService, session) ? .problem : .note, "\(place), and was not reached: \(error)",
+            remedy: error.advice)
     }
 
-    private func keyring(_ session: Session, _ stores: any SecretStores) -> Finding {
+    private func keyring(
+        _ session: Session, _ stores: any SecretStores, _ found: Result<[String], CredentialError>
+    ) -> Finding {
         let isNeeded = isUsed(.secretService, session)
         do throws(CredentialError) {
             let store = try stores.store(.secretService)
-            let facts = try store.facts().joined(separator: "; ")
+            let facts = try found.get().joined(separator: "; ")
             do throws(CredentialError) { try store.probe() } catch {
                 guard error.code == .storeLocked else { throw error }
                 return Finding("keyring", .note, Message(verbatim: facts), remedy: "credmgr store unlock")

@@ -31,7 +31,25 @@ struct StoreUnlockCommand: Command {
                 try unlock(group, in: stores.store(kind), session)
             }
         }
-        if !hasAny { session.notices.note("no secrets are kept yet; there is nothing to unlock") }
+        if !hasAny { try unlockFirst(session, stores) }
+    }
+
+    /// Unlocks the store that a first sign-in would use, where nothing is kept yet: that one refuses a `login` while it is
+    /// locked.
+    private func unlockFirst(_ session: Session, _ stores: any SecretStores) throws(CredentialError) {
+        let wished = session.options.store ?? (session.options.namesStore ? nil : session.configuration.store)
+        guard wished != .file, wished != .etcd else { return tellNothing(session) }
+        do throws(CredentialError) {
+            try unlock(session.namedGroup ?? .standard, in: stores.store(.secretService), session)
+        } catch {
+            // Without a keyring a sign-in goes into the encrypted file.
+            guard error.code == .storeUnavailable, wished == nil else { throw error }
+            tellNothing(session)
+        }
+    }
+
+    private func tellNothing(_ session: Session) {
+        session.notices.note("no secrets are kept yet; there is nothing to unlock")
     }
 
     /// Unlocks a store, and says so.
@@ -63,7 +81,7 @@ struct StoreUnlockCommand: Command {
             var error = error
             error.advice =
                 store.kind == .secretService
-                ? "unlock it in the desktop session, in the keyring's own program"
+                ? "unlock it in the desktop session, in the keyring's own program, or sign in with --store file"
                 : "run this in a terminal, or set CREDMGR_PASSPHRASE_FILE to a file with the passphrase"
             throw error
         }

@@ -22,6 +22,8 @@ public struct CredentialError: Error, Sendable, Equatable, CustomStringConvertib
     package var isBeforeRequest = false
     /// Whether nothing of a cluster was seen, though not for a passing reason: this host's certificate has ended.
     package var isUnreached = false
+    /// Whether the session bus was not reached.
+    package var missesBus = false
     /// Whether no token of before is given in its place: the provider's new ones could not be kept, or the account is gone.
     package var isFinal = false
     /// Whether a refusal of a grant is in other words than those of RFC 6749: the grant is kept, and tried once more where
@@ -55,6 +57,13 @@ public struct CredentialError: Error, Sendable, Equatable, CustomStringConvertib
     package var asFinal: CredentialError {
         var copy = self
         copy.isFinal = true
+        return copy
+    }
+
+    /// The same error as one of a session bus that was not reached.
+    package var withoutBus: CredentialError {
+        var copy = self
+        copy.missesBus = true
         return copy
     }
 

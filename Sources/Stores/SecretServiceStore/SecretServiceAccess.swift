@@ -42,6 +42,7 @@ final class SecretServiceAccess: Sendable {
     let canPrompt: Bool
     private let promptSeconds: Int
     private let busAddress: String?
+    private let staleVariable: CredentialError?
     private let state = Mutex(State.closed)
     /// The first session, which may be begun before it is asked for. Whoever asks first takes it: none is left over for the time
     /// after a restart of the bus.
@@ -55,13 +56,15 @@ final class SecretServiceAccess: Sendable {
     private let waiting: any WaitingDisplay
 
     init(
-        busAddress: String?, canPrompt: Bool, promptSeconds: Int, whileWaiting: @escaping @Sendable () -> Void,
+        busAddress: String?, staleVariable: CredentialError?, canPrompt: Bool, promptSeconds: Int,
+        whileWaiting: @escaping @Sendable () -> Void,
         waiting: any WaitingDisplay
     ) {
         self.whileWaiting = whileWaiting
         self.waiting = waiting
         self.promptSeconds = promptSeconds
         self.busAddress = busAddress
+        self.staleVariable = staleVariable
         self.canPrompt = canPrompt
     }
 
@@ -142,7 +145,7 @@ final class SecretServiceAccess: Sendable {
                     if error.kind == .locked, let object = error.object { return .locked([object]) }
                     forgetSession(until: limit)
                     let isWorthAnother = error.kind == .disconnected || error.kind == .noSuchObject
-                    if isLastTry || !isWorthAnother { throw error.credentialError }
+                    if isLastTry || !isWorthAnother { throw told(error) }
                     isLastTry = true
                 }
             }
@@ -153,6 +156,14 @@ final class SecretServiceAccess: Sendable {
             state.withLock { $0 = .abandoned }
             throw ServiceFault.silent
         }
+    }
+
+    /// A fault as users see it: a bus that does not answer is told of with the variable that names it.
+    private func told(_ fault: ServiceFault) -> CredentialError {
+        let error = fault.credentialError
+        guard fault.kind == .noBus, var named = staleVariable?.withoutBus else { return error }
+        named.details = error.details
+        return named
     }
 
     /// Begins to open a session in the background, for a step that is soon to come. What fails is told by that.

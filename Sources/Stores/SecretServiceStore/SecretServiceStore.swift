@@ -17,6 +17,7 @@ package final class SecretServiceStore: SecretStore {
     /// - Parameters:
     ///   - busAddress: the session bus, from ``SessionBus/address(environment:)``; without one every call throws.
     ///     A process works with one session bus at a time.
+    ///   - staleVariable: what is told where that bus does not answer, from ``SessionBus/staleVariable(environment:)``.
     ///   - canPrompt: whether there is a person who can answer the keyring's questions. Their time to answer does
     ///     not count towards the deadlines.
     ///   - promptSeconds: how long to wait for that person at most.
@@ -25,12 +26,13 @@ package final class SecretServiceStore: SecretStore {
     ///   - waiting: tells that the keyring's question is waited for.
     ///   - warn: takes a sentence that the user should see.
     package init(
-        busAddress: String?, canPrompt: Bool, promptSeconds: Int = 120,
+        busAddress: String?, staleVariable: CredentialError? = nil, canPrompt: Bool, promptSeconds: Int = 120,
         whileWaiting: @escaping @Sendable () -> Void = {}, waiting: any WaitingDisplay = NoWaitingDisplay(),
         warn: @escaping @Sendable (Message) -> Void
     ) {
         service = SecretServiceAccess(
-            busAddress: busAddress, canPrompt: canPrompt, promptSeconds: min(promptSeconds, 86_400),
+            busAddress: busAddress, staleVariable: staleVariable, canPrompt: canPrompt,
+            promptSeconds: min(promptSeconds, 86_400),
             whileWaiting: whileWaiting, waiting: waiting)
         self.warn = warn
     }
@@ -47,6 +49,19 @@ package final class SecretServiceStore: SecretStore {
             if canPrompt { return .done(()) }
             return try session.isLocked(collection, until: deadline) ? .locked([collection]) : .done(())
         }
+    }
+
+    /// Opens the default collection, which takes new secrets, and what is locked of the group's.
+    package func unlock(_ group: KeychainGroup, seconds: Int64) throws(CredentialError) -> Bool {
+        var time = Allowance(milliseconds: Self.readMilliseconds)
+        try service.settled(&time) { session, deadline throws(ServiceFault) -> ServiceStep<Void> in
+            guard let collection = try session.defaultCollection(until: deadline) else {
+                return .failed(ServiceFault.noDefaultCollection)
+            }
+            return try session.isLocked(collection, until: deadline) ? .locked([collection]) : .done(())
+        }
+        _ = try items(of: group, kind: .tokenSet)
+        return true
     }
 
     package func read(_ item: SecretItem) throws(CredentialError) -> [UInt8]? {
@@ -96,7 +111,7 @@ package final class SecretServiceStore: SecretStore {
         guard isStored else {
             throw CredentialError(
                 .storeUnavailable, "the Secret Service said it stored the secret, but does not give it back",
-                hint: "look into the keyring with its own program, or sign in with --new --store file")
+                hint: "look into the keyring with its own program, or sign in with --duplicate --store file")
         }
     }
 

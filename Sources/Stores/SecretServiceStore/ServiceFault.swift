@@ -66,16 +66,18 @@ struct ServiceFault: Error {
         case .noLibrary:
             return CredentialError(
                 .storeUnavailable, self.message,
-                hint: "apt-get install libsecret-1-0, or sign in with --new --store file")
+                hint: "apt-get install libsecret-1-0, or sign in with --duplicate --store file"
+            ).withoutBus
         case .noBus:
             return CredentialError(
                 .storeUnavailable, "the session bus does not answer, and so no Secret Service",
                 hint: Self.otherStore,
-                details: details)
+                details: details
+            ).withoutBus
         case .noService:
             return CredentialError(
                 .storeUnavailable, "no program provides the Secret Service on the session bus",
-                hint: "start gnome-keyring, KeePassXC or another keyring, or sign in with --new --store file",
+                hint: "start gnome-keyring, KeePassXC or another keyring, or sign in with --duplicate --store file",
                 details: details)
         case .disconnected:
             return CredentialError(
@@ -113,12 +115,12 @@ struct ServiceFault: Error {
     /// No keyring is the default one.
     static let noDefaultCollection = CredentialError(
         .storeUnavailable, "the Secret Service has no default keyring yet",
-        hint: "create one in the keyring's own program, or sign in with --new --store file")
+        hint: "create one in the keyring's own program, or sign in with --duplicate --store file")
 
     /// There is no bus to look on.
     static let noBusAddress = CredentialError(
         .storeUnavailable, "there is no session bus, and so no Secret Service",
-        hint: "run this in a desktop session, or sign in with --new --store file")
+        hint: "run this in a desktop session, or sign in with --duplicate --store file")
 
-    private static var otherStore: Message { "sign in with --new --store file" }
+    private static var otherStore: Message { "sign in with --duplicate --store file" }
 }

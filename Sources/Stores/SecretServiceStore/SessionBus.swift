@@ -1,3 +1,4 @@
+package import CredentialCore
 import Glibc
 
 /// Where the session bus of this user is.
@@ -8,14 +9,34 @@ package enum SessionBus {
     ///
     /// - Returns: `nil` when there is none. Starting one is never part of the answer: `autolaunch:` is left out.
     package static func address(environment: [String: String]) -> String? {
-        if let given = environment["DBUS_SESSION_BUS_ADDRESS"] {
-            let usable = given.split(separator: ";").filter { !$0.hasPrefix("autolaunch:") }
-            if !usable.isEmpty { return usable.joined(separator: ";") }
-        }
+        if let named = named(environment) { return named }
         // Another folder than logind's means another session: its bus or none, as GLib and libdbus have it.
         let given = environment["XDG_RUNTIME_DIR"].flatMap { $0.isEmpty ? nil : $0 }
         let socket = (given ?? "/run/user/\(geteuid())") + "/bus"
         return isOwnSocket(socket) ? "unix:path=" + escaped(socket) : nil
+    }
+
+    /// The addresses that the variable gives; `nil` where it gives none.
+    private static func named(_ environment: [String: String]) -> String? {
+        let usable = (environment["DBUS_SESSION_BUS_ADDRESS"] ?? "").split(separator: ";")
+            .filter { !$0.hasPrefix("autolaunch:") }
+        return usable.isEmpty ? nil : usable.joined(separator: ";")
+    }
+
+    /// What to tell where the bus does not answer that `DBUS_SESSION_BUS_ADDRESS` names: the variable outlives its session in
+    /// the shells of tmux, screen and ssh. `nil` where the variable names none.
+    package static func staleVariable(environment: [String: String]) -> CredentialError? {
+        guard let named = named(environment) else { return nil }
+        var rest = environment
+        rest["DBUS_SESSION_BUS_ADDRESS"] = nil
+        // The same one may have its number behind it.
+        let other = address(environment: rest).flatMap { named.hasPrefix($0) ? nil : $0 }
+        return CredentialError(
+            .storeUnavailable,
+            "DBUS_SESSION_BUS_ADDRESS names a session bus that does not answer, and so there is no Secret Service",
+            hint: other.map { "your session bus is at \(ForeignText.shown($0)): unset DBUS_SESSION_BUS_ADDRESS" }
+                ?? "if its session has ended, unset DBUS_SESSION_BUS_ADDRESS; or sign in with --duplicate --store file"
+        )
     }
 
     private static func isOwnSocket(_ path: String) -> Bool {
