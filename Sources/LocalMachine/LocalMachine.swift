@@ -67,9 +67,15 @@ package struct LocalMachine: Sendable {
 
     /// Listeners for redirects on this machine's loopback.
     ///
-    /// - Parameter translations: the language of the pages that a browser is shown.
-    package func redirects(in translations: any Translations) -> any RedirectReceivers {
-        LoopbackReceivers(random: random, translations: translations)
+    /// - Parameters:
+    ///   - translations: the language of the pages that a browser is shown.
+    ///   - answersAfterwards: whether a process of this program's goes on to answer when a listener has gone.
+    package func redirects(
+        in translations: any Translations, answersAfterwards: Bool = false
+    ) -> any RedirectReceivers {
+        var receivers = LoopbackReceivers(random: random, translations: translations)
+        if answersAfterwards { receivers.aftermath = (program: worker, environment: environment) }
+        return receivers
     }
 
     /// The plugins: the user's own, then those of packages. Nothing is looked for before it is asked for.

@@ -1,11 +1,14 @@
 import CredentialCore
 import LoopbackHTTP
+import Synchronization
 
 /// Listeners for redirects on this machine's loopback.
 struct LoopbackReceivers: RedirectReceivers {
     let random: any RandomSource
     /// The language of the pages.
     let translations: any Translations
+    /// The program that answers when the listener has gone, and its environment; `nil` where nothing shall.
+    var aftermath: (program: String, environment: [String: String])?
 
     func listen(
         at redirectURI: WebAddress, for peers: RedirectPeers, stranger: @escaping @Sendable (UInt32?) -> Void
@@ -16,17 +19,50 @@ struct LoopbackReceivers: RedirectReceivers {
                 .configuration, "cannot listen at \(redirectURI.origin)",
                 hint: "a loopback redirect_uri has the host localhost or 127.0.0.1")
         }
+        let listener = try RedirectListener(
+            path: redirectURI.path.isEmpty ? "/" : redirectURI.path, ports: [redirectURI.port ?? 0],
+            host: isNamed ? .localhost : .ipv4, peers: peers, random: random,
+            translations: translations, stranger: stranger)
+        // A port that the type names is needed by the next sign-in: nothing answers there afterwards.
         return Receiver(
-            listener: try RedirectListener(
-                path: redirectURI.path.isEmpty ? "/" : redirectURI.path, ports: [redirectURI.port ?? 0],
-                host: isNamed ? .localhost : .ipv4, peers: peers, random: random,
-                translations: translations, stranger: stranger),
-            hasPath: !redirectURI.path.isEmpty)
+            listener: listener, hasPath: !redirectURI.path.isEmpty,
+            aftermath: redirectURI.port == nil
+                ? aftermath.map { Aftermath($0, at: listener.redirectURI, for: peers) } : nil)
+    }
+
+    /// What answers afterwards, from the first wait on: a listener that only finds a free port leaves nobody there.
+    private final class Aftermath: Sendable {
+        private let start: @Sendable () -> RedirectAftermath?
+        private let process = Mutex<RedirectAftermath?>(nil)
+
+        init(
+            _ call: (program: String, environment: [String: String]), at redirectURI: String,
+            for peers: RedirectPeers
+        ) {
+            // Without the process a browser shows an error of its own, and nothing else is lost.
+            start = {
+                WebAddress(redirectURI).flatMap { address in
+                    try? RedirectAftermath(
+                        at: address, for: peers, program: call.program, environment: call.environment)
+                }
+            }
+        }
+
+        func waits() {
+            process.withLock { process in
+                if let process { process.forget() } else { process = start() }
+            }
+        }
+
+        func note(title: Message, text: Message) { process.withLock { $0?.note(title: title, text: text) } }
+
+        func begin() { process.withLock { $0?.begin() } }
     }
 
     private struct Receiver: RedirectReceiver {
         let listener: RedirectListener
         let hasPath: Bool
+        let aftermath: Aftermath?
 
         /// Providers compare paths: `http://localhost` is registered without the slash that a request has.
         var redirectURI: String { hasPath ? listener.redirectURI : String(listener.redirectURI.dropLast()) }
@@ -34,12 +70,19 @@ struct LoopbackReceivers: RedirectReceivers {
         func wait(
             seconds: Int, formOrigin: String?, isExpected: @escaping @Sendable (String) -> Bool
         ) throws(CredentialError) -> String {
-            try listener.wait(
+            aftermath?.waits()
+            return try listener.wait(
                 seconds: seconds, formPostOrigins: formOrigin.map { [$0] } ?? [], accepts: isExpected)
         }
 
-        func show(title: Message, text: Message) { listener.show(title: title, text: text) }
+        func show(title: Message, text: Message) {
+            aftermath?.note(title: title, text: text)
+            listener.show(title: title, text: text)
+        }
 
-        func stop() { listener.stop() }
+        func stop() {
+            listener.stop()
+            aftermath?.begin()
+        }
     }
 }

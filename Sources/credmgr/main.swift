@@ -2,6 +2,7 @@ import Commands
 import CredentialCore
 import FastToken
 import Glibc
+import LocalMachine
 import Platform
 
 // Before anything else: what a crash or another process could read.
@@ -23,6 +24,9 @@ do throws(CredentialError) {
     ProcessMemory.overwriteFreed()
     let environment = ProcessEnvironment.variables()
     LibrarySettings.drop()
+    if words.first == RedirectAftermath.command {
+        _exit(RedirectAftermath.run(words, random: SystemRandom(), translations: translations))
+    }
     let machine = try Machine(environment: environment, caller: caller, translations: translations)
     if words == [RefreshWire.command] {
         let life = WorkerLife()

@@ -1,5 +1,6 @@
 import CredentialCore
 import Foundation
+import LoopbackHTTP
 import StrictJSON
 import TestSupport
 import Testing
@@ -58,6 +59,90 @@ import Testing
         #expect(ended.standardError.contains(reason), "\(ended.standardError)")
         let late = try waiting.outcome(within: 60)
         #expect(late.exitStatus == 6 && late.standardError.components(separatedBy: reason).count == 2)
+    }
+
+    // MARK: A browser that comes later
+
+    /// A browser that the provider sends straight on.
+    private func following() throws -> [String: String] {
+        ["BROWSER": try home.write("#!/bin/sh\nexec curl -sL \"$1\"\n", to: "outside/following", mode: 0o700)]
+    }
+
+    /// What a browser is shown at an address; whoever answers there begins within 30 s.
+    private func page(at address: String) throws -> String {
+        let deadline = ContinuousClock.now + .seconds(30)
+        while true {
+            do throws(CredentialError) {
+                return String(decoding: try LoopbackClient().send("GET", address).body, as: UTF8.self)
+            } catch {
+                guard error.code == .temporary, ContinuousClock.now < deadline else { throw error }
+                usleep(10_000)
+            }
+        }
+    }
+
+    /// Waits until a sign-in has started the process that answers after it, 30 s at most.
+    private func waitForAftermath(of login: RunningProcess) throws {
+        let deadline = ContinuousClock.now + .seconds(30)
+        while ContinuousClock.now < deadline {
+            for name in try FileManager.default.contentsOfDirectory(atPath: "/proc") where Int(name) != nil {
+                let words = FileManager.default.contents(atPath: "/proc/\(name)/cmdline") ?? Data()
+                let status = (try? String(contentsOfFile: "/proc/\(name)/status", encoding: .utf8)) ?? ""
+                if words.range(of: Data("__redirect-aftermath".utf8)) != nil,
+                    status.contains("PPid:\t\(login.id)\n")
+                {
+                    return
+                }
+            }
+            usleep(10_000)
+        }
+        Issue.record("no process was started to answer afterwards within 30 s")
+    }
+
+    /// The value of a parameter of the address that was shown.
+    private func parameter(_ name: String, of said: String) throws -> String {
+        let address = try #require(said.split(whereSeparator: \.isWhitespace).first { $0.contains("/authorize?") })
+        let items = URLComponents(string: String(address))?.queryItems
+        return try #require(items?.first { $0.name == name }?.value)
+    }
+
+    @Test func `A page that is loaded again after the sign-in shows its outcome again`() throws {
+        let provider = try ScriptedProvider()
+        try define(at: provider)
+        let said = try home.run(["login", "--type", "Work"], environment: try following()).standardError
+        let place = try parameter("redirect_uri", of: said), state = try parameter("state", of: said)
+        for _ in 0..<2 {
+            let page = try page(at: "\(place)/?code=c-1&state=\(state)")
+            #expect(page.contains("<h1>credmgr: ada@example.test is signed in to Work</h1>"), "\(page)")
+        }
+        // It says nothing to a page of another name, nor to one that is no person's.
+        #expect(!(try page(at: place.replacing("127.0.0.1", with: "localhost") + "/?a=b").contains("ada")))
+        #expect(provider.paths.count { $0 == "/token" } == 1)
+    }
+
+    @Test func `An answer that comes after an interruption is told that the sign-in was cancelled`() throws {
+        let provider = try ScriptedProvider { $0.authorization = .text(200, "sign in here") }
+        try define(at: provider)
+        let login = try home.start(["login", "--type", "Work", "--timeout", "60"], idle)
+        let said = try login.wait(for: "/authorize?", within: 30)
+        // Before it waits for the browser there is nothing to answer for.
+        try waitForAftermath(of: login)
+        login.send(SIGINT)
+        #expect(try login.outcome(within: 30).signal == SIGINT)
+        let place = try parameter("redirect_uri", of: said), state = try parameter("state", of: said)
+        let page = try page(at: "\(place)/?code=c-1&state=\(state)")
+        #expect(page.contains("<h1>credmgr: this sign-in was cancelled</h1>"), "\(page)")
+        #expect(!provider.paths.contains("/token"))
+    }
+
+    @Test func `A port that the type names is free at once`() throws {
+        let provider = try ScriptedProvider()
+        let port = try LoopbackServer(ipv6: false) { _ in .text(200, "") }.port
+        try home.run([
+            "types", "add", "Work", "--issuer", provider.base, "--client-id", "tool", "--scope", "api",
+            "--redirect-uri", "http://127.0.0.1:\(port)/cb",
+        ])
+        for _ in 0..<2 { try home.run(["login", "--type", "Work"], environment: try following()) }
     }
 
     // MARK: A clock

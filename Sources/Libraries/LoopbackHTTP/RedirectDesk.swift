@@ -33,13 +33,16 @@ final class RedirectDesk: Sendable {
     private let pages: RedirectPages
     private let takes: @Sendable (UInt32?) -> Bool
     private let stranger: @Sendable (UInt32?) -> Void
+    /// What every redirect is told where none is waited for any more.
+    private let last: Outcome?
     private let state = Monitor(State())
 
     init(
         path: String, host: String, nonce: String, translations: any Translations,
         takes: @escaping @Sendable (UInt32?) -> Bool,
-        stranger: @escaping @Sendable (UInt32?) -> Void
+        stranger: @escaping @Sendable (UInt32?) -> Void, last: Outcome? = nil
     ) {
+        self.last = last
         self.path = path
         self.host = host
         pages = RedirectPages(translations: translations, nonce: nonce)
@@ -83,6 +86,7 @@ final class RedirectDesk: Sendable {
         }
         guard ConstantTime.equal(request.path, path) else { return refusal(404) }
         guard Self.isNavigation(request) else { return refusal(403) }
+        if let last { return repeated(last, to: request) }
         let origins = request.values(of: "origin")
         switch request.method {
         case "GET":
@@ -108,6 +112,13 @@ final class RedirectDesk: Sendable {
             refusal.headers.append(("Allow", "GET, POST"))
             return refusal
         }
+    }
+
+    /// The outcome of a sign-in that is over, for the programs that may bring its redirect. Nothing comes of the request, so
+    /// nothing of it is judged.
+    private func repeated(_ outcome: Outcome, to request: ServerRequest) -> ServerResponse {
+        guard takes(request.peer?.owner()) else { return refusal(403) }
+        return pages.outcome(outcome).response(200)
     }
 
     /// Whether the request is a top-level navigation. Another page can make the browser load the redirect as an image, a

@@ -33,12 +33,13 @@ package final class RedirectListener: Sendable {
     ///   - translations: the language of the pages.
     ///   - stranger: told once of each other user who has brought a redirect that fits, `nil` for one that is not
     ///     known; called on other threads.
+    ///   - last: what every redirect is told, for a listener that waits for none: the sign-in is over.
     /// - Throws: ``ErrorCode/temporary`` when every port is taken; ``ErrorCode/configuration`` for a path that is
     ///   none; ``ErrorCode/internalFault`` when libmicrohttpd is not installed.
     package init(
         path: String, ports: [UInt16] = [0], host: Host = .localhost, peers: RedirectPeers = .sameUser,
         random: any RandomSource, translations: any Translations = English(),
-        stranger: @escaping @Sendable (UInt32?) -> Void = { _ in }
+        stranger: @escaping @Sendable (UInt32?) -> Void = { _ in }, last: (title: Message, text: Message)? = nil
     ) throws(CredentialError) {
         guard path.utf8.first == UInt8(ascii: "/"),
             path.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") })
@@ -50,7 +51,7 @@ package final class RedirectListener: Sendable {
         let desk = RedirectDesk(
             path: path, host: host.rawValue, nonce: random.urlSafeToken(), translations: translations,
             takes: { peers.accept($0, user: user) },
-            stranger: stranger)
+            stranger: stranger, last: last.map { RedirectDesk.Outcome(title: $0.title, text: $0.text) })
         server = try LoopbackServer(ports: ports, ipv6: host == .localhost) { desk.answer($0) }
         desk.open(port: server.port)
         redirectURI = "http://\(host.rawValue):\(server.port)\(path)"

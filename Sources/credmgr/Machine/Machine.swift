@@ -34,7 +34,7 @@ struct Machine: Sendable {
             dataFolder: LinuxDataFolder(path: local.directories.dataFolder, clock: local.clock),
             providers: local.providers,
             presets: PresetCatalog(folders: searchPath.map { $0 + "/presets" }, files: local.files),
-            programs: local.programs, redirects: local.redirects(in: console.translations),
+            programs: local.programs, redirects: local.redirects(in: console.translations, answersAfterwards: true),
             qrCodes: QRCodeEncoder(),
             demonstration: DemoWalkthrough(machine: self))
     }

@@ -1,0 +1,115 @@
+package import CredentialCore
+import LoopbackHTTP
+import Platform
+import StrictJSON
+import Synchronization
+
+/// What answers at a redirect URI after the program that listened there has ended: a page that is loaded again, or an answer
+/// that comes late, would find nobody, and a browser shows that as an error.
+///
+/// It is a process of its own, which reads from its start on what it will have to say, and begins to listen once nothing more
+/// comes: its caller has ended, whatever by. It is told the outcome in words, and holds no token.
+package final class RedirectAftermath: Sendable {
+    /// The word by which this program is called for it; redirect URI and peers follow.
+    package static let command = "__redirect-aftermath"
+    /// How long it answers, in seconds.
+    package static let seconds = 15
+    /// How often, and after how many milliseconds, it tries to listen while its caller's port is not free yet.
+    private static let attempts = 40, pause: Int64 = 50
+    private static let limit = 1 << 20
+
+    private let input: Mutex<FileDescriptor?>
+
+    /// Starts the process.
+    ///
+    /// - Parameters:
+    ///   - redirectURI: where it will answer.
+    ///   - peers: whose programs it answers.
+    ///   - program: the path of this program.
+    ///   - environment: of which it gets the language.
+    /// - Throws: ``ErrorCode/inputOutput`` when it cannot be started.
+    init(
+        at redirectURI: WebAddress, for peers: RedirectPeers, program: String, environment: [String: String]
+    ) throws(CredentialError) {
+        let language = environment.filter { name, _ in name == "LANG" || name == "LANGUAGE" || name.hasPrefix("LC_")
+        }
+        var launch = ProgramLaunch(
+            program, [Self.command, redirectURI.description, peers.word], environment: language)
+        launch.standardInput = .pipe
+        launch.startsSession = true
+        launch.directory = "/"
+        var running = try launch.start()
+        input = Mutex(running.input.take())
+        running.waitAside()
+    }
+
+    /// Says what it will show; nothing for a sign-in that goes on.
+    func note(title: Message, text: Message) { send(["title": title.json, "text": text.json]) }
+
+    /// Says that what was noted is over: the sign-in goes on.
+    func forget() { send([:]) }
+
+    /// Has it begin to answer.
+    func begin() { input.withLock { $0 = nil } }
+
+    /// One that has ended has nothing to say to anybody.
+    private func send(_ line: JSONValue) {
+        input.withLock { input in
+            guard let file = input.take() else { return }
+            _ = file.writeAll(Array((line.text() + "\n").utf8))
+            input = consume file
+        }
+    }
+
+    // MARK: The process
+
+    /// Waits for the caller's end, and then answers.
+    ///
+    /// - Parameter words: those of the call.
+    /// - Returns: the exit status: 2 for a call that does not say where to answer, 6 where the port was taken meanwhile.
+    package static func run(
+        _ words: [String], random: any RandomSource, translations: any Translations
+    ) -> Int32 {
+        guard words.count == 3, let address = WebAddress(words[1]), let peers = RedirectPeers(word: words[2]) else {
+            return ErrorCode.usage.exitStatus
+        }
+        // One line for each time that something was noted; the last one counts.
+        let said = (try? StandardInput.readAll(limit: limit)) ?? []
+        let line = said.split(separator: UInt8(ascii: "\n")).last.map(Array.init) ?? []
+        let last = (try? JSONValue.parse(line))?.object ?? JSONObject()
+        let outcome = (
+            title: message("title", last) ?? "credmgr: this sign-in was cancelled",
+            text: message("text", last) ?? "Nothing was changed. To sign in, run the command again."
+        )
+        for _ in 0..<attempts {
+            let listener = try? RedirectListener(
+                path: address.path.isEmpty ? "/" : address.path, ports: [address.port ?? 0],
+                host: address.host == "localhost" ? .localhost : .ipv4, peers: peers, random: random,
+                translations: translations, last: outcome)
+            guard let listener else {
+                // The caller's port is not free yet.
+                SystemTime.pause(milliseconds: pause)
+                continue
+            }
+            SystemTime.pause(milliseconds: Int64(seconds) * 1_000)
+            listener.stop()
+            return 0
+        }
+        return ErrorCode.temporary.exitStatus
+    }
+
+    private static func message(_ name: String, _ line: JSONObject) -> Message? {
+        line[name].flatMap(Message.init(json:))
+    }
+}
+
+extension RedirectPeers {
+    /// The word of `config.json`.
+    fileprivate var word: String {
+        switch self {
+        case .sameUser: "same-user"
+        case .user(let number): "uid:\(number)"
+        case .any: "any"
+        }
+    }
+}
