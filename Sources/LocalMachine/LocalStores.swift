@@ -10,7 +10,8 @@ struct LocalStores: SecretStores {
 
     init(_ machine: LocalMachine, _ policy: AccountPolicy) {
         let configured = PassphraseSource(
-            environment: machine.environment, files: machine.files, programs: machine.programs)
+            environment: machine.environment, files: machine.files, programs: machine.programs,
+            timeout: policy.timeout)
         var keys = KeySources(
             passphrase: policy.passphrase ?? configured.read,
             ask: { prompt throws(CredentialError) in

@@ -23,6 +23,7 @@ package enum PropertyList {
     package static func parse(_ bytes: [UInt8], place: String) throws(CredentialError) -> PropertyListValue {
         let value: PropertyListValue
         var placeholders: [Placeholder] = []
+        let bytes = bytes.withoutByteOrderMark
         do throws(PropertyListFault) {
             if bytes.count > maximumBytes {
                 throw PropertyListFault("it is larger than \(maximumBytes) bytes")

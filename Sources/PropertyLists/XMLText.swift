@@ -1,4 +1,5 @@
 import CredentialCore
+internal import StrictJSON
 
 /// The characters of an XML document (XML 1.0 §2.2, §4.1, §4.3.3).
 enum XMLText {
@@ -12,7 +13,7 @@ enum XMLText {
         } else if bytes.starts(with: [0xFF, 0xFE]) {
             text = try utf16(bytes.dropFirst(2), isBigEndian: false)
         } else {
-            text = bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? Array(bytes.dropFirst(3)) : bytes
+            text = bytes.withoutByteOrderMark
             if String(validating: text, as: UTF8.self) == nil { throw PropertyListFault("it is not UTF-8") }
         }
         if text.contains(where: { $0 < 0x20 && $0 != 0x09 && $0 != 0x0A && $0 != 0x0D }) {

@@ -4,13 +4,13 @@ extension JSONValue {
         /// RFC 8259 to the letter; duplicate member names are refused.
         case strict
         /// As ``strict``, with `//` and `/* */` comments and trailing commas, for files that people write. What
-        /// stands in a comment is not looked at.
+        /// stands in a comment is not looked at. A byte order mark in front is passed over.
         case commented
     }
 
     /// Reads a whole text.
     ///
-    /// Where RFC 8259 leaves a choice, the text is refused: a byte order mark, a member name twice, an escaped lone
+    /// Where RFC 8259 leaves a choice, a strict text is refused: a byte order mark, a member name twice, an escaped lone
     /// surrogate, a number of more than 128 characters.
     ///
     /// - Throws: ``JSONError`` when the text is not JSON (RFC 8259), not UTF-8, or beyond `limits`.
@@ -47,6 +47,7 @@ private struct JSONParser {
 
     mutating func document() throws(JSONError) -> JSONValue {
         if text.count > limits.bytes { throw fault(.tooLarge(bytes: limits.bytes)) }
+        if dialect == .commented, text.starts(with: ByteOrderMark.bytes) { position = ByteOrderMark.bytes.count }
         try skipSpace()
         let value = try value(depth: 0)
         try skipSpace()

@@ -72,6 +72,20 @@ import Testing
         #expect(try reader.read(.prompt("It: "), for: line).reveal() == "one\ntwo\n")
     }
 
+    @Test func `an editor's byte order mark is no part of a secret`() throws {
+        machine.setFile("/s", "\u{FEFF}one\ntwo\n")
+        machine.setFile("/empty", "\u{FEFF}\n")
+        #expect(try reader().read(.file("/s"), for: SecretNeed("it")).reveal() == "one")
+        #expect(try reader().read(.file("/s"), for: SecretNeed("it", isText: true)).reveal() == "one\ntwo")
+        #expect(try reader(input: "\u{FEFF}one").read(.standardInput, for: SecretNeed("it")).reveal() == "one")
+        #expect(
+            refusal { _ = try reader().read(.file("/empty"), for: SecretNeed("it")) }?.message.contains("is empty")
+                == true)
+        #expect(
+            refusal { _ = try reader().read(.file("/empty"), for: SecretNeed("it", isText: true)) }?.message
+                .contains("is empty") == true)
+    }
+
     @Test func `a source with a second line is refused where the secret has one`() throws {
         let printed = ProgramResult(output: Array("one\ntwo\n".utf8), exitStatus: 0)
         let need = SecretNeed("the client_secret of account type Work", isText: true, isOneLine: true)

@@ -165,6 +165,15 @@ import Testing
         refuse([0xEF, 0xBB, 0xBF])
     }
 
+    @Test func `a byte order mark in front of what people write is passed over, once`() throws {
+        let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
+        #expect(try JSONValue.parse(mark + Array("{\"a\": 1,}".utf8), dialect: .commented) == ["a": 1])
+        #expect((mark + [0x7B]).withoutByteOrderMark == [0x7B] && [0x7B].withoutByteOrderMark == [0x7B])
+        for odd in [mark, mark + mark + [0x7B, 0x7D], [0x7B] + mark + [0x7D], [0xEF, 0xBB, 0x7B, 0x7D]] {
+            #expect(throws: JSONError.self) { try JSONValue.parse(odd, dialect: .commented) }
+        }
+    }
+
     @Test(arguments: [
         #"{"a":1,"a":1}"#, #"{"a":1,"b":2,"a":3}"#, #"{"a":1,"\u0061":2}"#, #"{"":1,"":2}"#,
         "{\"\u{E9}\":1,\"e\u{301}\":2}",

@@ -78,7 +78,8 @@ struct RequestMessage: Sendable {
     private static let inputLimit = 64 << 20
 
     private static func json(_ text: String, _ session: Session) throws(CredentialError) -> [UInt8] {
-        let bytes = try bytes(of: text, session)
+        // RFC 8259 §8.1: no byte order mark goes over the network.
+        let bytes = try bytes(of: text, session).withoutByteOrderMark
         _ = try value(of: bytes, option: "json")
         return bytes
     }
@@ -88,7 +89,9 @@ struct RequestMessage: Sendable {
     /// - Throws: ``ErrorCode/usage`` for what is no JSON, or no file.
     static func value(
         of text: String, option: String, _ session: Session
-    ) throws(CredentialError) -> JSONValue { try value(of: try bytes(of: text, session), option: option) }
+    ) throws(CredentialError) -> JSONValue {
+        try value(of: try bytes(of: text, session).withoutByteOrderMark, option: option)
+    }
 
     private static func value(of bytes: [UInt8], option: String) throws(CredentialError) -> JSONValue {
         do {

@@ -12,7 +12,12 @@ struct JSONEntries {
     private var commas: [String.Index] = []
 
     /// Those of the file's object.
-    init?(ofFile text: String) { self.init(text, from: text.startIndex, to: text.endIndex) }
+    init?(ofFile text: String) {
+        // A byte order mark stays in front of all.
+        let start =
+            text.unicodeScalars.first == "\u{FEFF}" ? text.unicodeScalars.dropFirst().startIndex : text.startIndex
+        self.init(text, from: start, to: text.endIndex)
+    }
 
     /// Those of a member's value, where it is an object or array; the member is one of ``ranges``.
     init?(ofMember range: Range<String.Index>, in text: String) {

@@ -82,7 +82,7 @@ struct TypesSetCommand: Command {
     /// A rewritten file has no comments: one that has some is kept beside it.
     private func keepComments(of path: String, _ session: Session) throws(CredentialError) {
         guard path.hasSuffix(".json"), let file = try session.context.typeFiles.read(path),
-            (try? JSONValue.parse(file.bytes, limits: .ownFile)) == nil
+            (try? JSONValue.parse(file.bytes.withoutByteOrderMark, limits: .ownFile)) == nil
         else { return }
         // In another folder the file itself stays.
         guard path.hasPrefix((session.context.typeFolders.first ?? "/") + "/") else { return }

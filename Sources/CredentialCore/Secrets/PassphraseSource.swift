@@ -4,9 +4,15 @@ package struct PassphraseSource: Sendable {
     private let environment: [String: String]
     private let files: any TypeFiles
     private let programs: any ProgramRunner
+    private let timeout: Int?
 
     /// Makes a source.
-    package init(environment: [String: String], files: any TypeFiles, programs: any ProgramRunner) {
+    ///
+    /// - Parameter timeout: how long the caller waits for a command, in seconds.
+    package init(
+        environment: [String: String], files: any TypeFiles, programs: any ProgramRunner, timeout: Int? = nil
+    ) {
+        self.timeout = timeout
         self.environment = environment
         self.files = files
         self.programs = programs
@@ -48,7 +54,7 @@ package struct PassphraseSource: Sendable {
     private static let credential = "credmgr-passphrase"
 
     private func read(_ source: SecretSource, _ asker: String) throws(CredentialError) -> Secret {
-        try SecretReader(environment: environment, files: files, programs: programs).read(
+        try SecretReader(environment: environment, files: files, programs: programs, timeout: timeout).read(
             source, for: SecretNeed("the passphrase of the encrypted file (\(asker))", absence: .storeLocked))
     }
 }

@@ -1,3 +1,5 @@
+import StrictJSON
+
 /// Where a secret is kept outside of the stores.
 package enum SecretSource: Sendable, Hashable {
     /// In a file that only its owner can read, or behind a descriptor (`/dev/fd/N`, as a shell's `<(…)` names it).
@@ -67,7 +69,7 @@ package protocol SecretConsole: Sendable {
 /// One rule for files: a secret that others can read is none, so that it is refused as a fault of the configuration
 /// (exit 2), whoever names the file. One error: it names the secret and who asked for it.
 package struct SecretReader: Sendable {
-    /// How long a command may take, in seconds.
+    /// How long a command may take, in seconds, at most.
     private static let commandSeconds = 10
     private static let limit = 1 << 20
 
@@ -75,14 +77,19 @@ package struct SecretReader: Sendable {
     private let files: any TypeFiles
     private let programs: any ProgramRunner
     private let console: (any SecretConsole)?
+    private let seconds: Int
 
     /// Makes a reader.
     ///
-    /// - Parameter console: terminal and standard input; `nil` where they are not ours to read.
+    /// - Parameters:
+    ///   - console: terminal and standard input; `nil` where they are not ours to read.
+    ///   - timeout: how long the caller waits for a command, in seconds; `nil` for as long as one may take.
     package init(
         environment: [String: String], files: any TypeFiles, programs: any ProgramRunner,
-        console: (any SecretConsole)? = nil
+        console: (any SecretConsole)? = nil, timeout: Int? = nil
     ) {
+        seconds = min(Self.commandSeconds, timeout ?? Self.commandSeconds)
+
         self.environment = environment
         self.files = files
         self.programs = programs
@@ -101,17 +108,19 @@ package struct SecretReader: Sendable {
         var bytes = try content(of: source, need)
         // As far as Swift's arrays allow, no second copy of the secret is left behind.
         defer { for index in bytes.indices { bytes[index] = 0 } }
+        // An editor's byte order mark is no part of the secret, either.
+        let start = bytes.starts(with: ByteOrderMark.bytes) ? ByteOrderMark.bytes.count : 0
         var end = bytes.endIndex
         if need.isText {
             // Only what ends a file is not part of the secret.
-            while end > 0, Self.endsLine(bytes[end - 1]) { end -= 1 }
+            while end > start, Self.endsLine(bytes[end - 1]) { end -= 1 }
         } else {
             end = bytes.firstIndex(where: Self.endsLine) ?? end
         }
-        guard !need.isOneLine || !bytes[..<end].contains(where: Self.endsLine) else {
+        guard !need.isOneLine || !bytes[start..<end].contains(where: Self.endsLine) else {
             throw absent(need, "\(Self.shown(source)) has more than one line")
         }
-        guard let text = String(validating: bytes[..<end], as: UTF8.self) else {
+        guard let text = String(validating: bytes[start..<end], as: UTF8.self) else {
             throw absent(need, "\(Self.shown(source)) is not text in UTF-8")
         }
         guard !text.isEmpty else { throw absent(need, "\(Self.shown(source)) is empty") }
@@ -170,7 +179,7 @@ package struct SecretReader: Sendable {
 
     private func output(of words: [String], _ need: SecretNeed) throws(CredentialError) -> [UInt8] {
         let result: ProgramResult
-        do throws(CredentialError) { result = try programs.run(words, seconds: Self.commandSeconds) } catch {
+        do throws(CredentialError) { result = try programs.run(words, seconds: seconds) } catch {
             if error.code == .interrupted { throw error }
             throw CredentialError(need.absence, "\(need.name): \(error)", hint: error.advice ?? need.hint)
         }

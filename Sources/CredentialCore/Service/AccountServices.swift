@@ -118,7 +118,8 @@ package struct AccountServices: Sendable {
         AdapterContext(
             transport: transport, clock: machine.clock, random: machine.random,
             cryptography: machine.cryptography,
-            clientSecrets: ClientSecretResolver(stores: stores, secrets: machine.secrets, vouch: policy.vouch),
+            clientSecrets: ClientSecretResolver(
+                stores: stores, secrets: machine.secrets(timeout: policy.timeout), vouch: policy.vouch),
             metadataCache: machine.metadataCache, timeout: policy.timeout,
             correlationID: machine.environment["CREDMGR_CORRELATION_ID"].flatMap { $0.isEmpty ? nil : $0 },
             note: policy.note)

@@ -93,8 +93,10 @@ package struct MachinePorts: Sendable {
     }
 
     /// Reads secrets from where people keep them.
-    package var secrets: SecretReader {
-        SecretReader(environment: environment, files: typeFiles, programs: programs)
+    ///
+    /// - Parameter timeout: how long the caller waits for a command, in seconds.
+    package func secrets(timeout: Int?) -> SecretReader {
+        SecretReader(environment: environment, files: typeFiles, programs: programs, timeout: timeout)
     }
 
     /// Where the user keeps the passphrase of the encrypted file.

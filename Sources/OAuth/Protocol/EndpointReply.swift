@@ -25,9 +25,7 @@ package enum EndpointReply: Sendable {
         let retryAfter = response.value(of: "retry-after").map { ForeignText.shown($0, limit: 60) }
         let parsed: Result<JSONValue, JSONError> = Result { () throws(JSONError) in
             // RFC 8259 §8.1 lets a reader pass over a byte order mark.
-            let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
-            return try JSONValue.parse(
-                response.body.starts(with: mark) ? Array(response.body.dropFirst(mark.count)) : response.body)
+            try JSONValue.parse(response.body.withoutByteOrderMark)
         }
         let object = (try? parsed.get())?.object
         switch response.status {
