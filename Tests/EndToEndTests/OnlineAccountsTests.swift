@@ -103,7 +103,7 @@ struct `Sign-ins of GNOME Online Accounts` {
             """, to: "accounts.conf")
         try home.run(["types", "add", "Work", "--issuer", provider.base, "--client-id", "app", "--scope", "api"])
         let none = try home.run(["accounts", "import", file], exits: 2)
-        #expect(none.standardError.contains("no refresh token of an account in this file"))
+        #expect(none.standardError.contains("the keyring has no refresh token of "))
         for (identity, text) in [
             // The newest generation counts.
             ("google:gen9:account_1_0", "{'refresh_token': <'rt-old'>}"),

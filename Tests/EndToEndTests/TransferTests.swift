@@ -155,6 +155,46 @@ import Testing
         #expect(tenant.provider.counters.tokenRequests == requests)
     }
 
+    @Test func `MSAL's refresh token of one cloud is not shown to the provider of another`() throws {
+        let home = try Home(), provider = try ScriptedProvider()
+        try home.run(["types", "add", "Work", "--issuer", provider.base, "--client-id", "app", "--scope", "api"])
+        func cache(_ environment: String) throws -> String {
+            try home.write(
+                #"""
+                {"Account": {}, "RefreshToken": {"k": {"credential_type": "RefreshToken", "secret": "of-this-cloud",
+                "home_account_id": "o.t", "environment": "\#(environment)", "client_id": "app"}}}
+                """#, to: environment + ".json")
+        }
+        for file in [try cache("login.microsoftonline.us"), try cache("login.microsoftonline.com")] {
+            for more in [[], ["--type", "Work"]] {
+                let refused = try home.run(["accounts", "import", file] + more, exits: 2).standardError
+                #expect(refused.contains("which has its client id, is of \(provider.base)"), "\(refused)")
+            }
+        }
+        #expect(provider.forms.isEmpty)
+        let host = try #require(WebAddress(provider.base)?.host)
+        try home.run(["accounts", "import", try cache(host)])
+        #expect(provider.forms.last?["refresh_token"] == "of-this-cloud")
+    }
+
+    @Test func `MSAL's cache of B2C names the policy that its token is of`() throws {
+        let here = try Home(), there = try Home(), tenant = try DemoTenant()
+        try tenant.define(at: here)
+        try tenant.define(at: there)
+        let policy = "b2c_1_fb_sign_in"
+        try tenant.signIn(at: here, more: ["--policy", policy])
+        let token = try refreshToken(try export(here)), id = DemoTenant.alice.objectID
+        let file = try there.write(
+            #"""
+            {"RefreshToken": {"k": {"credential_type": "RefreshToken", "secret": "\#(token)",
+            "home_account_id": "\#(id)-\#(policy).ba6c0d94-a8da-45b2-83ae-33871f9c2dd8", "environment": "localhost",
+            "client_id": "\#(DemoTenant.clientID)"}}}
+            """#, to: "msal_token_cache.json")
+        try there.run(["accounts", "import", file])
+        let policies = try there.json(["accounts", "--json"]).array?.first?.object?["policies"]?.array
+        #expect(policies?.compactMap { $0.string ?? $0.object?["policy"]?.string } == [policy])
+    }
+
     @Test func `gh's token is taken over, and lasts as it has no end`() throws {
         let home = try Home()
         try home.write(

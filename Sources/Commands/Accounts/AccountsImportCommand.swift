@@ -30,8 +30,8 @@ struct AccountsImportCommand: Command {
         guard let file = try session.context.typeFiles.read(path) else {
             throw CredentialError(.usage, "there is no file \(ForeignText.shown(path))")
         }
-        let stores = session.stores()
-        if let document = (try? JSONValue.parse(file.bytes, limits: .ownFile))?.object,
+        let stores = session.stores(), bytes = file.bytes.withoutByteOrderMark
+        if let document = (try? JSONValue.parse(bytes, limits: .ownFile))?.object,
             SealedArchive.isOne(document)
         {
             let archive = try SealedArchive.open(
@@ -46,7 +46,7 @@ struct AccountsImportCommand: Command {
             if !isEmpty { choice.tell("what was imported", session) }
             return try session.fail(with: failures)
         }
-        let found = try ForeignFiles.signIns(in: file.bytes) { () throws(CredentialError) in
+        let found = try ForeignFiles.read(bytes) { () throws(CredentialError) in
             try stores.store(.secretService)
         }
         let choice = try StoreChoice(session, stores)

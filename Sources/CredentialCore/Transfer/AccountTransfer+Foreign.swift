@@ -1,5 +1,6 @@
 extension AccountTransfer {
-    /// Takes over sign-ins that other programs keep. One that fails does not keep the others back.
+    /// Takes over sign-ins that other programs keep. One that fails does not keep the others back. Warns of what the file
+    /// lacks for more.
     ///
     /// - Parameters:
     ///   - typeName: the account type; `nil` for the only one that they can be of.
@@ -7,11 +8,12 @@ extension AccountTransfer {
     ///   - taken: told of each account that is.
     /// - Returns: why the others were not taken over.
     package func take(
-        _ found: [ForeignSignIn], ofType typeName: String?, into store: StoreKind,
+        _ found: ForeignFile, ofType typeName: String?, into store: StoreKind,
         taken: (Account) throws(CredentialError) -> Void
     ) -> [CredentialError] {
         var failures: [CredentialError] = [], sharer: String?
-        for signIn in found {
+        for lack in found.lacks { warn(lack.advice.map { "\(lack.text); \($0)" } ?? lack.text) }
+        for signIn in found.signIns {
             do throws(CredentialError) {
                 try taken(try take(signIn, typeName, store))
                 if signIn.isSharedFurther { sharer = signIn.program }
@@ -46,7 +48,7 @@ extension AccountTransfer {
             try checkIsOnlyCopy(refreshToken, "the sign-in of \(signIn.program)", of: type, besides: besides)
         }
         let adapter = try adapters.adapter(of: type)
-        let policy = try adapter.policy(nil, of: type)
+        let policy = try adapter.policy(signIn.policy, of: type)
         var request = SignInRequest(
             type: type, flow: .code, policy: policy, scope: type.scope, redirectURI: adapter.defaultRedirectURI)
         request.username = signIn.username
@@ -126,11 +128,23 @@ extension AccountTransfer {
         if let issuer = signIn.issuer {
             return Self.plain(issuer) == type.issuer.map(Self.plain)
         }
-        guard let host = signIn.host, signIn.clientID == nil || signIn.isHostBinding else {
-            return signIn.clientID != nil
+        guard let host = signIn.host else { return signIn.clientID != nil }
+        if signIn.isHostBinding {
+            guard let place = tokenPlace(of: type) else { return false }
+            return MSALCache.hosts(of: host).contains(place.host)
         }
+        if signIn.clientID != nil { return true }
         let addresses = [type.issuer, type.authority].compactMap(\.self) + type.endpoints.values
         return addresses.contains { WebAddress($0)?.host == host.lowercased() }
+    }
+
+    /// The address that a refresh token of the type is sent to, as far as the definition tells: the host is that of the provider itself.
+    private func tokenPlace(of type: AccountType) -> WebAddress? {
+        if let written = type.endpoints[.token] ?? type.authority ?? type.issuer { return WebAddress(written) }
+        // A tenant alone stands for the place where the adapter knows it to be.
+        guard let provider = try? registration(of: type).provider, let start = provider.firstRange(of: "https://")
+        else { return nil }
+        return WebAddress(String(provider[start.lowerBound...]))
     }
 
     private static func plain(_ issuer: String) -> Substring {

@@ -3,175 +3,229 @@ import StrictJSON
 /// Reads the files of other programs that keep sign-ins: `hosts.yml` of GitHub's `gh`, the token cache of MSAL, what
 /// `oidc-add --print NAME` prints of an account of oidc-agent, the application-default file of gcloud, `rclone.conf`,
 /// the token file of mutt_oauth2.py, decrypted, and `accounts.conf` of GNOME Online Accounts, whose tokens are in the
-/// desktop's keyring.
+/// desktop's keyring. Of a file that is one of these and lacks something it says what.
 package enum ForeignFiles {
-    /// The sign-ins in a file.
+    /// The sign-ins in a file, and what it lacks for others.
     ///
-    /// - Parameter keyring: gives the desktop's keyring, for files whose tokens are there.
+    /// - Parameters:
+    ///   - bytes: the file, without a byte order mark.
+    ///   - keyring: gives the desktop's keyring, for files whose tokens are there.
     /// - Throws: ``ErrorCode/configuration`` for a file that is none of these, or one without a sign-in; what the keyring
     ///   throws.
-    package static func signIns(
-        in bytes: [UInt8], keyring: () throws(CredentialError) -> any SecretStore
-    ) throws(CredentialError) -> [ForeignSignIn] {
-        let found: [ForeignSignIn]
+    package static func read(
+        _ bytes: [UInt8], keyring: () throws(CredentialError) -> any SecretStore
+    ) throws(CredentialError) -> ForeignFile {
+        let file: ForeignFile?
         if let object = (try? JSONValue.parse(bytes, limits: .ownFile))?.object {
-            found = fromMSAL(object) + fromOIDCAgent(object) + fromGoogleCloud(object) + fromMutt(object)
+            file =
+                MSALCache.read(object) ?? oidcAgent(object) ?? googleCloud(object) ?? muttOAuth2(object)
         } else if let text = String(validating: bytes, as: UTF8.self) {
-            let online = try OnlineAccounts.signIns(in: text) { (isWanted) throws(CredentialError) in
-                try keyring().foreignItems(
-                    schema: OnlineAccounts.schema, attribute: OnlineAccounts.attribute, where: isWanted)
-            }
-            if let online, online.isEmpty {
-                throw CredentialError(
-                    .configuration, "the keyring has no refresh token of an account in this file",
-                    hint: "an account with a password has none; sign in to another in the settings of GNOME first")
-            }
-            found = online ?? fromGitHub(text) + fromRclone(text)
+            file =
+                try onlineAccounts(text, keyring) ?? encrypted(text) ?? RcloneFile.read(text)
+                ?? GitHubHosts.read(text)
         } else {
-            found = []
+            file = openPGP(bytes)
         }
-        guard found.isEmpty else { return found }
-        throw CredentialError(
-            .configuration, "the file holds no sign-in that credmgr can read",
-            hint:
-                "it reads what 'credmgr accounts export' writes, hosts.yml of gh (with its token), a token cache of "
-                + "MSAL, what 'oidc-add --print NAME' of oidc-agent prints, application_default_credentials.json of "
-                + "gcloud, rclone.conf, the decrypted token file of mutt_oauth2.py, and accounts.conf of GNOME Online "
-                + "Accounts")
+        if let file, !file.signIns.isEmpty { return file }
+        throw refusal(file?.lacks ?? [])
     }
 
-    // MARK: MSAL
-
-    /// The unified cache schema: `RefreshToken`, `Account` by keys that name home account and environment.
-    private static func fromMSAL(_ object: JSONObject) -> [ForeignSignIn] {
-        let accounts = object["Account"]?.object?.members.compactMap(\.value.object) ?? []
-        return (object["RefreshToken"]?.object?.members ?? []).compactMap { member in
-            guard let entry = member.value.object, let secret = entry["secret"]?.string, !secret.isEmpty,
-                let clientID = entry["client_id"]?.string
-            else { return nil }
-            let account = accounts.first {
-                $0["home_account_id"] == entry["home_account_id"] && $0["environment"] == entry["environment"]
-            }
-            return ForeignSignIn(
-                program: "MSAL", token: .refresh(Secret(secret)), clientID: clientID,
-                host: entry["environment"]?.string, username: account?["username"]?.string)
+    private static func refusal(_ lacks: [CredentialError]) -> CredentialError {
+        guard let first = lacks.first else {
+            return CredentialError(
+                .configuration, "the file holds no sign-in that credmgr can read",
+                hint:
+                    "it reads what 'credmgr accounts export' writes, hosts.yml of gh (with its token), a token cache of "
+                    + "MSAL, what 'oidc-add --print NAME' of oidc-agent prints, application_default_credentials.json of "
+                    + "gcloud, rclone.conf, the decrypted token file of mutt_oauth2.py, and accounts.conf of GNOME Online "
+                    + "Accounts")
         }
+        return CredentialError(
+            .configuration,
+            "the file holds no sign-in that can be taken over: \(Message.joined(lacks.map(\.text), by: "; "))",
+            hint: first.advice)
+    }
+
+    /// The error of a file that lacks something for a sign-in.
+    static func lack(_ what: Message, hint: Message? = nil) -> CredentialError {
+        CredentialError(.configuration, what, hint: hint)
+    }
+
+    /// The members that an object lacks, or has empty.
+    private static func missing(_ names: [String], in object: JSONObject) -> [String] {
+        names.filter { (object[$0]?.string ?? "").isEmpty }
     }
 
     // MARK: oidc-agent
 
-    private static func fromOIDCAgent(_ object: JSONObject) -> [ForeignSignIn] {
-        guard let issuer = object["issuer_url"]?.string, let clientID = object["client_id"]?.string,
-            let token = object["refresh_token"]?.string, !token.isEmpty
-        else { return [] }
-        return [
+    private static func oidcAgent(_ object: JSONObject) -> ForeignFile? {
+        guard object["issuer_url"] != nil else { return nil }
+        let lacks = missing(["issuer_url", "client_id", "refresh_token"], in: object)
+        guard lacks.isEmpty, let token = object["refresh_token"]?.string else {
+            return ForeignFile(lacks: [
+                lack(
+                    "the account of oidc-agent lacks \(lacks.joined(separator: ", "))",
+                    hint: lacks.contains("refresh_token")
+                        ? "oidc-agent gets a refresh token anew: oidc-gen --reauthenticate" : nil)
+            ])
+        }
+        return ForeignFile(signIns: [
             ForeignSignIn(
-                program: "oidc-agent", token: .refresh(Secret(token)), clientID: clientID, issuer: issuer)
-        ]
+                program: "oidc-agent", token: .refresh(Secret(token)), clientID: object["client_id"]?.string,
+                issuer: object["issuer_url"]?.string)
+        ])
     }
 
     // MARK: gcloud
 
     static let googleIssuer = "https://accounts.google.com"
 
-    /// `application_default_credentials.json` of a user.
-    private static func fromGoogleCloud(_ object: JSONObject) -> [ForeignSignIn] {
-        guard object["type"]?.string == "authorized_user", let clientID = object["client_id"]?.string,
-            let token = object["refresh_token"]?.string, !token.isEmpty
-        else { return [] }
-        let account = object["account"]?.string.flatMap { $0.isEmpty ? nil : $0 }
-        return [
-            ForeignSignIn(
-                program: "gcloud", token: .refresh(Secret(token)), clientID: clientID, issuer: googleIssuer,
-                username: account)
+    /// `application_default_credentials.json`, of a user.
+    private static func googleCloud(_ object: JSONObject) -> ForeignFile? {
+        guard let kind = object["type"]?.string else { return nil }
+        let others = [
+            "service_account", "external_account", "external_account_authorized_user",
+            "impersonated_service_account",
+            "gdch_service_account",
         ]
+        if others.contains(kind) {
+            return ForeignFile(lacks: [
+                lack(
+                    "the credentials of gcloud are of the type \(kind), and hold no sign-in of a user",
+                    hint: "gcloud writes those of a user: gcloud auth application-default login")
+            ])
+        }
+        guard kind == "authorized_user" else { return nil }
+        let lacks = missing(["client_id", "refresh_token"], in: object)
+        guard lacks.isEmpty, let token = object["refresh_token"]?.string else {
+            return ForeignFile(lacks: [
+                lack(
+                    "the credentials of gcloud lack \(lacks.joined(separator: ", "))",
+                    hint: "gcloud writes them anew: gcloud auth application-default login")
+            ])
+        }
+        let account = object["account"]?.string.flatMap { $0.isEmpty ? nil : $0 }
+        return ForeignFile(signIns: [
+            ForeignSignIn(
+                program: "gcloud", token: .refresh(Secret(token)), clientID: object["client_id"]?.string,
+                issuer: googleIssuer, username: account)
+        ])
     }
 
     // MARK: mutt_oauth2.py
 
     /// The token file, as its script decrypts it.
-    private static func fromMutt(_ object: JSONObject) -> [ForeignSignIn] {
-        guard let registration = object["registration"]?.string, let token = object["refresh_token"]?.string,
-            !token.isEmpty, let clientID = object["client_id"]?.string, !clientID.isEmpty
-        else { return [] }
-        return [
+    private static func muttOAuth2(_ object: JSONObject) -> ForeignFile? {
+        guard let registration = object["registration"]?.string else { return nil }
+        let lacks = missing(["client_id", "refresh_token"], in: object)
+        guard lacks.isEmpty, let token = object["refresh_token"]?.string else {
+            return ForeignFile(lacks: [
+                lack(
+                    "the token file of mutt_oauth2.py lacks \(lacks.joined(separator: ", "))",
+                    hint: lacks.contains("client_id")
+                        ? "add the client_id of the registration '\(ForeignText.shown(registration))' that stands in "
+                            + "the script" : "its script signs in anew with --authorize")
+            ])
+        }
+        return ForeignFile(signIns: [
             ForeignSignIn(
-                program: "mutt_oauth2.py", token: .refresh(Secret(token)), clientID: clientID,
+                program: "mutt_oauth2.py", token: .refresh(Secret(token)), clientID: object["client_id"]?.string,
                 issuer: registration == "google" ? googleIssuer : nil, username: object["email"]?.string)
-        ]
+        ])
     }
 
-    // MARK: rclone
+    // MARK: GNOME Online Accounts
 
-    /// The remotes of `rclone.conf` that were signed in with a client of one's own; those of rclone's own client are
-    /// good with no other. An encrypted file has none.
-    private static func fromRclone(_ text: String) -> [ForeignSignIn] {
-        var found: [ForeignSignIn] = []
-        var clientID: String?, token: Secret?, kind: String?
-        func take() {
-            guard let clientID, let token else { return }
-            let isGoogle = ["drive", "google photos", "google cloud storage"].contains(kind)
-            found.append(
-                ForeignSignIn(
-                    program: "rclone", token: .refresh(token), clientID: clientID,
-                    issuer: isGoogle ? googleIssuer : nil))
+    private static func onlineAccounts(
+        _ text: String, _ keyring: () throws(CredentialError) -> any SecretStore
+    ) throws(CredentialError) -> ForeignFile? {
+        try OnlineAccounts.read(text) { (isWanted) throws(CredentialError) in
+            try keyring().foreignItems(
+                schema: OnlineAccounts.schema, attribute: OnlineAccounts.attribute, where: isWanted)
         }
+    }
+
+    // MARK: Files that are closed
+
+    private static func encrypted(_ text: String) -> ForeignFile? {
+        let lines = text.split(whereSeparator: \.isNewline).prefix(8)
+        if lines.contains(where: { $0.hasPrefix("-----BEGIN PGP MESSAGE-----") }) { return sealedByPGP }
+        guard lines.contains(where: { $0.hasPrefix("RCLONE_ENCRYPT_V") }) else { return nil }
+        return ForeignFile(lacks: [
+            lack("rclone.conf is encrypted", hint: "import what this prints in its place: rclone config show")
+        ])
+    }
+
+    /// A message of OpenPGP in bytes begins with a packet that has a session key in it (RFC 9580 §5.1, §5.3).
+    private static func openPGP(_ bytes: [UInt8]) -> ForeignFile? {
+        guard let first = bytes.first, first & 0x80 != 0 else { return nil }
+        let tag = first & 0x40 != 0 ? first & 0x3F : first >> 2 & 0x0F
+        return tag == 1 || tag == 3 ? sealedByPGP : nil
+    }
+
+    private static var sealedByPGP: ForeignFile {
+        ForeignFile(lacks: [
+            lack("it is encrypted by OpenPGP", hint: "import what 'gpg --decrypt' prints of it")
+        ])
+    }
+}
+
+/// `rclone.conf`: the remotes that were signed in with a client of one's own. Those of rclone's own client are good with no other.
+enum RcloneFile {
+    private struct Remote {
+        let name: String
+        var values: [String: String] = [:]
+    }
+
+    private static let google: Set<String> = ["drive", "google photos", "gphotos", "google cloud storage"]
+
+    /// The remotes in a text; `nil` where there is none with a token.
+    static func read(_ text: String) -> ForeignFile? {
+        var file = ForeignFile(), isOne = false
+        for remote in remotes(in: text) {
+            guard let written = remote.values["token"] else { continue }
+            isOne = true
+            let name = ForeignText.shown(remote.name)
+            guard let clientID = remote.values["client_id"] else {
+                file.lacks.append(
+                    ForeignFiles.lack(
+                        "the remote '\(name)' of rclone lacks client_id: it is signed in with rclone's own client, whose "
+                            + "tokens no other may use", hint: "rclone takes a client of your own: rclone config"))
+                continue
+            }
+            let token = (try? JSONValue.parse(written))?.object?["refresh_token"]?.string ?? ""
+            guard !token.isEmpty else {
+                file.lacks.append(
+                    ForeignFiles.lack(
+                        "the token of the remote '\(name)' of rclone lacks refresh_token",
+                        hint: "rclone signs in anew: rclone config reconnect \(ShellQuote.word(name + ":"))"))
+                continue
+            }
+            let isGoogle = remote.values["type"].map(google.contains) ?? false
+            file.signIns.append(
+                ForeignSignIn(
+                    program: "rclone", token: .refresh(Secret(token)), clientID: clientID,
+                    issuer: isGoogle ? ForeignFiles.googleIssuer : nil))
+        }
+        return isOne ? file : nil
+    }
+
+    private static func remotes(in text: String) -> [Remote] {
+        var remotes: [Remote] = []
         for line in text.split(whereSeparator: \.isNewline) {
             if line.hasPrefix("[") {
-                take()
-                (clientID, token, kind) = (nil, nil, nil)
+                remotes.append(Remote(name: String(line.dropFirst().prefix { $0 != "]" })))
+                continue
             }
             let parts = line.split(separator: "=", maxSplits: 1).map { part in
-                String(part.drop { $0 == " " }.reversed().drop { $0 == " " }.reversed())
+                String(part.drop { $0.isWhitespace }.reversed().drop { $0.isWhitespace }.reversed())
             }
-            guard parts.count == 2, !parts[1].isEmpty else { continue }
-            switch parts[0] {
-            case "type": kind = parts[1]
-            case "client_id": clientID = parts[1]
-            case "token":
-                let object = (try? JSONValue.parse(parts[1]))?.object
-                token = object?["refresh_token"]?.string.flatMap { $0.isEmpty ? nil : Secret($0) }
-            default: break
+            guard parts.count == 2, !parts[1].isEmpty, !remotes.isEmpty, !"#;".contains(parts[0].first ?? "#")
+            else {
+                continue
             }
+            remotes[remotes.count - 1].values[parts[0]] = parts[1]
         }
-        take()
-        return found
-    }
-
-    // MARK: gh
-
-    /// `hosts.yml` as `gh` writes it: a host at the left, below it `user` and `oauth_token`, or below `users` a user
-    /// each with `oauth_token`. It is no reader of YAML: of anything else it takes nothing.
-    private static func fromGitHub(_ text: String) -> [ForeignSignIn] {
-        var found: [ForeignSignIn] = []
-        var host: String?, user: String?, isBelowUsers = false
-        for line in text.split(whereSeparator: \.isNewline) {
-            let indent = line.prefix { $0 == " " }.count
-            let parts = line.dropFirst(indent).split(separator: ":", maxSplits: 1)
-            guard let key = parts.first.map(String.init), parts.count == 2 || line.hasSuffix(":") else { continue }
-            let value = parts.count == 2 ? unquoted(parts[1]) : ""
-            switch indent {
-            case 0: (host, user, isBelowUsers) = (key, nil, false)
-            case 4 where key == "users": isBelowUsers = true
-            case 4 where key == "user": user = value
-            case 8 where isBelowUsers && value.isEmpty: user = key
-            default: break
-            }
-            guard key == "oauth_token", !value.isEmpty, let host, indent > 0 else { continue }
-            let token = ForeignToken.access(Secret(value))
-            // The token of the active user stands there twice.
-            if found.contains(where: { $0.token == token }) { continue }
-            found.append(
-                ForeignSignIn(program: "gh", token: token, host: host, username: indent > 4 ? user : nil))
-        }
-        return found
-    }
-
-    private static func unquoted(_ text: Substring) -> String {
-        let plain = text.drop { $0 == " " }
-        guard plain.count > 1, let first = plain.first, first == plain.last, "\"'".contains(first) else {
-            return String(plain)
-        }
-        return String(plain.dropFirst().dropLast())
+        return remotes
     }
 }

@@ -14,13 +14,15 @@ package struct ForeignSignIn: Sendable, Equatable {
     package var isHostBinding = false
     /// The user's name, where the file tells.
     package var username: String?
+    /// The policy that the token was issued under, where the file tells; `nil` for the type's own.
+    package var policy: String?
     /// Whether the program, a service of the desktop, goes on using the token by itself.
     package var isSharedFurther: Bool { program == OnlineAccounts.program }
 
     /// Makes a sign-in.
     package init(
         program: String, token: ForeignToken, clientID: String? = nil, issuer: String? = nil, host: String? = nil,
-        isHostBinding: Bool = false, username: String? = nil
+        isHostBinding: Bool = false, username: String? = nil, policy: String? = nil
     ) {
         self.program = program
         self.token = token
@@ -29,6 +31,19 @@ package struct ForeignSignIn: Sendable, Equatable {
         self.host = host
         self.isHostBinding = isHostBinding
         self.username = username
+        self.policy = policy
+    }
+}
+
+/// The content of another program's file.
+package struct ForeignFile: Sendable {
+    /// The sign-ins that can be taken over.
+    package var signIns: [ForeignSignIn] = []
+    /// Why others cannot: what the file lacks for each.
+    package var lacks: [CredentialError] = []
+
+    static func + (one: ForeignFile, other: ForeignFile) -> ForeignFile {
+        ForeignFile(signIns: one.signIns + other.signIns, lacks: one.lacks + other.lacks)
     }
 }
 

@@ -25,32 +25,57 @@ package enum OnlineAccounts {
 
     /// The sign-ins of the accounts in a text; `nil` where it is no `accounts.conf`.
     ///
-    /// Accounts with a password, and those that are signed in to no more, have none.
+    /// Accounts with a password, and those that are signed in to no more, have none, and are named as lacking one.
     ///
     /// - Parameter keyring: gives the items of the schema whose attribute is asked for.
     /// - Throws: what `keyring` throws.
-    static func signIns(
-        in text: String,
+    static func read(
+        _ text: String,
         _ keyring: (@escaping @Sendable (String) -> Bool) throws(CredentialError) -> [ForeignItem]
-    ) throws(CredentialError) -> [ForeignSignIn]? {
+    ) throws(CredentialError) -> ForeignFile? {
         let entries = entries(in: text)
         guard !entries.isEmpty else { return nil }
         let wanted = entries.compactMap { entry in entry.values["Provider"].map { ($0 + ":gen", ":" + entry.id) } }
         let items = try keyring { name in
             wanted.contains { name.hasPrefix($0.0) && name.hasSuffix($0.1) }
         }
-        return entries.compactMap { entry -> ForeignSignIn? in
-            guard let provider = entry.values["Provider"] else { return nil }
-            guard let token = token(of: entry.id, provider, items) else { return nil }
-            // Without a client no type fits, and the import says so.
-            let clientID = entry.values["OAuth2ClientId"] ?? builtInClients[provider]
-            let place = entry.values["OAuth2TokenUri"].flatMap { WebAddress($0)?.host }
-            return ForeignSignIn(
-                program: program, token: .refresh(token), clientID: clientID,
-                issuer: provider == "google" ? ForeignFiles.googleIssuer : nil,
-                host: clientID == nil ? nil : place ?? hosts[provider], isHostBinding: true,
-                username: entry.values["PresentationIdentity"] ?? entry.values["Identity"])
+        var file = ForeignFile()
+        for entry in entries {
+            guard let provider = entry.values["Provider"] else { continue }
+            let name = entry.values["PresentationIdentity"] ?? entry.values["Identity"]
+            let shown = ForeignText.shown(name ?? entry.id)
+            guard let token = token(of: entry.id, provider, items) else {
+                file.lacks.append(
+                    ForeignFiles.lack(
+                        "the keyring has no refresh token of \(shown) (\(ForeignText.shown(provider)))",
+                        hint:
+                            "an account with a password has none; sign in to another in the settings of GNOME first"
+                    ))
+                continue
+            }
+            guard let clientID = entry.values["OAuth2ClientId"] ?? builtInClients[provider] else {
+                file.lacks.append(
+                    ForeignFiles.lack(
+                        "accounts.conf lacks OAuth2ClientId for \(shown) (\(ForeignText.shown(provider))): the client of its "
+                            + "sign-in is not known"))
+                continue
+            }
+            let isGoogle = provider == "google"
+            guard let place = entry.values["OAuth2TokenUri"].flatMap({ WebAddress($0)?.host }) ?? hosts[provider],
+                !isGoogle
+            else {
+                file.signIns.append(
+                    ForeignSignIn(
+                        program: program, token: .refresh(token), clientID: clientID,
+                        issuer: isGoogle ? ForeignFiles.googleIssuer : nil, username: name))
+                continue
+            }
+            file.signIns.append(
+                ForeignSignIn(
+                    program: program, token: .refresh(token), clientID: clientID, host: place, isHostBinding: true,
+                    username: name))
         }
+        return file
     }
 
     /// The refresh token in an account's item of the newest generation.

@@ -99,6 +99,7 @@ extension AccountStore {
         try await blocking { [self] () throws(CredentialError) in
             let transfer = transfer, store = try parts.storeOfNewAccounts(transfer.accounts).kind
             var taken: [Account] = [], failures: [CredentialError] = []
+            let bytes = bytes.withoutByteOrderMark
             if let document = (try? JSONValue.parse(bytes, limits: .ownFile))?.object, SealedArchive.isOne(document)
             {
                 guard let passphrase else {
@@ -113,7 +114,7 @@ extension AccountStore {
                 }
             } else {
                 failures = transfer.take(
-                    try ForeignFiles.signIns(in: bytes) { () throws(CredentialError) in
+                    try ForeignFiles.read(bytes) { () throws(CredentialError) in
                         try transfer.accounts.stores.store(.secretService)
                     }, ofType: name, into: store
                 ) {

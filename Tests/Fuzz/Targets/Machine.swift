@@ -76,11 +76,11 @@ extension FuzzTarget {
 
     /// The files of other programs, and our own exports.
     static let foreignFile = FuzzTarget("foreign-file") { bytes in
-        let found = try? ForeignFiles.signIns(in: bytes) { () throws(CredentialError) in
+        let found = try? ForeignFiles.read(bytes) { () throws(CredentialError) in
             throw CredentialError(.storeUnavailable, "no keyring")
         }
         _ = VariantText.strings(in: String(decoding: bytes, as: UTF8.self))
-        for signIn in found ?? [] {
+        for signIn in found?.signIns ?? [] {
             switch signIn.token {
             case .refresh(let token), .access(let token): require(!token.isEmpty, "a sign-in has a token")
             }
