@@ -13,15 +13,14 @@ struct LoopbackReceivers: RedirectReceivers {
     func listen(
         at redirectURI: WebAddress, for peers: RedirectPeers, stranger: @escaping @Sendable (UInt32?) -> Void
     ) throws(CredentialError) -> any RedirectReceiver {
-        let isNamed = redirectURI.host == "localhost"
-        guard isNamed || redirectURI.host == "127.0.0.1" else {
+        guard let host = RedirectListener.Host(redirectURI.host) else {
             throw CredentialError(
                 .configuration, "cannot listen at \(redirectURI.origin)",
-                hint: "a loopback redirect_uri has the host localhost or 127.0.0.1")
+                hint: "a loopback redirect_uri has the host localhost, 127.0.0.1 or [::1]")
         }
         let listener = try RedirectListener(
             path: redirectURI.path.isEmpty ? "/" : redirectURI.path, ports: [redirectURI.port ?? 0],
-            host: isNamed ? .localhost : .ipv4, peers: peers, random: random,
+            host: host, peers: peers, random: random,
             translations: translations, stranger: stranger)
         // A port that the type names is needed by the next sign-in: nothing answers there afterwards.
         return Receiver(

@@ -9,7 +9,7 @@ import Testing
 
     private func api(of provider: ScriptedProvider) throws -> (server: LoopbackServer, url: String) {
         let issuer = provider.base
-        let server = try LoopbackServer(ipv6: false) { request in
+        let server = try LoopbackServer(at: .ipv4) { request in
             let base = "http://" + (request.value(of: "host") ?? "")
             if request.path == "/.well-known/oauth-protected-resource" {
                 return .json(

@@ -20,7 +20,7 @@ import Testing
         answer: @escaping @Sendable (_ request: ServerRequest, _ base: String) -> ServerResponse
     ) throws {
         let issuer = provider.base
-        let server = try LoopbackServer(ipv6: false) { request in
+        let server = try LoopbackServer(at: .ipv4) { request in
             let base = "http://" + (request.value(of: "host") ?? "")
             guard request.path == place else {
                 return request.path == "/mcp" ? answer(request, base) : .text(404, "nothing here")
@@ -66,7 +66,7 @@ import Testing
     }
 
     @Test func `A resource that tells nothing is told of with each step`() throws {
-        let server = try LoopbackServer(ipv6: false) { _ in .text(404, "nothing here") }
+        let server = try LoopbackServer(at: .ipv4) { _ in .text(404, "nothing here") }
         defer { server.stop() }
         let base = "http://127.0.0.1:\(server.port)"
         let error = try home.run(

@@ -28,10 +28,21 @@ import Testing
         try #require(WebAddress(listener.redirectURI)?.port)
     }
 
-    @Test(arguments: [RedirectListener.Host.localhost, .ipv4])
+    /// The hosts of redirect URIs that are listened at.
+    private static let hosts = ["localhost", "127.0.0.1", "::1", "app.localhost"].compactMap(
+        RedirectListener.Host.init)
+
+    @Test func `listens at the loopback and its names only`() {
+        #expect(Self.hosts.map(\.name) == ["localhost", "127.0.0.1", "[::1]", "app.localhost"])
+        for foreign in ["127.0.0.2", "0.0.0.0", "::", "example.com", "localhost.example.com", "notlocalhost", ""] {
+            #expect(RedirectListener.Host(foreign) == nil, "\(foreign)")
+        }
+    }
+
+    @Test(arguments: hosts)
     func `gives the redirected URL and shows a page`(_ host: RedirectListener.Host) throws {
         let listener = try listen(host)
-        #expect(listener.redirectURI == "http://\(host.rawValue):\(try port(listener))/back")
+        #expect(listener.redirectURI == "http://\(host.name):\(try port(listener))/back")
         let waiting = wait(listener)
         let url = listener.redirectURI + "?state=right&code=\(code)=="
         let reply = try client.send("GET", url)

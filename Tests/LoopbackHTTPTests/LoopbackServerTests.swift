@@ -10,7 +10,7 @@ import Testing
     private let client = LoopbackClient()
 
     private func echo(ipv6: Bool = true, limits: ServerLimits = ServerLimits()) throws -> LoopbackServer {
-        try LoopbackServer(ipv6: ipv6, limits: limits) { request in
+        try LoopbackServer(at: ipv6 ? .both : .ipv4, limits: limits) { request in
             let lines = [request.method, request.path, request.query ?? "-", String(request.body.count)]
             return .text(200, lines.joined(separator: "\n"))
         }
@@ -137,7 +137,7 @@ import Testing
         }
         let port = UInt16(bigEndian: address.sin6_port)
         #expect(throws: CredentialError.self) { try LoopbackServer(ports: [port]) { _ in .text(200, "") } }
-        #expect(throws: Never.self) { try LoopbackServer(ports: [port], ipv6: false) { _ in .text(200, "") } }
+        #expect(throws: Never.self) { try LoopbackServer(ports: [port], at: .ipv4) { _ in .text(200, "") } }
     }
 
     @Test func `leaves out a header that would start another one`() throws {
@@ -170,7 +170,7 @@ import Testing
 
     @Test func `may go away right after its last reply`() throws {
         for _ in 0..<200 {
-            let server = try LoopbackServer(ipv6: false) { _ in .text(200, "done") }
+            let server = try LoopbackServer(at: .ipv4) { _ in .text(200, "done") }
             #expect(try client.send("GET", "http://127.0.0.1:\(server.port)/").status == 200)
         }
     }

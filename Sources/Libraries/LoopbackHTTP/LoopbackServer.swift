@@ -9,18 +9,19 @@ package final class LoopbackServer: Sendable {
     package let port: UInt16
     private let daemons: [MicroHTTPD]
 
-    /// Starts listening on `127.0.0.1` and, if `ipv6` and the machine has it, on `::1` with the same port.
+    /// Starts listening.
     ///
     /// - Parameters:
     ///   - ports: tried in order; 0 is any free port.
+    ///   - addresses: where.
     ///   - handler: answers a request; called from many threads at a time.
     /// - Throws: ``ErrorCode/temporary`` when every port is taken; ``ErrorCode/internalFault`` when libmicrohttpd is
     ///   not installed.
     package init(
-        ports: [UInt16] = [0], ipv6: Bool = true, limits: ServerLimits = ServerLimits(),
+        ports: [UInt16] = [0], at addresses: LoopbackAddresses = .both, limits: ServerLimits = ServerLimits(),
         handler: @escaping @Sendable (ServerRequest) -> ServerResponse
     ) throws(CredentialError) {
-        let (port, sockets) = try Self.listen(ports, ipv6: ipv6)
+        let (port, sockets) = try Self.listen(ports, at: addresses)
         self.port = port
         var daemons: [MicroHTTPD] = []
         for socket in sockets {
@@ -30,12 +31,12 @@ package final class LoopbackServer: Sendable {
     }
 
     private static func listen(
-        _ ports: [UInt16], ipv6: Bool
+        _ ports: [UInt16], at addresses: LoopbackAddresses
     ) throws(CredentialError) -> (port: UInt16, sockets: [Int32]) {
         var failure = CredentialError(.configuration, "no port to listen on")
         for port in ports {
             do {
-                return try LoopbackSocket.listen(port: port, ipv6: ipv6)
+                return try LoopbackSocket.listen(port: port, at: addresses)
             } catch {
                 failure = error
             }

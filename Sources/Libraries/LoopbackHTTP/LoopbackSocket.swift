@@ -1,20 +1,32 @@
 import CredentialCore
 import Glibc
 
+/// The loopback addresses that a server listens on.
+package enum LoopbackAddresses: Sendable, Hashable {
+    /// `127.0.0.1`.
+    case ipv4
+    /// `::1`.
+    case ipv6
+    /// `127.0.0.1` and, if the machine has it, `::1` with the same port.
+    case both
+}
+
 /// Sockets on the loopback, and on nothing else.
 enum LoopbackSocket {
-    /// One listening socket on `127.0.0.1` and, if asked and the machine has it, one on `::1` with the same port.
+    /// A listening socket on each of the addresses, with the same port.
     ///
     /// - Parameter port: 0 for any free one.
     /// - Throws: ``ErrorCode/temporary`` when the port is taken on either address: whoever holds the other one
     ///   would receive what is meant for us.
-    static func listen(port: UInt16, ipv6: Bool) throws(CredentialError) -> (port: UInt16, sockets: [Int32]) {
+    static func listen(
+        port: UInt16, at addresses: LoopbackAddresses
+    ) throws(CredentialError) -> (port: UInt16, sockets: [Int32]) {
         var lastError = EADDRINUSE
         // A free port of one address may be taken on the other: then another one.
         for _ in 0..<(port == 0 ? 32 : 1) {
-            guard let first = listener(ipv6: false, port: port, error: &lastError) else { continue }
+            guard let first = listener(ipv6: addresses == .ipv6, port: port, error: &lastError) else { continue }
             let bound = boundPort(first)
-            guard ipv6 else { return (bound, [first]) }
+            guard addresses == .both else { return (bound, [first]) }
             if let second = listener(ipv6: true, port: bound, error: &lastError) {
                 return (bound, [first, second])
             }

@@ -7,11 +7,36 @@ import Glibc
 /// refused, and the wait goes on: other programs of this machine, and web pages, can reach the port as well.
 package final class RedirectListener: Sendable {
     /// How the loopback is called in the redirect URI.
-    package enum Host: String, Sendable {
+    package struct Host: Sendable, Hashable {
+        /// The host as the redirect URI has it.
+        package let name: String
+        /// The addresses to listen on.
+        let addresses: LoopbackAddresses
+
         /// `localhost`, which Azure AD B2C insists on; listens on IPv4 and IPv6.
-        case localhost
+        package static let localhost = Host(name: "localhost", addresses: .both)
         /// `127.0.0.1`, which RFC 8252 §8.3 prefers; listens there only.
-        case ipv4 = "127.0.0.1"
+        package static let ipv4 = Host(name: "127.0.0.1", addresses: .ipv4)
+        /// `[::1]`, which RFC 8252 §7.3 has beside it; listens there only.
+        package static let ipv6 = Host(name: "[::1]", addresses: .ipv6)
+
+        /// The host of a redirect URI, without brackets; `nil` for one that is not listened at. A name below `localhost` is the
+        /// loopback for browsers, too (RFC 6761 §6.3).
+        package init?(_ host: String) {
+            switch host {
+            case "127.0.0.1": self = .ipv4
+            case "::1": self = .ipv6
+            case "localhost": self = .localhost
+            default:
+                guard host.hasSuffix(".localhost") else { return nil }
+                self.init(name: host, addresses: .both)
+            }
+        }
+
+        private init(name: String, addresses: LoopbackAddresses) {
+            self.name = name
+            self.addresses = addresses
+        }
     }
 
     /// The redirect URI to put into the authorization request: `http://localhost:51873/path`.
@@ -49,12 +74,12 @@ package final class RedirectListener: Sendable {
         }
         let user = geteuid()
         let desk = RedirectDesk(
-            path: path, host: host.rawValue, nonce: random.urlSafeToken(), translations: translations,
+            path: path, host: host.name, nonce: random.urlSafeToken(), translations: translations,
             takes: { peers.accept($0, user: user) },
             stranger: stranger, last: last.map { RedirectDesk.Outcome(title: $0.title, text: $0.text) })
-        server = try LoopbackServer(ports: ports, ipv6: host == .localhost) { desk.answer($0) }
+        server = try LoopbackServer(ports: ports, at: host.addresses) { desk.answer($0) }
         desk.open(port: server.port)
-        redirectURI = "http://\(host.rawValue):\(server.port)\(path)"
+        redirectURI = "http://\(host.name):\(server.port)\(path)"
         self.desk = desk
     }
 

@@ -112,7 +112,7 @@ import Testing
     private func talk(startsAnew: Bool) throws -> (server: ForgetfulServer, answers: [JSONObject]) {
         let provider = try ScriptedProvider()
         let forgetful = ForgetfulServer()
-        let server = try LoopbackServer(ipv6: false) { forgetful.answer($0, startsAnew: startsAnew) }
+        let server = try LoopbackServer(at: .ipv4) { forgetful.answer($0, startsAnew: startsAnew) }
         defer { server.stop() }
         let address = "http://127.0.0.1:\(server.port)/mcp"
         let type = "127.0.0.1-\(server.port)"

@@ -18,7 +18,7 @@ final class MailScene: Sendable {
     init() throws {
         let scene = try ProgramScene()
         let token = scene.token
-        introspection = try LoopbackServer(ipv6: false) { request in
+        introspection = try LoopbackServer(at: .ipv4) { request in
             let isAlice = String(decoding: request.body, as: UTF8.self).split(separator: "&").contains(
                 "token=" + token)
             return .json(200, isAlice ? ["active": true, "email": .string(Self.user)] : ["active": false])

@@ -92,7 +92,7 @@ final class ScriptedProvider: Sendable {
     init(_ change: (inout Script) -> Void = { _ in }) throws {
         let shared = try Shared()
         self.shared = shared
-        server = try LoopbackServer(ipv6: false) { Self.answer($0, shared) }
+        server = try LoopbackServer(at: .ipv4) { Self.answer($0, shared) }
         base = "http://127.0.0.1:\(server.port)"
         self.change(change)
     }
