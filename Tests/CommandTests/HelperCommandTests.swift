@@ -175,6 +175,34 @@ import Testing
         #expect(cluster(settings, option, value).status == 0)
     }
 
+    @Test func `byte order marks of editors are passed over in every file of the user's`() throws {
+        let mark = "\u{FEFF}"
+        scene.machine.setFile(
+            "/memory/types/Tasks.json",
+            mark
+                + #"{"adapter": "memory", "client_id": "c", "scope": "read", "api_base": "https://api.example.com/"}"#
+        )
+        scene.machine.setFile(
+            "/memory/config.json", mark + #"{"rules": [{"host": "git.example.com", "type": "Tasks"}]}"#)
+        #expect(scene.signIn("ada").status == 0)
+        let git = scene.run("git-credential", "get", input: "protocol=https\nhost=git.example.com\n\n")
+        #expect(git.output.contains("password=access-ada-1\n"), "\(git.notices)")
+        scene.machine.setFile("/body.json", mark + #"{"task": "milk"}"#)
+        scene.transport.answer(.success(HTTPResponse(status: 200, body: Array("[]".utf8))))
+        let sent = scene.run("request", "POST", "tasks", "--type", "Tasks", "--json", "@/body.json")
+        #expect(sent.status == 0, "\(sent.notices)")
+        guard case .bytes(let body)? = scene.transport.requests.last?.body else {
+            Issue.record("no body was sent")
+            return
+        }
+        #expect(String(decoding: body, as: UTF8.self) == #"{"task": "milk"}"#)
+        scene.machine.setFile("/data.json", mark + #"{"colour": "red"}"#)
+        #expect(scene.run("accounts", "data", "ada", "--set", "@/data.json").status == 0)
+        // The mark is no comment, for which the file would be kept.
+        let changed = scene.run("types", "set", "Tasks", "scope=read write")
+        #expect(changed.status == 0 && !changed.notices.contains(".before"), "\(changed.notices)")
+    }
+
     @Test func `git is given the account of the rule for its host, and nothing for another`() {
         signedIn()
         scene.machine.setFile(
@@ -187,6 +215,82 @@ import Testing
         #expect(ask("git.example.com:8443").output.isEmpty)
         let plain = scene.run("git-credential", "get", input: "protocol=http\nhost=git.example.com\n\n")
         #expect(plain.output.isEmpty)
+    }
+
+    @Test(arguments: [
+        (
+            #"{"host": "go.example.com", "type": "Tasks"}"#, "https://go.example.com/team/mod",
+            "https://go.example.com"
+        ),
+        (
+            #"{"host": "go.example.com", "path": "team", "type": "Tasks"}"#, "https://go.example.com/team/mod/v2",
+            "https://go.example.com/team"
+        ),
+        (
+            #"{"host": "go.example.com:8443", "type": "Tasks"}"#, "https://go.example.com:8443/a/b/",
+            "https://go.example.com:8443"
+        ),
+        (#"{"host": "go.example.com", "type": "Tasks"}"#, "https://go.example.com", "https://go.example.com"),
+        // A path that another rule sets apart keeps its own answer.
+        (
+            #"{"host": "go.example.com", "path": "team", "type": "Other"}, {"host": "go.example.com", "type": "Tasks"}"#,
+            "https://go.example.com/public/mod", "https://go.example.com/public"
+        ),
+        (
+            #"{"host": "go.example.com", "path": "a/b", "type": "Tasks"}, {"host": "go.example.com", "path": "a", "type": "Tasks"}"#,
+            "https://go.example.com/a/c/d", "https://go.example.com/a/c"
+        ),
+        (
+            #"{"host": "go.example.com", "path": "team", "type": "Tasks", "username": "robot"}, {"host": "go.example.com", "type": "Tasks"}"#,
+            "https://go.example.com/team/mod", "https://go.example.com/team"
+        ),
+    ])
+    func `go is answered with the widest prefix that the token is for`(rules: String, url: String, prefix: String) {
+        signedIn()
+        scene.machine.setFile(
+            "/memory/types/Other.json", #"{"adapter": "memory", "client_id": "other", "scope": "read"}"#)
+        #expect(scene.signIn("bob", to: "Other").status == 0)
+        scene.machine.setFile("/memory/config.json", "{\"rules\": [\(rules)]}")
+        let answer = scene.run("goauth", url)
+        #expect(answer.status == 0, "\(answer.notices)")
+        #expect(answer.output.split(separator: "\n").first.map(String.init) == prefix, "\(answer.output)")
+        #expect(answer.output.hasPrefix("\(prefix)\n\nAuthorization: B") && answer.output.hasSuffix("\n\n"))
+    }
+
+    @Test func `az takes the options that every command of the Azure CLI takes`() throws {
+        signedIn()
+        let token = ["az", "account", "get-access-token", "--type", "Tasks"]
+        let usual = scene.run(token)
+        for more in [
+            ["--only-show-errors"], ["--debug"], ["--verbose"], ["--debug", "--only-show-errors"], ["-o", "jsonc"],
+        ] {
+            let outcome = scene.run(token + more)
+            #expect(outcome.status == 0 && outcome.output == usual.output, "\(more): \(outcome.notices)")
+        }
+        scene.machine.provider.fail(with: CredentialError(.temporary, "no reply came"))
+        scene.machine.clock.pass(3_500)
+        #expect(scene.run(token).notices.contains("warning"))
+        #expect(scene.run(token + ["--only-show-errors"]).notices.isEmpty)
+        let show = ["az", "account", "show", "--type", "Tasks"]
+        #expect(scene.run(show + ["--query", "user.name", "-o", "tsv"]).output == "ada@example.com\n")
+        #expect(
+            scene.run(["az", "account", "list", "--type", "Tasks", "--query", "[].user.name", "-o", "tsv"]).output
+                == "ada@example.com\n")
+        #expect(
+            scene.run(["az", "account", "list", "--type", "Tasks", "--query", "[0].state"]).output
+                == "\"Enabled\"\n")
+        #expect(scene.run(["az", "version", "--query", "\"azure-cli\"", "-o", "tsv"]).output.hasPrefix("2."))
+        let none = scene.run(show + ["--query", "user.nme"])
+        #expect(none.status == 2 && none.notices.contains("there are name, type"))
+        for odd in ["[?isDefault].id", "user.", ".user", "a b", "[x]", "{a:id}", "user[0", "length(@)"] {
+            #expect(scene.run(show + ["--query", odd]).status == 2, "\(odd)")
+        }
+        #expect(
+            scene.run(show + ["-o", "yaml", "--query", "user"]).output == "name: ada@example.com\ntype: user\n")
+        #expect(
+            scene.run(show + ["-o", "table", "--query", "user"]).output
+                == "Name             Type\n---------------  ----\nada@example.com  user\n")
+        #expect(scene.run(show + ["-o", "none"]).output.isEmpty)
     }
 
     @Test func `the real keyring answers what is not known here`() {

@@ -150,7 +150,7 @@ import Testing
             try home.run(
                 ["goauth", "https://pypi.example.com/team/mod"], input: "HTTP/1.1 401 Unauthorized\r\n\r\n"
             )
-            .standardOutput == "https://pypi.example.com/team/mod\n\nAuthorization: Bearer \(token)\n\n")
+            .standardOutput == "https://pypi.example.com\n\nAuthorization: Bearer \(token)\n\n")
         for place in Self.foreign where !place.contains("\u{0}") {
             #expect(try home.run(["goauth", "--", place]).standardOutput.isEmpty)
         }
@@ -171,7 +171,8 @@ import Testing
             #expect(try why(none).contains("nothing is given: \(none) is no server for tokens"), "\(none)")
         }
         #expect(
-            try home.run(["goauth", place]).standardOutput == "\(place)\n\nAuthorization: Bearer \(token)\n\n")
+            try home.run(["goauth", place]).standardOutput
+                == "\(tenant.base)\n\nAuthorization: Bearer \(token)\n\n")
     }
 
     // MARK: Formats

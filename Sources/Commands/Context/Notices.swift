@@ -6,9 +6,14 @@ package struct Notices: Sendable {
     private let renderer: ErrorRenderer
     private let isQuiet: Bool
     private let isVerbose: Bool
+    private let warns: Bool
 
     /// Makes notices for a console.
-    package init(console: any Console, environment: [String: String], isQuiet: Bool, isVerbose: Bool) {
+    ///
+    /// - Parameter warns: whether warnings are told, which are no matter of ``isQuiet``.
+    package init(
+        console: any Console, environment: [String: String], isQuiet: Bool, isVerbose: Bool, warns: Bool = true
+    ) {
         self.console = console
         renderer = ErrorRenderer(
             translations: console.translations,
@@ -16,6 +21,7 @@ package struct Notices: Sendable {
             isVerbose: isVerbose)
         self.isQuiet = isQuiet
         self.isVerbose = isVerbose
+        self.warns = warns
     }
 
     /// Tells what takes long; quiet calls keep it to themselves.
@@ -24,9 +30,9 @@ package struct Notices: Sendable {
     /// Something the user should know; quiet calls keep it to themselves.
     package func note(_ text: Message) { if !isQuiet { console.writeNotice(renderer.note(text)) } }
     /// Something that went wrong without stopping the command.
-    package func warning(_ text: Message) { console.writeNotice(renderer.warning(text)) }
+    package func warning(_ text: Message) { if warns { console.writeNotice(renderer.warning(text)) } }
     /// A failure that did not stop the command, with what helps.
-    package func warning(_ error: CredentialError) { console.writeNotice(renderer.warning(error)) }
+    package func warning(_ error: CredentialError) { if warns { console.writeNotice(renderer.warning(error)) } }
     /// A fact for `--verbose`.
     package func detail(_ text: String) {
         if isVerbose { console.writeNotice(renderer.note(Message(verbatim: text))) }

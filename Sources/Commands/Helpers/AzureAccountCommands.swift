@@ -11,21 +11,20 @@ struct AzureAccountShowCommand: Command {
             tenant stands in its place, as the Azure CLI has it for tenants without one.
             """,
         options: [
-            SharedOption.type, SharedOption.account, AzureOption.tenant, AzureOption.subscription,
-            AzureOption.output, AzureOption.query,
-        ],
+            SharedOption.type, SharedOption.account, AzureOption.tenant, AzureOption.subscription, AzureOption.name,
+        ] + AzureOption.global,
         exitStatuses: [3])
 
     let arguments: Arguments
 
     func run(_ session: Session) throws(CredentialError) {
+        let session = AzureOption.session(arguments, session)
         let (target, tenant) = try AzureTenant.target(
             TargetOptions(arguments), tenant: arguments[AzureOption.tenant], session)
-        try session.print(
-            try AzureText.text(
-                AzureAccount.members(
-                    target, tenant: tenant, subscription: arguments[AzureOption.subscription], session),
-                output: arguments[AzureOption.output], query: arguments[AzureOption.query]))
+        let subscription = arguments[AzureOption.subscription] ?? arguments[AzureOption.name]
+        try AzureOption.print(
+            AzureText.object(AzureAccount.members(target, tenant: tenant, subscription: subscription, session)),
+            arguments, session)
     }
 }
 
@@ -33,21 +32,20 @@ struct AzureAccountShowCommand: Command {
 struct AzureAccountListCommand: Command {
     static let spec = CommandSpec(
         ["az", "account", "list"], "print the account in a list, as the Azure CLI does",
-        options: [SharedOption.type, SharedOption.account, AzureOption.tenant, AzureOption.output, all],
+        options: [SharedOption.type, SharedOption.account, AzureOption.tenant, all, refresh] + AzureOption.global,
         exitStatuses: [3])
 
     private static let all = Option.flag("all", "taken for compatibility")
+    private static let refresh = Option.flag("refresh", "taken for compatibility")
 
     let arguments: Arguments
 
     func run(_ session: Session) throws(CredentialError) {
+        let session = AzureOption.session(arguments, session)
         let (target, tenant) = try AzureTenant.target(
             TargetOptions(arguments), tenant: arguments[AzureOption.tenant], session)
         let members = AzureAccount.members(target, tenant: tenant, subscription: nil, session)
-        if arguments[AzureOption.output] == "tsv" {
-            return try session.print(try AzureText.text(members, output: "tsv", query: nil))
-        }
-        try session.print(.array([AzureText.object(members)]))
+        try AzureOption.print(.array([AzureText.object(members)]), arguments, session)
     }
 }
 
@@ -55,7 +53,7 @@ struct AzureAccountListCommand: Command {
 struct AzureVersionCommand: Command {
     static let spec = CommandSpec(
         ["az", "version"], "print a version of the Azure CLI that answers as credmgr does",
-        options: [AzureOption.output])
+        options: AzureOption.global)
 
     /// The release whose answers are imitated.
     private static let imitated = "2.60.0"
@@ -63,12 +61,11 @@ struct AzureVersionCommand: Command {
     let arguments: Arguments
 
     func run(_ session: Session) throws(CredentialError) {
-        try session.print(
-            try AzureText.text(
-                [
-                    ("azure-cli", .string(Self.imitated)), ("azure-cli-core", .string(Self.imitated)),
-                    ("azure-cli-telemetry", "1.1.0"), ("extensions", .object(JSONObject())),
-                ], output: arguments[AzureOption.output], query: nil))
+        try AzureOption.print(
+            AzureText.object([
+                ("azure-cli", .string(Self.imitated)), ("azure-cli-core", .string(Self.imitated)),
+                ("azure-cli-telemetry", "1.1.0"), ("extensions", .object(JSONObject())),
+            ]), arguments, AzureOption.session(arguments, session))
     }
 }
 

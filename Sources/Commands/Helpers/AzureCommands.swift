@@ -1,6 +1,5 @@
 import CommandLine
 import CredentialCore
-import StrictJSON
 
 /// `credmgr az`: holds the commands that are called like those of the Azure CLI.
 enum AzureCommands: DescribedCommand {
@@ -10,17 +9,6 @@ enum AzureCommands: DescribedCommand {
 /// `credmgr az account`.
 enum AzureAccountCommands: DescribedCommand {
     static let spec = CommandSpec(["az", "account"], role: .namespace, "the Azure CLI's commands for tokens")
-}
-
-/// Options of the Azure CLI that several commands take.
-enum AzureOption {
-    static let tenant = Option.value(
-        "tenant", short: "t", .any("TENANT"), "take the account type of this tenant")
-    static let subscription = Option.value(
-        "subscription", short: "s", .any("ID"), "printed again; tokens do not depend on it")
-    static let output = Option.value(
-        "output", short: "o", .choice("FORMAT", ["json", "jsonc", "tsv", "none"]), "how to print it")
-    static let query = Option.value("query", .any("NAME"), "print one value only")
 }
 
 /// Tenants as account types name them.
@@ -58,36 +46,5 @@ enum AzureTenant {
             return nil
         }
         return issuer.pathComponents.first
-    }
-}
-
-/// Results as the Azure CLI prints them.
-enum AzureText {
-    /// All members, or the one that `query` names, as JSON or as text with tabs.
-    ///
-    /// - Throws: ``ErrorCode/usage`` for a query that is no name.
-    static func text(
-        _ members: [(name: String, value: JSONValue)], output: String?, query: String?
-    ) throws(CredentialError) -> String {
-        if output == "none" { return "" }
-        let isText = output == "tsv"
-        guard let query else {
-            return isText ? columns(members.map(\.value)) : object(members).text(.indented) + "\n"
-        }
-        guard let value = members.first(where: { $0.name == query })?.value else {
-            let names = members.map(\.name).joined(separator: ", ")
-            throw CredentialError(.usage, "--query takes one of \(names)", hint: "pipe the JSON into jq for more")
-        }
-        return isText ? columns([value]) : value.text() + "\n"
-    }
-
-    static func object(_ members: [(name: String, value: JSONValue)]) -> JSONValue {
-        var object = JSONObject()
-        for (name, value) in members { object[name] = value }
-        return .object(object)
-    }
-
-    private static func columns(_ values: [JSONValue]) -> String {
-        values.map { $0.string ?? ($0 == .null ? "None" : $0.text()) }.joined(separator: "\t") + "\n"
     }
 }

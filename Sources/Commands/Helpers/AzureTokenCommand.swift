@@ -11,13 +11,13 @@ struct AzureTokenCommand: Command {
         ["az", "account", "get-access-token"], "print a token as the Azure CLI does",
         details: """
             Answers like the command of the Azure CLI, for programs that call that: with a script called az that \
-            runs 'credmgr az "$@"'. --query takes one name. A token is valid for at least five minutes.
+            runs 'credmgr az "$@"'. Of JMESPath --query takes names and indices. A token is valid for at least five minutes.
             """,
         parameters: [furtherScope],
         options: [
             SharedOption.type, SharedOption.account, SharedOption.scope, resource, resourceType, tenant,
-            subscription, output, query,
-        ],
+            AzureOption.subscription, AzureOption.name,
+        ] + AzureOption.global,
         examples: [
             .init("the usual call", "credmgr az account get-access-token --query accessToken -o tsv")
         ],
@@ -30,9 +30,6 @@ struct AzureTokenCommand: Command {
         .choice("NAME", ["aad-graph", "arm", "batch", "data-lake", "media", "ms-graph", "oss-rdbms"]),
         "a resource by the Azure CLI's name for it")
     private static let tenant = AzureOption.tenant
-    private static let subscription = AzureOption.subscription
-    private static let output = AzureOption.output
-    private static let query = AzureOption.query
 
     let arguments: Arguments
 
@@ -47,6 +44,7 @@ struct AzureTokenCommand: Command {
     ]
 
     func run(_ session: Session) throws(CredentialError) {
+        let session = AzureOption.session(arguments, session)
         let query = try query()
         let (target, tenant) = try AzureTenant.target(query.target, tenant: arguments[Self.tenant], session)
         let answer = try TokenAccess(session).token(query, target)
@@ -56,11 +54,11 @@ struct AzureTokenCommand: Command {
             ("accessToken", .string(try shown.checkedToken())),
             ("expiresOn", .string(LocalTime.text(epochSeconds: shown.expiresAt.epochSeconds) + ".000000")),
             ("expires_on", .integer(shown.expiresAt.epochSeconds)),
-            ("subscription", JSONValue(arguments[Self.subscription])),
+            ("subscription", JSONValue(arguments[AzureOption.subscription] ?? arguments[AzureOption.name])),
             ("tenant", JSONValue(arguments[Self.tenant] ?? tenant)),
             ("tokenType", .string(shown.tokenType)),
         ]
-        try session.print(try text(members))
+        try AzureOption.print(AzureText.object(members), arguments, session)
     }
 
     private func query() throws(CredentialError) -> TokenQuery {
@@ -84,9 +82,5 @@ struct AzureTokenCommand: Command {
             query.scope = [resource + "/.default"]
         }
         return query
-    }
-
-    private func text(_ members: [(name: String, value: JSONValue)]) throws(CredentialError) -> String {
-        try AzureText.text(members, output: arguments[Self.output], query: arguments[Self.query])
     }
 }

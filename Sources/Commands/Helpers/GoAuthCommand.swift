@@ -7,7 +7,8 @@ struct GoAuthCommand: Command {
         ["goauth"], "answer go as GOAUTH wants it",
         details: """
             With GOAUTH="credmgr goauth" the go command asks for the credentials of a URL after a server has refused \
-            it. The token is given as bearer, or as password of the user that a rule of config.json names.
+            it. The token is given as bearer, or as password of the user that a rule of config.json names, for all of \
+            the server that it may go to: the origin, or the path of the rule.
             """,
         parameters: [url], options: [SharedOption.type, SharedOption.account],
         examples: [.init("for private modules", "export GOAUTH='credmgr goauth'")],
@@ -23,8 +24,10 @@ struct GoAuthCommand: Command {
         let front = HelperFront(session)
         // Of mail servers, and of names without a scheme, go has no header fields to send to.
         guard let address = WebAddress(url), address.isWeb else { return front.noDestination(url) }
-        guard let found = try front.credential(at: url, TargetOptions(arguments)) else { return }
-        // The credentials are for all that begins with the prefix: no more than was asked for.
-        try session.print("\(address.origin)\(address.path)\n\nAuthorization: \(try found.authorization())\n\n")
+        let options = TargetOptions(arguments)
+        guard let found = try front.credential(at: url, options) else { return }
+        // go asks once for each prefix, and adds to it in whole components: a slash at the end would fit nothing.
+        let path = front.widestPath(of: address, found, options)
+        try session.print("\(address.origin)\(path)\n\nAuthorization: \(try found.authorization())\n\n")
     }
 }

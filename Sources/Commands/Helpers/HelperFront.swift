@@ -97,6 +97,26 @@ struct HelperFront: Sendable {
         return try credential(Wanted(destination: destination, username: username), options)
     }
 
+    /// The path below which all of a server gets the same answer as an address got: empty for the whole origin, else that of a
+    /// rule, at last the address's own; without a slash at its end.
+    ///
+    /// Below it no rule may be for something else than the address: another program's cache knows nothing of rules.
+    func widestPath(of address: WebAddress, _ found: HelperCredential, _ options: TargetOptions) -> String {
+        let parts = address.pathComponents
+        guard let asked = Destination(address) else { return address.path }
+        for count in 0..<parts.count {
+            let path = parts.prefix(count).map { "/" + $0 }.joined()
+            guard let wider = Destination(address.replacing(path: path)),
+                resolver.authority.isOfOnePiece(below: wider, with: asked),
+                case .account(let target)? = try? choose(Wanted(destination: wider), options),
+                target.account.id == found.target.account.id, target.type.name == found.target.type.name,
+                resolver.authority.username(beside: target.type, at: wider) == found.ruleUsername
+            else { continue }
+            return path
+        }
+        return parts.map { "/" + $0 }.joined()
+    }
+
     private func choose(_ wanted: Wanted, _ options: TargetOptions) throws(CredentialError) -> Finding {
         let authority = resolver.authority
         if let refusal = authority.refusalOfTravel(to: wanted.destination) { return .nothing(refusal) }

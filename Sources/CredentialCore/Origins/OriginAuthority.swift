@@ -75,6 +75,14 @@ package struct OriginAuthority: Sendable {
         rules.filter { $0.place?.match(destination) == .yes }
     }
 
+    /// Whether no rule sets a part of what is below `wider` apart from `destination`, which is below it, too.
+    package func isOfOnePiece(below wider: Destination, with destination: Destination) -> Bool {
+        !rules.contains { rule in
+            guard let place = rule.place, place.match(destination) == .otherPath else { return false }
+            return place.isBelow(wider)
+        }
+    }
+
     /// What to say of the rules that name the host of `destination` and another port or path.
     package func nearMisses(of destination: Destination) -> [Message] {
         rules.compactMap { rule in

@@ -59,6 +59,11 @@ public struct RulePlace: Sendable, Hashable, CustomStringConvertible {
         return .yes
     }
 
+    /// Whether its path is that of a destination or one below.
+    func isBelow(_ destination: Destination) -> Bool {
+        Self.parts(path ?? "").starts(with: Self.parts(destination.path))
+    }
+
     /// As a rule writes it: `git.example.com:8443/team`.
     public var description: String {
         let shown = host.contains(":") ? "[\(host)]" : host
