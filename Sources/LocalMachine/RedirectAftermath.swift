@@ -84,7 +84,7 @@ package final class RedirectAftermath: Sendable {
         for _ in 0..<attempts {
             let listener = try? RedirectListener(
                 path: address.path.isEmpty ? "/" : address.path, ports: [address.port ?? 0],
-                host: address.host == "localhost" ? .localhost : .ipv4, peers: peers, random: random,
+                host: RedirectListener.Host(address.host) ?? .ipv4, peers: peers, random: random,
                 translations: translations, last: outcome)
             guard let listener else {
                 // The caller's port is not free yet.

@@ -1,6 +1,7 @@
 import CredentialCore
 import CryptoSupport
 import FastToken
+import OAuth
 import Synchronization
 import TestCommands
 import TestPorts
@@ -14,13 +15,28 @@ import Testing
     private let console = MemoryConsole()
 
     /// A keeper of the token of somebody who has just signed in.
-    private func keeper(_ query: TokenQuery = TokenQuery(), endsLine: Bool = true) throws -> TokenKeeper {
+    private func keeper(
+        _ query: TokenQuery = TokenQuery(), endsLine: Bool = true, isWithdrawn: Bool = false
+    ) throws -> TokenKeeper {
         scene.define()
         #expect(scene.signIn("ada").status == 0)
         let session = try scene.session(console)
+        let file = try scene.programs.runtimeFile("token-", suffix: "")
         return TokenKeeper(
             session, query, try TargetResolver(session).target(TargetOptions(type: "Tasks")),
-            file: try scene.programs.runtimeFile("token-", suffix: ""), endsLine: endsLine)
+            file: isWithdrawn ? OutputFile(path: file.path, programs: scene.programs) : file, endsLine: endsLine,
+            isWithdrawn: isWithdrawn)
+    }
+
+    /// A file as `token --output` writes it.
+    private struct OutputFile: PrivateFile {
+        let path: String
+        let programs: MemoryPrograms
+        func write(_ bytes: [UInt8]) throws(CredentialError) {
+            try programs.replaceFile(path, bytes, isProgram: false, isSecret: true)
+        }
+        func remove() {}
+        func withdraw() throws(CredentialError) { try programs.withdrawFile(path) }
     }
 
     private func content(_ keeper: TokenKeeper) -> String? { scene.machine.file(keeper.path) }
@@ -97,6 +113,67 @@ import Testing
         #expect(Array(waits.prefix(7)) == [1, 2, 4, 8, 16, 30, 30])
         #expect(console.notices.components(of: "no reply came") == 1)
         #expect(provider.refreshes.count == 8)
+    }
+
+    @Test func `a token's file is gone at the token's end while the provider is down, and back with the next`()
+        throws
+    {
+        let keeper = try keeper(isWithdrawn: true)
+        _ = try keeper.start()
+        let provider = scene.machine.provider, seen = Mutex<[Int64: Bool]>([:])
+        let ends = scene.machine.clock.now.adding(3_600)
+        provider.fail(with: CredentialError(.temporary, "no reply came"))
+        scene.machine.clock.pass(3_530)
+        let (failure, _) = keep(keeper, for: 20) { turn in
+            let after = self.scene.machine.clock.now.seconds(since: ends)
+            seen.withLock { $0[after] = self.content(keeper) != nil }
+            if turn == 15 { provider.fail(with: nil) }
+        }
+        #expect(failure == nil)
+        let looks = seen.withLock { $0 }
+        // One look is at the very end, and the file goes right behind it.
+        #expect(looks[0] == true, "\(looks)")
+        let between = looks.filter { $0.key > 0 }.sorted { $0.key < $1.key }.map(\.value)
+        #expect(between.first == false && between.last == true, "\(looks)")
+        #expect(content(keeper)?.hasPrefix("access-ada-") == true)
+        #expect(console.notices.components(of: "has ended: the file is gone until there is another") == 1)
+    }
+
+    @Test func `an ID token is renewed before its own end, however long the access token lives`() throws {
+        scene.machine.provider.giveIDTokens(lasting: 8)
+        var query = TokenQuery()
+        query.wantsIDToken = true
+        let keeper = try keeper(query)
+        _ = try keeper.start()
+        let ends = Mutex<[Int64]>([])
+        _ = keep(keeper, for: 40) { _ in
+            guard let token = self.content(keeper)?.split(separator: "\n").first,
+                let facts = try? IDTokenFacts(Secret(String(token)))
+            else { return }
+            ends.withLock { $0.append(facts.expiresAt.seconds(since: self.scene.machine.clock.now)) }
+        }
+        // The clock of the test counts whole seconds, and that of a machine is up to one ahead of them.
+        #expect(ends.withLock { $0.count } >= 39 && ends.withLock { $0.min() } ?? 0 >= 2, "\(ends.withLock { $0 })")
+        #expect(scene.machine.provider.refreshes.count > 3)
+    }
+
+    @Test func `an ID token that is about to end is not given, and one that lives is where nothing helps`() throws {
+        scene.machine.provider.giveIDTokens(lasting: 100)
+        _ = try keeper()
+        func token(_ words: String...) -> CommandScene.Outcome {
+            scene.run(["token", "--type", "Tasks", "--id-token"] + words)
+        }
+        let first = token().output
+        scene.machine.clock.pass(81)
+        #expect(token().output != first)
+        #expect(scene.machine.provider.refreshes.count == 1)
+        scene.machine.provider.fail(with: CredentialError(.temporary, "no reply came"))
+        scene.machine.clock.pass(81)
+        let old = token()
+        #expect(old.status == 0 && old.notices.contains("this id token ends in 19 s; it could not be refreshed"))
+        #expect(token("--min-valid", "60").status == 6)
+        scene.machine.clock.pass(19)
+        #expect(token().status == 6)
     }
 
     @Test func `a sign-in that is lost ends it, and says why`() throws {

@@ -50,6 +50,28 @@ import Testing
         #expect(child.exitStatus == 128 + SIGXFSZ, "\(child.standardError)")
     }
 
+    @Test(.needs(.root)) func `A token's file that is mounted by itself is refused with what helps`() throws {
+        let home = try Home(), tenant = try DemoTenant()
+        try tenant.signIn(at: home)
+        let script = """
+            cd "$HOME" && mkdir -p inner && echo old > outer && echo old > inner/token && mount --bind outer inner/token
+            "$CREDMGR" token --output inner/token
+            status=$?
+            cat inner/token
+            ls -A inner
+            exit $status
+            """
+        let outcome = try ChildProcess(
+            "/usr/bin/unshare", ["-m", "/bin/sh", "-c", script],
+            environment: home.environment.merging(["CREDMGR": Home.program]) { $1 }
+        ).run()
+        #expect(outcome.exitStatus == 1, "\(outcome.standardError)")
+        #expect(outcome.standardError.contains("cannot replace the file, which is mounted by itself, inner/token"))
+        #expect(outcome.standardError.contains("hint: mount its folder instead"), "\(outcome.standardError)")
+        // Nothing was written, and nothing is left beside it.
+        #expect(outcome.standardOutput == "old\ntoken\n")
+    }
+
     @Test func `Closed standard streams do not become files`() throws {
         let home = try Home(), tenant = try DemoTenant()
         try tenant.signIn(at: home)

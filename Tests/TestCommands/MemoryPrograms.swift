@@ -152,6 +152,8 @@ package final class MemoryPrograms: Programs {
         try files.remove(path)
     }
 
+    package func withdrawFile(_ path: String) throws(CredentialError) { try removeFile(path) }
+
     package func removeFolder(_ path: String) {}
 
     package func createFile(_ path: String) throws(CredentialError) -> any OutputFile {

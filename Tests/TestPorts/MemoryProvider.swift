@@ -26,6 +26,7 @@ package final class MemoryProvider: CredentialAdapter {
         var flaw: RefreshFinding?
         var refusesFlaw = true
         var givesRefreshTokens = true
+        var idTokenLifetime: Int64?
     }
 
     private let state = Mutex(State())
@@ -61,6 +62,18 @@ package final class MemoryProvider: CredentialAdapter {
     /// Gives refresh tokens at sign-ins, or none.
     package func giveRefreshTokens(_ gives: Bool) { state.withLock { $0.givesRefreshTokens = gives } }
 
+    /// Gives an ID token with each sign-in and refresh from now on, which lives so many seconds; nobody checks it.
+    package func giveIDTokens(lasting seconds: Int64?) { state.withLock { $0.idTokenLifetime = seconds } }
+
+    private func idToken() -> Secret? {
+        guard let lifetime = state.withLock({ $0.idTokenLifetime }) else { return nil }
+        let now = clock.now.epochSeconds
+        let claims = JSONObject(["iat": .integer(now), "exp": .integer(now + lifetime)])
+        return Secret(
+            [#"{"alg":"none"}"#, JSONValue.object(claims).text(), "x"].map { Base64URL.encode(Array($0.utf8)) }
+                .joined(separator: "."))
+    }
+
     /// Ends a person's grants.
     package func end(_ subject: String) {
         state.withLock { state in
@@ -82,6 +95,7 @@ package final class MemoryProvider: CredentialAdapter {
         var grant = Grant(flow: .code, obtainedAt: clock.now)
         grant.refreshToken = state.withLock(\.givesRefreshTokens) ? Secret(refreshToken) : nil
         grant.scope = type.scope
+        grant.idToken = idToken()
         let key = TokenRequestKey(under: type, policy: policy, scope: effectiveScope(type.scope, of: type))
         return SignInResult(
             identity: Identity(
@@ -169,6 +183,7 @@ package final class MemoryProvider: CredentialAdapter {
         var grant = request.grant
         grant.obtainedAt = clock.now
         if let signIn { grant.refreshToken = Secret(rotate(request.subject, of: signIn)) }
+        grant.idToken = idToken() ?? grant.idToken
         if var finding = state.withLock({ $0.flaw }) {
             finding.refreshToken = grant.refreshToken
             try context.saveFirst(finding)

@@ -87,6 +87,12 @@ package protocol Programs: ProgramRunner, BrowserPrograms {
     /// - Throws: ``ErrorCode/inputOutput``.
     func removeFile(_ path: String) throws(CredentialError)
 
+    /// Removes a file that ``replaceFile(_:_:isProgram:isSecret:)`` has written, where links lead; one that is mounted by itself
+    /// is emptied.
+    ///
+    /// - Throws: ``ErrorCode/inputOutput``; ``ErrorCode/denied`` as there.
+    func withdrawFile(_ path: String) throws(CredentialError)
+
     /// Removes a folder of the user's, if it is empty; any other stays.
     func removeFolder(_ path: String)
 

@@ -1,5 +1,6 @@
 import CredentialCore
 import FastToken
+import OAuth
 import Platform
 import Synchronization
 
@@ -17,11 +18,14 @@ final class TokenKeeper: Sendable {
     private let file: any PrivateFile
     private let format: TokenFormat
     private let endsLine: Bool
+    private let isWithdrawn: Bool
     private let state = Mutex(State())
 
     private struct State {
         var token: AccessToken?
         var hasEnded = false
+        /// Whether the token has ended, and the file is gone till there is another.
+        var isGone = false
     }
 
     /// Makes a keeper.
@@ -29,12 +33,14 @@ final class TokenKeeper: Sendable {
     /// - Parameters:
     ///   - format: how the token stands in the file.
     ///   - endsLine: whether a newline ends it there: some programs take that for a part of the token.
+    ///   - isWithdrawn: whether the file is withdrawn at the token's end, where there is no other by then.
     init(
         _ session: Session, _ query: TokenQuery, _ target: Target, file: any PrivateFile,
-        format: TokenFormat = .token, endsLine: Bool = true
+        format: TokenFormat = .token, endsLine: Bool = true, isWithdrawn: Bool = false
     ) {
         self.format = format
         self.endsLine = endsLine
+        self.isWithdrawn = isWithdrawn
         self.session = session
         self.query = query
         self.target = target
@@ -77,14 +83,17 @@ final class TokenKeeper: Sendable {
         query.takesOver = false
         var pause: Int64 = state.withLock { $0.token } == nil ? 0 : 1
         while true {
-            let (token, hasEnded) = state.withLock { ($0.token, $0.hasEnded) }
-            if hasEnded { return nil }
-            let left = token.map { query.freshness.secondsLeft(of: $0, now: session.context.clock.now) } ?? 0
-            session.context.programs.pause(seconds: Int(min(max(left, pause), Freshness.longestPause)))
-            if let token, query.freshness.allows(token, now: session.context.clock.now) { continue }
+            let state = state.withLock { $0 }
+            if state.hasEnded { return nil }
+            let freshness = state.token.map(query.freshness.early) ?? query.freshness
+            session.context.programs.pause(seconds: Int(wait(state, freshness, atLeast: pause)))
+            if let token = state.token, freshness.allows(token, now: session.context.clock.now) { continue }
+            withdrawEnded()
             pause = min(max(1, 2 * pause), Freshness.longestPause)
             do throws(CredentialError) {
-                let next = try fetch(query)
+                var early = query
+                early.freshness = freshness
+                let next = try fetchInTime(early)
                 try put(next.token, next.text)
                 // Where a refresh fails, the old token is given again as long as it lives.
                 if let failure = next.answer.failure { throw failure }
@@ -93,8 +102,53 @@ final class TokenKeeper: Sendable {
             } catch {
                 if error.message != told { session.notices.warning("the token is not refreshed: \(error)") }
                 told = error.message
+                withdrawEnded()
                 if !Self.passing.contains(error.code.exitStatus) { return error }
             }
+        }
+    }
+
+    /// The seconds till the next look: not past the token's end, where the file is to be withdrawn then.
+    private func wait(_ state: State, _ freshness: Freshness, atLeast pause: Int64) -> Int64 {
+        let now = session.context.clock.now
+        let left = state.token.map { freshness.secondsLeft(of: $0, now: now) } ?? 0
+        let wait = min(max(left, pause), Freshness.longestPause)
+        guard isWithdrawn, !state.isGone, let token = state.token else { return wait }
+        return min(wait, max(0, token.expiresAt.seconds(since: now)))
+    }
+
+    /// As ``fetch(_:_:)``, but that the file is withdrawn at the token's end, however long the provider lets us wait.
+    private func fetchInTime(_ query: TokenQuery) throws(CredentialError) -> Fetched {
+        let state = state.withLock { $0 }
+        guard isWithdrawn, !state.isGone, let token = state.token else { return try fetch(query) }
+        let call = try BackgroundCall { [self] () throws(CredentialError) in try fetch(query) }
+        while true {
+            let left = max(1, token.expiresAt.seconds(since: session.context.clock.now))
+            if let result = call.result(until: Deadline(milliseconds: Int32(clamping: left * 1_000))) {
+                return try result.get()
+            }
+            withdrawEnded()
+        }
+    }
+
+    /// Withdraws the file of a token that has ended, and says so.
+    private func withdrawEnded() {
+        guard isWithdrawn else { return }
+        let now = session.context.clock.now
+        let failure: Result<Void, CredentialError>? = state.withLock { state in
+            guard !state.hasEnded, !state.isGone, let token = state.token, token.expiresAt <= now else {
+                return nil
+            }
+            state.isGone = true
+            return Result { () throws(CredentialError) in try file.withdraw() }
+        }
+        switch failure {
+        case nil: return
+        case .success?:
+            session.notices.warning(
+                "the token in \(ForeignText.shown(path)) has ended: the file is gone until there is another")
+        case .failure(let error)?:
+            session.notices.warning("the token in \(ForeignText.shown(path)) has ended: \(error)")
         }
     }
 
@@ -108,13 +162,19 @@ final class TokenKeeper: Sendable {
         }
     }
 
+    private typealias Fetched = (token: AccessToken, text: String, answer: TokenService.Answer)
+
     private func fetch(
         _ query: TokenQuery, _ call: RememberedCall? = nil
-    ) throws(CredentialError) -> (token: AccessToken, text: String, answer: TokenService.Answer) {
+    ) throws(CredentialError) -> Fetched {
         let answer = try TokenAccess(session).token(query, target, for: call)
         let shown = try TokenPresentation(answer, target, wantsIDToken: query.wantsIDToken)
         var token = answer.token
-        token.expiresAt = min(token.expiresAt, shown.bearerExpiresAt)
+        // The file is kept valid by what is written there: of an id token, its own life; as JSON both.
+        if let idToken = shown.idToken, format != .json || idToken.expiresAt < token.expiresAt {
+            token.expiresAt = idToken.expiresAt
+            token.issuedAt = try IDTokenFacts(idToken.token).issuedAt ?? token.issuedAt
+        }
         return (token, String(decoding: try shown.bytes(as: format).dropLast(), as: UTF8.self), answer)
     }
 
@@ -123,6 +183,7 @@ final class TokenKeeper: Sendable {
             if state.hasEnded { return }
             try file.write(Array(text.utf8) + (endsLine ? [UInt8(ascii: "\n")] : []))
             state.token = token
+            state.isGone = false
         }
     }
 }

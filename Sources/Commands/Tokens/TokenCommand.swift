@@ -70,7 +70,7 @@ struct TokenCommand: Command {
             throw CredentialError(.usage, "--keep needs --output FILE, and neither goes with --introspect")
         }
         let file = ReplacedFile(path: path, programs: session.context.programs)
-        let keeper = TokenKeeper(session, query, target, file: file, format: try format())
+        let keeper = TokenKeeper(session, query, target, file: file, format: try format(), isWithdrawn: true)
         _ = try keeper.start()
         guard arguments[Self.keep] else { return }
         session.notices.note("\(ForeignText.shown(path)) is kept valid until this is stopped")
@@ -100,4 +100,5 @@ private struct ReplacedFile: PrivateFile {
         try programs.replaceFile(path, bytes, isProgram: false, isSecret: true)
     }
     func remove() throws(CredentialError) {}
+    func withdraw() throws(CredentialError) { try programs.withdrawFile(path) }
 }

@@ -29,4 +29,13 @@ package protocol PrivateFile: Sendable {
     ///
     /// - Throws: ``ErrorCode/inputOutput``.
     func remove() throws(CredentialError)
+    /// Takes the content back, which is of no use any more; what is written later stands there again.
+    ///
+    /// - Throws: ``ErrorCode/inputOutput``.
+    func withdraw() throws(CredentialError)
+}
+
+extension PrivateFile {
+    /// Leaves it: nobody else reads the file.
+    package func withdraw() throws(CredentialError) {}
 }

@@ -83,7 +83,7 @@ extension TokenService.Request {
 
     /// Whether a token of before may be given in the place of an error: not where a new one, or one that lives longer, is
     /// demanded; nor what a store had that did not open, or that a person has ended; nor beside a reply that does not hold up.
-    func mayGiveOld(because error: CredentialError) -> Bool {
+    package func mayGiveOld(because error: CredentialError) -> Bool {
         guard !forceRefresh, !freshness.isDemanded, !error.isFinal else { return false }
         return switch error.code {
         case .storeLocked, .interrupted, .cancelled, .validationFailed: false

@@ -46,6 +46,13 @@ package struct Freshness: Sendable, Hashable {
         token.expiresAt.seconds(since: now) - margin(lifetime: token.expiresAt.seconds(since: token.issuedAt))
     }
 
+    /// The rule by which something that keeps `token` fresh replaces it: the clock counts whole seconds, and a refresh takes its
+    /// time, so two seconds before this rule says so, or at half of the token's life where that is later.
+    package func early(for token: AccessToken) -> Freshness {
+        let lifetime = token.expiresAt.seconds(since: token.issuedAt), own = margin(lifetime: lifetime)
+        return Freshness(minimumValidity: max(own, min(own + 2, lifetime / 2)), isDemanded: isDemanded)
+    }
+
     /// How long to sleep at most between two looks at the clock, in seconds: a suspended machine counts no sleep.
     package static let longestPause: Int64 = 30
 

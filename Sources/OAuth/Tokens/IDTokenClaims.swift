@@ -30,28 +30,50 @@ public struct IDTokenClaims: Sendable {
 package struct IDTokenFacts: Sendable {
     /// When it ends.
     package let expiresAt: Instant
+    /// When it was issued, where it tells.
+    package let issuedAt: Instant?
 
     /// Reads a token.
     package init(_ token: Secret) throws(CredentialError) {
         let claims = try CompactToken(token.reveal()).claims
         expiresAt = Instant(epochSeconds: claims["exp"]?.integer ?? 0)
+        issuedAt = claims["iat"]?.integer.map(Instant.init(epochSeconds:))
+    }
+
+    /// Whether it may be given out at `now`: as an access token, by its own life. One that does not tell when it was issued was
+    /// issued now.
+    func isFresh(by freshness: Freshness, now: Instant) -> Bool {
+        let left = expiresAt.seconds(since: now)
+        return left >= freshness.margin(lifetime: issuedAt.map { expiresAt.seconds(since: $0) } ?? left)
     }
 }
 
 extension TokenService {
-    /// A token with an id token that is valid, where the provider gives one at all: one that has ended is renewed.
+    /// A token with an id token that is valid, and as long as is asked for, where the provider gives one at all: one that has
+    /// ended, or is about to, is renewed.
     ///
     /// - Throws: as ``token(_:)``; ``ErrorCode/signInRequired`` where a refresh brings no new one.
     package func tokenWithIDToken(
         _ request: Request, now: Instant
     ) throws(CredentialError) -> Answer {
-        let answer = try token(request)
-        guard let idToken = answer.idToken, try IDTokenFacts(idToken).expiresAt <= now else { return answer }
+        var answer = try token(request)
+        guard let idToken = answer.idToken else { return answer }
+        let facts = try IDTokenFacts(idToken), hasEnded = facts.expiresAt <= now
+        if facts.isFresh(by: request.freshness, now: now) { return answer }
         // It was tried just now.
+        if !hasEnded, answer.refreshed || answer.failure != nil { return answer }
         if let failure = answer.failure { throw failure }
         var again = request
         again.forceRefresh = true
-        let renewed = try token(again)
+        let renewed: Answer
+        do throws(CredentialError) { renewed = try token(again) } catch {
+            // An id token that lives on is given in the place of an error, as an access token is.
+            guard !hasEnded, request.mayGiveOld(because: error) else { throw error }
+            let left = facts.expiresAt.seconds(since: now)
+            answer.warnings.append("this id token ends in \(left) s; it could not be refreshed: \(error)")
+            answer.failure = error
+            return answer
+        }
         guard let idToken = renewed.idToken, try IDTokenFacts(idToken).expiresAt > now else {
             throw request.signInRequired("its id token has ended, and a refresh gives no new one")
         }

@@ -106,6 +106,14 @@ static inline int linux_is_of_processes(int descriptor) {
     return facts[0] == PROC_SUPER_MAGIC;
 }
 
+/// Whether a file of an open directory is mounted by itself (statx(2), STATX_ATTR_MOUNT_ROOT in stx_attributes).
+static inline int linux_is_mounted(int directory, const char *name) {
+    unsigned long long facts[32] = {0};
+    const int no_link = 0x100;
+    if (linux_libc_syscall(SYS_statx, directory, name, no_link, 0, facts) != 0) return 0;
+    return (facts[1] & 0x2000) != 0;
+}
+
 // MARK: Spawning
 
 /// POSIX_SPAWN_SETSID

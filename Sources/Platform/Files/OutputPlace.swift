@@ -95,6 +95,10 @@ struct OutputPlace: ~Copyable {
         return found == 0 ? status : nil
     }
 
+    /// Whether the file is mounted by itself, as containers are given single files: it can be written, and neither replaced nor
+    /// removed.
+    borrowing func isMounted() -> Bool { unsafe linux_is_mounted(directory.number, name) != 0 }
+
     /// Opens or makes the file.
     ///
     /// - Returns: the descriptor, or -1 with `errno` set.

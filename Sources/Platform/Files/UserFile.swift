@@ -43,7 +43,7 @@ package final class UserFile {
         let temporary = "\(place.name).credmgr-\(SystemRandom().accountID())"
         let number = unsafe openat(
             place.directory.number, temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
-        guard number >= 0 else { throw .system("cannot write", path, number: errno) }
+        guard number >= 0 else { throw Self.unreplaced(path, place, number: errno) }
         let file = FileDescriptor(owning: number)
         var failure = file.writeAll(bytes)
         if failure == 0, fchmod(number, mode) != 0 || fsync(number) != 0 { failure = errno }
@@ -53,8 +53,34 @@ package final class UserFile {
         }
         if failure != 0 {
             _ = unsafe unlinkat(place.directory.number, temporary, 0)
-            throw .system("cannot write", path, number: failure)
+            throw unreplaced(path, place, number: failure)
         }
+    }
+
+    /// Why a file was not replaced.
+    private static func unreplaced(_ path: String, _ place: borrowing OutputPlace, number: Int32) -> CredentialError
+    {
+        guard [EBUSY, EROFS, EACCES, EPERM].contains(number), place.isMounted() else {
+            return .system("cannot write", path, number: number)
+        }
+        return .system(
+            "cannot replace the file, which is mounted by itself,", path, number: number,
+            hint: "mount its folder instead: a file is replaced as a whole, so that nobody reads half of one")
+    }
+
+    /// Removes a file that is no longer to be read, where links lead as ``OutputPlace`` allows; one that is mounted by itself
+    /// is emptied. One that is not there is done.
+    ///
+    /// - Throws: ``ErrorCode/denied`` as ``replace(_:_:isProgram:isSecret:)``; ``ErrorCode/inputOutput``.
+    package static func withdraw(_ path: String) throws(CredentialError) {
+        let place = try OutputPlace(of: path, makesDirectories: false)
+        guard let known = place.status(), known.st_mode & S_IFMT == S_IFREG else { return }
+        if unsafe unlinkat(place.directory.number, place.name, 0) == 0 { return }
+        let failure = errno
+        guard failure != ENOENT else { return }
+        let number = place.open(O_WRONLY | O_TRUNC | O_CLOEXEC | O_NOCTTY, mode: 0)
+        guard number >= 0 else { throw .system("cannot remove", path, number: failure) }
+        _ = FileDescriptor(owning: number)
     }
 
     /// Removes a file, if it is there.

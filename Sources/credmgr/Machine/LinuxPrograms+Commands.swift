@@ -28,6 +28,8 @@ extension LinuxPrograms: Programs {
 
     func removeFile(_ path: String) throws(CredentialError) { try UserFile.remove(path) }
 
+    func withdrawFile(_ path: String) throws(CredentialError) { try UserFile.withdraw(path) }
+
     func removeFolder(_ path: String) { UserFile.removeFolder(path) }
 
     func createFile(_ path: String) throws(CredentialError) -> any OutputFile { try UserFile(path) }
