@@ -29,7 +29,7 @@ struct GenericConfiguration {
             guard type.flow != .code || explicit[.authorization] != nil else {
                 throw fault("it has neither issuer nor authorization_endpoint")
             }
-            if type.scope.contains("openid") { throw Self.openIDWithoutIssuer(type) }
+            try checkOpenID(type.scope)
         }
         for word in Scope.distinct(type.scope) where !Scope.isValid(word) {
             throw fault("scope '\(ForeignText.shown(word, limit: 60))' holds a character that scopes must not hold")
@@ -107,11 +107,16 @@ struct GenericConfiguration {
         return metadata
     }
 
-    /// An id token that nobody can check must not be asked for.
-    static func openIDWithoutIssuer(_ type: AccountType) -> CredentialError {
-        CredentialError(
-            .configuration, "account type '\(type.name)': scope openid needs issuer, to check id tokens against",
-            hint: "set issuer, or leave openid out of the scope")
+    /// Without an issuer no id token can be checked, and none is believed. If the userinfo endpoint tells who signed in,
+    /// `openid` may be asked for all the same, as some providers give userinfo for it only (LinkedIn).
+    ///
+    /// - Throws: ``ErrorCode/configuration``.
+    func checkOpenID(_ scope: [String]) throws(CredentialError) {
+        guard scope.contains("openid"), type.issuer == nil else { return }
+        guard type.endpoints[.userInfo] == nil || type.bearer == .idToken else { return }
+        throw fault(
+            "scope openid needs issuer, to check id tokens against",
+            hint: "set issuer, or userinfo_endpoint, which tells who signed in, or leave openid out of the scope")
     }
 
     private func issuer() throws(CredentialError) -> WebAddress? {

@@ -44,9 +44,7 @@ package struct GenericOAuth2Adapter: CredentialAdapter {
     ) throws(CredentialError) -> SignInStep {
         try check(request.type)
         let scope = effectiveScope(request.scope, of: request.type)
-        if scope.contains("openid"), request.type.issuer == nil {
-            throw GenericConfiguration.openIDWithoutIssuer(request.type)
-        }
+        try GenericConfiguration(request.type).checkOpenID(scope)
         switch request.flow {
         case .code:
             var needs: [AccountType.Endpoint] = [.authorization, .token]

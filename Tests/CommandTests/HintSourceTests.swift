@@ -77,6 +77,10 @@ import Testing
         ("credmgr --help", "A slip on the command line"),
         ("credmgr accounts", "Without types and accounts, Two accounts of one type, Nothing named to sign out"),
         ("credmgr aws --help", "Without types and accounts"),
+        (
+            "credmgr claims --access-token --type …",
+            "GenericOAuth2GrantTests: a client without a secret is told that it may not ask about tokens"
+        ),
         ("credmgr doctor", "DoctorTests: what it does is to look"),
         ("credmgr doctor --fix", "Doctor without a terminal repairs by its hint"),
         ("credmgr doctor --online", "What doctor has not looked at, it looks at"),

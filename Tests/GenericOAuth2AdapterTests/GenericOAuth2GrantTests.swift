@@ -309,6 +309,73 @@ import Testing
         #expect(issued.grant.idToken?.reveal() == idToken)
     }
 
+    @Test(
+        arguments: [
+            ["error": "invalid_request", "error_description": "unknown parameter: resource"],
+            ["error": "invalid_target"], ["error": "invalid_resource"],
+        ] as [JSONValue])
+    func `a resource that is refused at the refresh is left out, and remembered`(refusal: JSONValue) throws {
+        var fixture = try GenericFixture()
+        fixture.type.resource = "https://api.example/"
+        let grant = try fixture.signIn().tokens.grant
+        func refresh(_ grant: Grant, resource: String?) throws -> IssuedTokens {
+            let scope = ["openid", "api"]
+            var key = TokenRequestKey(scope: scope)
+            key.resource = resource
+            return try fixture.adapter.refresh(
+                RefreshRequest(type: fixture.type, key: key, scope: scope, grant: grant, subject: "ada-1"),
+                in: fixture.world.context)
+        }
+        func sent() -> [String?] { fixture.provider.received.map { $0.form["resource"] } }
+        let before = fixture.provider.received.count, wantsScope = refusal.object?["error"] == "invalid_request"
+        for _ in 0..<(wantsScope ? 2 : 1) {
+            fixture.provider.expect("POST", "https://op.example/token", 400, refusal)
+        }
+        fixture.provider.expect(
+            "POST", "https://op.example/token", ["access_token": "at-2", "refresh_token": "rt-2"])
+        let issued = try refresh(grant, resource: "https://api.example/")
+        #expect(issued.accessToken?.token.reveal() == "at-2" && issued.grant.refreshToken?.reveal() == "rt-2")
+        let own = "https://api.example/" as String?
+        #expect(Array(sent()[before...]) == (wantsScope ? [own, own, nil] : [own, nil]))
+        // Not asked in vain a second time; another resource is, and its refusal stands.
+        fixture.provider.expect("POST", "https://op.example/token", ["access_token": "at-3"])
+        _ = try refresh(issued.grant, resource: own)
+        #expect(sent().last == .some(nil))
+        for _ in 0..<(wantsScope ? 2 : 1) {
+            fixture.provider.expect("POST", "https://op.example/token", 400, refusal)
+        }
+        let error = #expect(throws: CredentialError.self) {
+            try refresh(issued.grant, resource: "https://other.example/")
+        }
+        #expect(error?.code == .configuration && sent().last == "https://other.example/")
+        #expect(fixture.provider.missing == 0)
+    }
+
+    @Test func `a client without a secret is told that it may not ask about tokens`() throws {
+        var fixture = try GenericFixture()
+        fixture.type.endpoints[.introspection] = "https://op.example/introspect"
+        let signedIn = try fixture.signIn()
+        let token = try #require(signedIn.tokens.accessToken)
+        func ask(_ status: Int, _ reply: JSONValue) -> CredentialError? {
+            fixture.provider.expect("POST", "https://op.example/introspect", status, reply)
+            return #expect(throws: CredentialError.self) {
+                try fixture.adapter.introspect(
+                    token, grant: signedIn.tokens.grant, of: fixture.type, in: fixture.world.context)
+            }
+        }
+        for (status, reply) in [(401, [:]), (403, [:]), (400, ["error": "invalid_client"])] as [(Int, JSONValue)] {
+            let error = ask(status, reply)
+            #expect(error?.code == .configuration)
+            #expect(
+                error?.message.hasPrefix("the provider does not tell a client without a secret about tokens")
+                    == true)
+            #expect(error?.hint?.hasSuffix("credmgr claims --access-token --type Tasks") == true)
+        }
+        fixture.world.secrets.secret = Secret("s")
+        fixture.type.clientSecret = .store
+        #expect(ask(401, ["error": "invalid_client"])?.message.hasPrefix("the provider refused the client") == true)
+    }
+
     @Test func `discovers anew after a day`() throws {
         let fixture = try GenericFixture()
         let grant = try fixture.signIn().tokens.grant

@@ -397,6 +397,42 @@ struct GenericFixture {
         #expect(fixture.provider.received.isEmpty)
     }
 
+    @Test func `without an issuer userinfo tells who signs in, and the ID token is left alone`() throws {
+        var fixture = try GenericFixture()
+        fixture.type.issuer = nil
+        fixture.type.endpoints = [
+            .authorization: "https://op.example/authorize", .token: "https://op.example/token",
+        ]
+        let error = #expect(throws: CredentialError.self) { try fixture.adapter.check(fixture.type) }
+        #expect(error?.hint?.contains("userinfo_endpoint") == true)
+        fixture.type.endpoints[.userInfo] = "https://op.example/me"
+        let (_, fields, pending) = try fixture.adapter.begin(fixture.request(), in: fixture.world.context).opened()
+        #expect(fields["scope"] == "openid api" && fields["nonce"] == nil)
+        fixture.provider.expect("POST", "https://op.example/token", fixture.reply(idToken: "a.b.c"))
+        fixture.provider.expect("GET", "https://op.example/me", ["sub": "782bbtaQ", "email": "ada@example.com"])
+        let result = try fixture.adapter.resume(
+            fixture.request(), pending: pending, with: fixture.answer(fields["state"]), in: fixture.world.context
+        ).result()
+        #expect(result.identity.subject == "782bbtaQ" && result.identity.username == "ada@example.com")
+        #expect(result.tokens.grant.idToken == nil)
+        // An ID token that APIs are sent has to be one that somebody can check.
+        fixture.type.bearer = .idToken
+        #expect(throws: CredentialError.self) { try fixture.adapter.check(fixture.type) }
+    }
+
+    @Test func `an issuer that stands for each tenant is refused with how to name one`() throws {
+        var fixture = try GenericFixture()
+        fixture.type.issuer = "https://op.example/common/v2.0"
+        fixture.provider.expect(
+            "GET", "https://op.example/common/v2.0/.well-known/openid-configuration",
+            GenericFixture.metadata.with(["issuer": "https://op.example/{tenantid}/v2.0"]))
+        let error = #expect(throws: CredentialError.self) {
+            try fixture.adapter.begin(fixture.request(), in: fixture.world.context)
+        }
+        #expect(error?.code == .validationFailed)
+        #expect(error?.hint?.contains("name yours in the issuer") == true, "\(error?.hint ?? "")")
+    }
+
     @Test func `knows no policies`() throws {
         let fixture = try GenericFixture()
         #expect(try fixture.adapter.policy(nil, of: fixture.type) == "")

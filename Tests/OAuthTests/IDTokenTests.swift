@@ -95,7 +95,7 @@ extension JSONValue {
 
     @Test(
         arguments: [
-            ["aud": ["app"]], ["aud": ["other", "app"], "azp": "app"], ["azp": "app"],
+            ["aud": ["app"]], ["aud": ["other", "app"], "azp": "app"], ["aud": ["app", "other"]], ["azp": "app"],
             ["exp": 1_699_999_701], ["iat": 1_700_000_300], ["nbf": 1_700_000_300], ["nbf": 1_600_000_000],
             ["exp": .decimal("1700003600.5")], ["sub": .string(String(repeating: "x", count: 255))],
             ["exp": .decimal("1e30")], ["unknown": ["a": [1, .null]]],
@@ -109,7 +109,7 @@ extension JSONValue {
             ["iss": "https://evil.example"], ["iss": "https://op.example/"], ["iss": "https://OP.example"],
             ["iss": .null], ["iss": 1], ["iss": ["https://op.example"]],
             ["aud": "other"], ["aud": "APP"], ["aud": .null], ["aud": []], ["aud": ["other"]], ["aud": ["app", 1]],
-            ["aud": ["app", "other"]], ["aud": ["app", "other"], "azp": "other"], ["azp": "other"], ["azp": 1],
+            ["aud": ["another", "other"]], ["aud": ["app", "other"], "azp": "other"], ["azp": "other"], ["azp": 1],
             ["exp": .null], ["exp": 1_699_999_700], ["exp": "1700003600"], ["exp": 0], ["exp": -1], ["exp": true],
             ["iat": .null], ["iat": 1_700_000_301], ["iat": "soon"], ["nbf": 1_700_000_301], ["nbf": [:]],
             ["sub": .null], ["sub": ""], ["sub": 7], ["sub": .string(String(repeating: "x", count: 256))],

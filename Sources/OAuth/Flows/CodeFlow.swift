@@ -18,7 +18,8 @@ public struct CodeFlow: Sendable {
         try client.metadata.checkCodesAreSafe()
         let random = client.context.random
         let state = random.urlSafeToken()
-        let nonce = scope.contains("openid") ? random.urlSafeToken() : nil
+        // Without an issuer no id token is believed, and none is waited for.
+        let nonce = scope.contains("openid") && client.metadata.issuer != nil ? random.urlSafeToken() : nil
         let proof = try PKCE(verifier: random.urlSafeToken(), cryptography: client.context.cryptography)
         var authorization = AuthorizationRequest(
             endpoint: try client.metadata.required(.authorization), clientID: client.type.clientID,

@@ -13,6 +13,7 @@ package enum GrantState {
     private static let authentication = "requested_authentication"
     /// The provider's endpoints, in the grants of earlier versions: never read.
     private static let pinned = "metadata"
+    private static let leavesResourceOut = "leaves_resource_out"
     private static let endpointAudience = "endpoint_audience"
     private static let obtainedAt = "obtained_at"
 
@@ -47,6 +48,11 @@ package enum GrantState {
 
     /// What ``keep(wantsEndpointAudience:in:)`` kept.
     static func wantsEndpointAudience(_ state: JSONObject) -> Bool { state[endpointAudience] == true }
+    /// Whether the provider refuses a refresh that names the resource of the sign-in.
+    static func refusesResource(_ state: JSONObject) -> Bool { state[leavesResourceOut] == true }
+
+    /// Notes that it does.
+    static func noteRefusedResource(in state: inout JSONObject) { state[leavesResourceOut] = true }
 
     // MARK: The provider's own fields
 

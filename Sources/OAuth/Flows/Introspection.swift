@@ -23,7 +23,17 @@ package struct Introspection: Sendable {
                 throw CredentialError(.malformedReply, "the \(place) does not say whether the token is active")
             }
             return members
-        case .refused(let refusal): throw client.dialect.error(for: refusal, in: .introspect)
+        case .refused(let refusal):
+            let error = client.dialect.error(for: refusal, in: .introspect)
+            let isOfClient =
+                refusal.isWithoutCode
+                ? [401, 403].contains(refusal.status)
+                : ["invalid_client", "unauthorized_client"].contains(refusal.code.lowercased())
+            guard isOfClient, client.isPublic else { throw error }
+            throw CredentialError(
+                .configuration, "the provider does not tell a client without a secret about tokens: \(error.text)",
+                hint: "what a readable token says of itself: credmgr claims --access-token --type "
+                    + "\(ShellQuote.word(client.type.name))", details: error.details)
         }
     }
 }

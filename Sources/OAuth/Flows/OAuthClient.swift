@@ -215,6 +215,12 @@ public struct OAuthClient: Sendable {
         }
     }
 
+    /// Whether the client has nothing to authenticate with.
+    var isPublic: Bool {
+        guard let method = try? method() else { return false }
+        return method == ClientAuthentication.Method.none
+    }
+
     private func method() throws(CredentialError) -> ClientAuthentication.Method {
         if let word = type.tokenEndpointAuthMethod {
             guard let method = ClientAuthentication.Method(rawValue: word) else {

@@ -52,18 +52,31 @@ public struct RefreshFlow: Sendable {
     private func refresh(
         _ request: RefreshRequest, naming sent: [String], for wide: [String]
     ) throws(CredentialError) -> IssuedTokens {
+        var request = request
         let tokenGrant = try grant(of: request, scope: wide)
         if request.grant.idToken != nil || request.needsIDToken { try client.prepareKeys() }
-        func send(_ scope: [String]) throws(CredentialError) -> OAuthClient.TokenResponse {
+        func send(_ scope: [String], _ resource: String?) throws(CredentialError) -> OAuthClient.TokenResponse {
             try client.sendTokenRequest(
-                TokenRequest(
-                    grant: tokenGrant, scope: scope, resource: request.key.resource, audience: request.key.audience),
+                TokenRequest(grant: tokenGrant, scope: scope, resource: resource, audience: request.key.audience),
                 takesFaultyReply: true)
         }
-        var response = try send(sent)
+        let resource = resourceToSend(request)
+        var response = try send(sent, resource), named = sent
         if sent.isEmpty, !wide.isEmpty, case .refused(let refusal)? = try? response.reply(), refusal.mayWantScope {
             client.context.note("the provider refused a refresh without scope; asking again with it")
-            response = try send(wide)
+            named = wide
+            response = try send(wide, resource)
+        }
+        if resource != nil, resource == client.type.resource, request.grant.refreshToken != nil,
+            case .refused(let refusal)? = try? response.reply(), refusal.mayRefuseResource
+        {
+            // Without it a refresh is for the resources of the sign-in (RFC 8707 §2.2), which is the type's.
+            client.context.note("the provider refused a refresh with resource; asking again without it")
+            let second = try send(named, nil)
+            if case .object? = try? second.reply() {
+                GrantState.noteRefusedResource(in: &request.grant.adapterState)
+                response = second
+            }
         }
         let rotated = rotatedToken(of: response.response, to: request)
         let context = client.context
@@ -177,6 +190,12 @@ public struct RefreshFlow: Sendable {
                 .signInRequired, "the provider gave no refresh token, so the sign-in cannot be refreshed",
                 hint: "credmgr login --type \(client.type.name)")
         }
+    }
+
+    /// The resource to name: not that of the sign-in where the provider has refused it at a refresh.
+    private func resourceToSend(_ request: RefreshRequest) -> String? {
+        let isKnown = request.key.resource == client.type.resource
+        return isKnown && GrantState.refusesResource(request.grant.adapterState) ? nil : request.key.resource
     }
 
     /// Without `scope` a refresh is for all that was granted (RFC 6749 §6): right where the provider granted less

@@ -232,6 +232,12 @@ extension ProviderError {
         status == 400 && code == "invalid_request" && !DeadGrantWords.contain(self)
     }
 
+    /// Whether a refresh with `resource` may have been refused for that: by a server that does not know it, or that compares
+    /// it with the scope. The refresh token was not used (RFC 6749 §5.2, RFC 8707 §2).
+    var mayRefuseResource: Bool {
+        ["invalid_target", "invalid_resource"].contains(code.lowercased()) || mayWantScope
+    }
+
     /// Whether a refusal of a refresh says nothing of the grant: the request wants a consent, or another authentication,
     /// that this grant has not.
     var concernsOneRequest: Bool {

@@ -92,10 +92,14 @@ public struct ServerMetadata: Sendable {
     public static func exactIssuer(_ expected: String) -> (String) throws(CredentialError) -> Void {
         { (issuer: String) throws(CredentialError) in
             guard ConstantTime.equal(issuer, expected) else {
+                // The template of Microsoft's common metadata is no issuer: each tenant's tokens name the tenant.
+                let isTemplate = issuer.contains("{") || expected.contains("{")
                 throw CredentialError(
                     .validationFailed,
                     "the metadata of '\(expected)' is for another issuer, '\(ForeignText.shown(issuer))'",
-                    hint: "write the issuer in the account type exactly as the provider does")
+                    hint: isTemplate
+                        ? "it stands for each tenant: name yours in the issuer, by its id in place of the word in braces"
+                        : "write the issuer in the account type exactly as the provider does")
             }
         }
     }
