@@ -41,7 +41,7 @@ locked-prompt-unlocks item-locked silent-ReadAlias silent-OpenSession silent-Sea
 silent-SetSecret silent-CreateItem silent-Delete silent-Unlock slow too-slow secret-empty secret-truncated
 secret-garbage secret-foreign-key secret-wrong-session secret-bad-parameters key-refused key-refused-twice plain-only
 key-malformed duplicates restart-once restart-always stray-replies elsewhere vanishing-item wrong-type hostile-error
-crash-on-GetSecret crash-on-CreateItem crash-after-CreateItem create-dismissed create-dismissed-says-stored
+removed-while-read crash-on-GetSecret crash-on-CreateItem crash-after-CreateItem create-dismissed create-dismissed-says-stored
 create-prompt-crash create-prompt-silent create-lost create-error set-lost set-error delete-dismissed delete-lost
 delete-error
 """.split()
@@ -229,6 +229,11 @@ def get_secret(path, session):
     item = item_of(path)
     if fault == "vanishing-item":
         raise Refusal("org.freedesktop.Secret.Error.NoSuchObject", "it was there a moment ago")
+    if fault == "removed-while-read":
+        del state["items"][path.replace(OTHER_COLLECTION, COLLECTION)]
+        save()
+        # As GLib answers for gnome-keyring.
+        raise Refusal("org.freedesktop.DBus.Error.UnknownMethod", f"Object does not exist at path “{path}”")
     secret = base64.b64decode(item["secret"])
     if path.endswith("_old"):
         secret = b"old"

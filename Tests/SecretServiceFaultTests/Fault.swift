@@ -40,6 +40,9 @@ struct Fault: Sendable, CustomTestStringConvertible {
         self.options = options
     }
 
+    /// Somebody else removes each item while it is read, as a `logout` beside a `token` does.
+    static let removedWhileRead = Fault("removed-while-read", 4, 0, 0)
+
     static let all: [Fault] = [
         // Not there.
         Fault("no-bus", 5, 5, 5),

@@ -35,6 +35,17 @@ struct SecretServiceFaultTests {
         #expect(statuses == [5, 5, status])
     }
 
+    @Test func `a secret that is removed while it is read is gone, and no trouble of the keyring`() async throws {
+        let outcome = try await Self.queue.run {
+            let original = try SignedInHome.shared.get()
+            return try Self.scene(.removedWhileRead, original) { home, _ in
+                try home.run(["token", "--type", SignedInHome.type])
+            }
+        }
+        #expect(outcome.exitStatus == 4, "\(outcome.standardError)")
+        #expect(outcome.standardError.contains("hint: credmgr login "), "\(outcome.standardError)")
+    }
+
     @Test func `a known person can sign in over a damaged secret`() async throws {
         let healthy = try #require(Fault.all.first { $0.name == "healthy" })
         let statuses = try await Self.queue.run {

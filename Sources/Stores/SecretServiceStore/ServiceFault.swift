@@ -53,6 +53,10 @@ struct ServiceFault: Error {
             case "org.freedesktop.Secret.Error.IsLocked": .locked
             case "org.freedesktop.Secret.Error.NoSuchObject", "org.freedesktop.DBus.Error.UnknownObject":
                 .noSuchObject
+            // GLib answers so for a path that nobody has any more, as gnome-keyring's of an item that was just removed.
+            case "org.freedesktop.DBus.Error.UnknownMethod", "org.freedesktop.DBus.Error.UnknownInterface":
+                ["Object does not exist at path", "No such interface"].contains(where: message.hasPrefix)
+                    ? .noSuchObject : .other
             default: .other
             }
         self.init(kind, Message(verbatim: message))
