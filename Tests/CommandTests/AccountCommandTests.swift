@@ -33,6 +33,42 @@ final class Turns: Sendable {
         }
     }
 
+    @Test func `a first sign-in in the journal that no key opens is shown as that, and is set aside by doctor`()
+        throws
+    {
+        let scene = CommandScene(cryptography: LibCryptography()), trace = PortTrace()
+        scene.define()
+        trace.fail("secret-service.write", with: CredentialError(.storeUnavailable, "it is away"))
+        let words = ["login", "--type", "Tasks", "--flow", "password", "--username", "ada", "--password-file", "-"]
+        #expect(scene.run(words, input: "p\n", trace: trace).status == 0)
+        let id = try #require(scene.machine.accounts().first).id
+        func status() throws -> JSONObject? {
+            try JSONValue.parse(scene.run("accounts", "--json").output).array?.first?.object
+        }
+        #expect(try status()?["status"] == "active")
+        // As if the key were replaced and forgotten.
+        var record = try AccountRecord(try #require(scene.machine.journaled(id)), of: id, in: .standard)
+        var sealed = try #require(record.sealed)
+        sealed.key = "gone"
+        record.sealed = sealed
+        scene.machine.setJournal(record.bytes, of: id)
+        #expect(try status()?["status"] == "needs-login")
+        #expect(try status()?["status_reason"]?.string?.contains("no key opens it any more") == true)
+        #expect(scene.run("accounts", "show", id).output.contains("no key opens it any more"))
+        let looked = scene.run("doctor")
+        #expect(
+            looked.output.contains("the sign-in of \(id) waits in the journal, and no key opens it any more"),
+            "\(looked.output)")
+        #expect(looked.output.contains("credmgr login --account \(id)"))
+        _ = scene.run("doctor", "--fix", "--yes")
+        #expect(scene.machine.journaled() == [] && scene.machine.journalAside[id] == record.bytes)
+        #expect(try status()?["status"] == "needs-login")
+        #expect(!scene.run("doctor").output.contains("waits in the journal"))
+        #expect(scene.signIn("ada").status == 0)
+        #expect(scene.machine.accounts().map(\.status) == [.active])
+        #expect(scene.run("token", "--type", "Tasks").output.hasPrefix("access-ada-"))
+    }
+
     @Test func `a sign-in through the browser prints the account, and leaves nothing of the way there`() throws {
         scene.define()
         expectBrowser("ada")

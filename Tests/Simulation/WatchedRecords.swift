@@ -79,6 +79,9 @@ struct SafeJournal: GenerationJournal {
     func releaseReserve(for account: String, in group: KeychainGroup) {
         base.releaseReserve(for: account, in: group)
     }
+    func setAsideUnopened(_ account: String, in group: KeychainGroup) throws(CredentialError) -> String {
+        try base.setAsideUnopened(account, in: group)
+    }
     func remove(_ account: String, in group: KeychainGroup) throws(CredentialError) {
         try base.remove(account, in: group)
     }

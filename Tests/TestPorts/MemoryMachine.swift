@@ -11,6 +11,8 @@ package final class MemoryMachine: Sendable {
         var items: [StoreKind: [SecretItem: [UInt8]]] = [:]
         var broken: [StoreKind: CredentialError] = [:]
         var journal: [KeychainGroup: [String: [UInt8]]] = [:]
+        /// The records that were set aside of the journal.
+        var journalAside: [String: [UInt8]] = [:]
         var holders: [String: ObjectIdentifier] = [:]
         var events: [AccountEvent] = []
         var cached: [CacheEntryName: [UInt8]] = [:]
@@ -240,6 +242,14 @@ package final class MemoryMachine: Sendable {
     package func replacedKeys(_ group: KeychainGroup = .standard) -> Int {
         state.withLock { $0.keys[group]?.replaced.count ?? 0 }
     }
+
+    /// Puts a record into the journal.
+    package func setJournal(_ sealed: [UInt8], of account: String, group: KeychainGroup = .standard) {
+        state.withLock { $0.journal[group, default: [:]][account] = sealed }
+    }
+
+    /// The records that were set aside of the journal, by account.
+    package var journalAside: [String: [UInt8]] { state.withLock(\.journalAside) }
 
     /// What the journal has of an account.
     package func journaled(_ account: String, group: KeychainGroup = .standard) -> [UInt8]? {

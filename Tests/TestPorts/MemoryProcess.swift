@@ -280,6 +280,15 @@ extension MemoryProcess: GenerationJournal {
 
     func releaseReserve(for account: String, in group: KeychainGroup) {}
 
+    func setAsideUnopened(_ account: String, in group: KeychainGroup) throws(CredentialError) -> String {
+        try trace.call("journal.setAside") { () throws(CredentialError) in
+            machine.state.withLock { state in
+                state.journalAside[account] = state.journal[group]?.removeValue(forKey: account)
+                return "/memory/journal/.\(account).unopened"
+            }
+        }
+    }
+
     func remove(_ account: String, in group: KeychainGroup) throws(CredentialError) {
         try trace.call("journal.remove") { () throws(CredentialError) in
             machine.state.withLock { $0.journal[group]?[account] = nil }

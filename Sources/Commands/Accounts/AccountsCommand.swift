@@ -27,7 +27,9 @@ struct AccountsCommand: Command {
             of: type, leftOut: { session.notices.warning($1.text) })
         {
             let defaults = DefaultAccounts(registry, isWhole: isWhole)
-            for account in registry.accounts where registration == nil || account.registration == registration {
+            let shutOut = session.shutOut(in: group)
+            for var account in registry.accounts where registration == nil || account.registration == registration {
+                if shutOut.contains(account.id) { account.noteShutOut() }
                 rows.append(
                     AccountPresentation(account, group: group, isDefault: defaults.contains(account)))
             }
@@ -40,4 +42,19 @@ struct AccountsCommand: Command {
         }
         for row in rows { if let note = row.ending(now: session.context.clock.now) { session.notices.note(note) } }
     }
+}
+
+extension Session {
+    /// The accounts of a group that have nothing but a sign-in in the journal that no key opens any more. If the journal is
+    /// empty, as nearly always, nothing is opened for that; what cannot be found out now says nothing.
+    func shutOut(in group: KeychainGroup) -> Set<String> {
+        guard let waiting = try? context.journal.accounts(in: group), !waiting.isEmpty else { return [] }
+        let repository = services(stores(mayPrompt: false)).repository
+        return Set(((try? repository.signInsShutOut(in: group)) ?? []).map(\.account.id))
+    }
+}
+
+extension Account {
+    /// Shows that the account has to sign in again, which its record does not say.
+    mutating func noteShutOut() { status = .needsLogin(reason: TokenSetRepository.shutOutReason) }
 }

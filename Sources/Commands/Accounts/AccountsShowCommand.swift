@@ -21,8 +21,9 @@ struct AccountsShowCommand: Command {
     let arguments: Arguments
 
     func run(_ session: Session) throws(CredentialError) {
-        let (group, account) = try AccountFinder(session).account(
+        var (group, account) = try AccountFinder(session).account(
             arguments[Self.account], type: arguments[SharedOption.type], in: (["accounts", "show"], []))
+        if session.shutOut(in: group).contains(account.id) { account.noteShutOut() }
         let index = try session.context.records.index(of: group, .none)
         let presentation = AccountPresentation(
             account, group: group, isDefault: DefaultAccounts.contain(account, index))

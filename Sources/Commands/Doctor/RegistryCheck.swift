@@ -30,8 +30,14 @@ struct RegistryCheck: DoctorCheck {
             return [Finding(check, error, repair: takeOver(group, error, services), in: group)]
         }
         services.repository.finishSignIns(in: group, locks: session.context.locks)
+        var shutOut: Set<String> = []
         do throws(CredentialError) {
-            findings += try services.repository.accountsWaiting(in: group).map { account in
+            for (account, error) in try services.repository.signInsShutOut(in: group) {
+                shutOut.insert(account.id)
+                findings.append(self.shutOut(check, account, error, group, services))
+            }
+            findings += try services.repository.accountsWaiting(in: group).filter { !shutOut.contains($0.id) }.map {
+                account in
                 Finding(
                     check, .problem, account.signInWaits, remedy: "it is put there by the next command that can")
             }
@@ -43,7 +49,8 @@ struct RegistryCheck: DoctorCheck {
         }
         let known = Dictionary(accounts.map { ($0.id, $0) }) { first, _ in first }
         findings += strangers(check, Set(known.keys).union(damaged), inventory, group, services)
-        findings += accounts.compactMap { finding(check, $0, inventory, group, services) }
+        findings += accounts.filter { !shutOut.contains($0.id) }
+            .compactMap { finding(check, $0, inventory, group, services) }
         findings += inventory.unusable.map { store, id, error in
             unusable(check, id, store, error, known[id], group, services)
         }
@@ -103,6 +110,20 @@ struct RegistryCheck: DoctorCheck {
             ) { () throws(CredentialError) in
                 try services.repair.replace(
                     id, in: group, adapter: { (try? session.catalog.definition(of: $0).type.adapter) ?? "" })
+            })
+    }
+
+    /// A first sign-in that nothing will ever put where it belongs.
+    private func shutOut(
+        _ check: String, _ account: Account, _ error: CredentialError, _ group: KeychainGroup,
+        _ services: AccountServices
+    ) -> Finding {
+        Finding(
+            check, .problem,
+            "the sign-in of \(account.id) waits in the journal, and no key opens it any more: \(error.text)",
+            remedy: LoginCommandLine(for: account, in: group).hint,
+            repair: Finding.Repair("set it aside; the account has to sign in again") { () throws(CredentialError) in
+                try services.repair.setAsideShutOut(account.id, in: group)
             })
     }
 

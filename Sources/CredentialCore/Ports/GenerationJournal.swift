@@ -38,6 +38,12 @@ public protocol GenerationJournal: Sendable {
     /// Gives the room back, as far as no record has taken it.
     func releaseReserve(for account: String, in group: KeychainGroup)
 
+    /// Sets a record aside that nothing opens any more: nobody reads it again, and it stays.
+    ///
+    /// - Returns: where it is, for people.
+    /// - Throws: ``ErrorCode/inputOutput``.
+    func setAsideUnopened(_ account: String, in group: KeychainGroup) throws(CredentialError) -> String
+
     /// Drops the record; dropping what is not there is no error.
     ///
     /// - Throws: ``ErrorCode/inputOutput``.

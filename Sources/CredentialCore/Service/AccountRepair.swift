@@ -87,6 +87,16 @@ package struct AccountRepair: Sendable {
         }
     }
 
+    /// Sets aside the first sign-in of an account that waits in the journal, if no key opens it still; the account has to sign in again.
+    ///
+    /// - Throws: as ``repair(_:of:in:)``.
+    package func setAsideShutOut(_ id: String, in group: KeychainGroup) throws(CredentialError) {
+        let lock = try accounts.lock(id, in: group)
+        defer { lock.release() }
+        guard let place = try accounts.repository.setAsideShutOut(id, in: group) else { return }
+        accounts.policy.warn("what waited in the journal for \(id) is in \(ForeignText.shown(place, limit: 4_096))")
+    }
+
     /// Removes a secret that nothing can be made of, if that is what a store still has of an account.
     ///
     /// - Throws: as ``repair(_:of:in:)``.

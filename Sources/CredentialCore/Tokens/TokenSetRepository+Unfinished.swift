@@ -45,6 +45,64 @@ extension TokenSetRepository {
         return waiting
     }
 
+    /// The first sign-ins in the journal that no key opens any more, and why: those of accounts of which no store has secrets.
+    ///
+    /// A locked or an absent store says nothing of the key.
+    ///
+    /// - Throws: the errors of the journal.
+    package func signInsShutOut(in group: KeychainGroup) throws(CredentialError) -> [(
+        account: Account, error: CredentialError
+    )] {
+        var found: [(account: Account, error: CredentialError)] = []
+        try journal.eachRecord(in: group) { (id, bytes) throws(CredentialError) in
+            guard let record = Self.signIn(bytes, of: id, in: group),
+                let error = try shutOut(record, in: group)
+            else { return }
+            found.append((record.account, error))
+        }
+        return found
+    }
+
+    private func shutOut(_ record: AccountRecord, in group: KeychainGroup) throws(CredentialError)
+        -> CredentialError?
+    {
+        let account = record.account
+        guard let sealed = record.sealed else { return nil }
+        do throws(CredentialError) {
+            _ = try vault(account.store).open(sealed, of: account.id, in: group)
+            return nil
+        } catch {
+            guard error.code == .storeDamaged else { return nil }
+            // A secret that the keyring has by now needs no journal.
+            if account.store == .secretService {
+                let item = SecretItem(group: group, owner: account.id, kind: .tokenSet)
+                do throws(CredentialError) {
+                    if try stores.store(.secretService).read(item) != nil { return nil }
+                } catch { return nil }
+            }
+            return error
+        }
+    }
+
+    /// Sets the first sign-in of an account aside if no key opens it, and marks the account, if there is one. The caller holds the
+    /// account's lock.
+    ///
+    /// - Returns: where it is; `nil` where nothing is wrong any more.
+    /// - Throws: the errors of the journal and the records.
+    func setAsideShutOut(_ id: String, in group: KeychainGroup) throws(CredentialError) -> String? {
+        guard let bytes = try journal.read(id, in: group), let record = Self.signIn(bytes, of: id, in: group),
+            try shutOut(record, in: group) != nil
+        else { return nil }
+        let place = try journal.setAsideUnopened(id, in: group)
+        if try records.read(id, in: group) != nil {
+            try records.update(id, in: group) { $0.status = .needsLogin(reason: "no key opened its sign-in any more") }
+        }
+        return place
+    }
+
+    /// Why an account has to sign in again whose first sign-in waits behind a key that is gone.
+    package static let shutOutReason = "its sign-in waits in the journal, and no key opens it any more"
+
     /// Whether the journal has a whole sign-in of an account, not a generation that only its token set opens.
     func isSignInWaiting(_ id: String, in group: KeychainGroup) throws(CredentialError) -> Bool {
         try journal.read(id, in: group).flatMap { Self.signIn($0, of: id, in: group) } != nil

@@ -88,6 +88,21 @@ package struct JournalFiles: GenerationJournal {
         try? folder.remove(account + Self.reserveSuffix)
     }
 
+    /// Sets a record aside, under a name that is no record's.
+    ///
+    /// - Returns: its path.
+    /// - Throws: ``ErrorCode/inputOutput``.
+    package func setAsideUnopened(_ account: String, in group: KeychainGroup) throws(CredentialError) -> String {
+        let folder = try folders.create(.journal, of: group)
+        var name = ".\(account).unopened", number = 1
+        while folder.contains(name) {
+            number += 1
+            name = ".\(account).unopened-\(number)"
+        }
+        if folder.contains(account) { try folder.rename(account, to: name) }
+        return folder.path(of: name)
+    }
+
     /// Drops the record; dropping what is not there is no error.
     ///
     /// - Throws: ``ErrorCode/inputOutput``.
