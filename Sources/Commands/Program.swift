@@ -69,6 +69,7 @@ package struct Program: Sendable {
             case .unused: break
             }
         }
+        defer { for note in context.machine.sharing.takeNotes() { session.notices.note(note) } }
         try command.init(arguments: arguments).run(session)
     }
 

@@ -66,7 +66,8 @@ extension ClusterSharing: GroupHosting {
         backend.publicKey = key.publicKey
         let host =
             if let passphrase {
-                try membership.join(backend.host, key, passphrase: passphrase)
+                try membership.join(
+                    backend.host, key, passphrase: passphrase, expecting: backend.groupFingerprint)
             } else {
                 try membership.join(backend.host, key)
             }
@@ -77,6 +78,25 @@ extension ClusterSharing: GroupHosting {
         try GroupLink(group, backend, membership.cluster, parts).forgetUnopened()
         try parts.files.write(backend.fileContent, to: GroupBackend.fileName, of: group)
         return try self.host(host)
+    }
+
+    package func waits(_ group: KeychainGroup, as backend: GroupBackend) throws(CredentialError) -> Bool {
+        guard var own = try self.backend(of: group), own.host == backend.host,
+            try GroupLink(group, own, try parts.connect(own, group), parts).givenKeys().isEmpty
+        else { return false }
+        // The way there may be what was wrong the first time.
+        (own.endpoints, own.authorities, own.certificate, own.prefix) = (
+            backend.endpoints, backend.authorities, backend.certificate, backend.prefix
+        )
+        let membership = GroupLink(group, own, try parts.connect(own, group), parts).membership
+        let found = try membership.cluster.read([membership.hostKey(own.host), membership.epochKey])
+        guard let record = found[0], let epoch = found[1], let host = try? GroupHost(record) else { return false }
+        let newest = try KeyEpoch(epoch)
+        return host.publicKey == own.publicKey && !newest.has(host.whenExpelled)
+    }
+
+    package func fingerprint(of group: KeychainGroup) throws(CredentialError) -> String {
+        try sharedLink(group).fingerprint()
     }
 
     package func change(

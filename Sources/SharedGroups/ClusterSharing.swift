@@ -91,6 +91,16 @@ package final class ClusterSharing: GroupSharing {
         links.withLock { $0[group] }?.recentFailure
     }
 
+    package func takeNotes() -> [Message] {
+        let links = links.withLock { Array($0.values) }
+        return links.compactMap { link in
+            link.takeAccepted().map { fingerprint in
+                "the group \(link.group) has the fingerprint \(fingerprint), which nobody has said beforehand: compare it with "
+                    + "what another host of it shows: credmgr groups hosts \(link.group)"
+            }
+        }
+    }
+
     package var secondsLost: Int64 {
         // The clusters of a process are waited for together.
         (links.withLock { $0.values.map(\.cluster.millisecondsLost) }.max() ?? 0) / 1_000
@@ -124,6 +134,7 @@ package final class ClusterSharing: GroupSharing {
             keys: link.keys(job.account), policy: job.policy, takeOver: Self.takeOver(job, link.backend),
             isFresh: job.isFresh, send: { SharedRefresh.Answer(job.send($0)) })
         inner.hint = job.hint
+        inner.triesDoubtful = job.triesDoubtful
         inner.seen = seen
         let end = parts.bootClock.milliseconds + Int64(job.patience) * 1_000
         inner.waits = { [parts] in

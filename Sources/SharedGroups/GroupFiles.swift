@@ -124,6 +124,7 @@ extension GroupBackend {
         object["host_key_store"] = .string(keyStore.rawValue)
         object["host_public_key"] = .string(Base64URL.encode(publicKey))
         object["group_id"] = .string(Base64URL.encode(groupID))
+        object["group_fingerprint"] = groupFingerprint.map(JSONValue.string)
         settings.put(into: &object)
         return JSONValue.object(object).bytes(.indented) + [0x0A]
     }
@@ -159,6 +160,7 @@ extension GroupBackend {
             keyStore: store)
         self.publicKey = publicKey
         self.groupID = groupID
+        groupFingerprint = object["group_fingerprint"]?.string
         settings = GroupSettings(object)
     }
 }

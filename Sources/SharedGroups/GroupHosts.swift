@@ -45,7 +45,11 @@ package struct GroupHost: Sendable, Hashable {
     static func fingerprint(
         of publicKey: [UInt8], _ cryptography: any Cryptography
     ) throws(CredentialError) -> String {
-        let digest = try cryptography.sha256(publicKey).prefix(16)
+        shown(try cryptography.sha256(publicKey).prefix(16))
+    }
+
+    /// Sixteen bytes as people compare them.
+    static func shown(_ digest: some Collection<UInt8>) -> String {
         let digits = digest.map { byte in (byte < 16 ? "0" : "") + String(byte, radix: 16) }
         return stride(from: 0, to: digits.count, by: 2).map { digits[$0] + digits[$0 + 1] }.joined(separator: "-")
     }

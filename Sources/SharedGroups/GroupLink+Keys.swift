@@ -51,7 +51,14 @@ extension GroupLink: GroupKeys {
             throw try foreignKey()
         }
         try checkMaker(maker, of: key, record)
+        let isFirst = try givenKeys().isEmpty, wrap = membership.wrap(backend.groupID)
+        // Anybody who may write below the group's keys can give a new host a key of their own.
+        if isFirst { try wrap.check(key.bytes, epoch: epoch, has: backend.groupFingerprint) }
         try keep(key, record, wrapped)
+        if isFirst, backend.groupFingerprint == nil {
+            let fingerprint = try wrap.fingerprint(of: key.bytes, epoch: epoch)
+            state.withLock { $0.accepted = fingerprint }
+        }
         return key
     }
 

@@ -23,6 +23,8 @@ final class GroupLink: Sendable {
         var confirmed: [Int64: [UInt8]] = [:]
         var knownEpoch: Int64?
         var failure: (error: CredentialError, at: Int64)?
+        /// The group's fingerprint by the first key, which was taken without anybody's word and is not told yet.
+        var accepted: String?
         /// The data keys of this host as the cluster has them, still wrapped.
         var given: [Int64: [UInt8]] = [:]
         /// Accounts as they were read.
@@ -53,6 +55,22 @@ final class GroupLink: Sendable {
         self.cluster = cluster
         self.parts = parts
         self.isLeaving = isLeaving
+    }
+
+    /// The fingerprint of a first key that was taken without anybody's word; it is given once.
+    func takeAccepted() -> String? {
+        state.withLock { state in
+            defer { state.accepted = nil }
+            return state.accepted
+        }
+    }
+
+    /// The group's fingerprint, by its newest key.
+    ///
+    /// - Throws: as ``standing(_:mayBeOlder:)``.
+    func fingerprint() throws(CredentialError) -> String {
+        let epoch = try KeyEpoch(try standing([], mayBeOlder: true).epoch)
+        return try membership.wrap(backend.groupID).fingerprint(of: try key(of: epoch), epoch: epoch.number)
     }
 
     var path: String { backend.path(of: group) }

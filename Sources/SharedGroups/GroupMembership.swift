@@ -149,9 +149,12 @@ package struct GroupMembership: Sendable {
 
     /// Lets this host in by the group's passphrase.
     ///
+    /// - Parameter fingerprint: that the group must have.
     /// - Throws: as ``join(_:_:)``; ``ErrorCode/denied`` for another passphrase, ``ErrorCode/unsupported`` where the group has
     ///   none.
-    package func join(_ name: String, _ key: HostKey, passphrase: Secret) throws(CredentialError) -> GroupHost {
+    package func join(
+        _ name: String, _ key: HostKey, passphrase: Secret, expecting fingerprint: String? = nil
+    ) throws(CredentialError) -> GroupHost {
         for _ in 0..<Self.attempts {
             let id = try groupID()
             let found = try cluster.read([hostKey(name), epochKey])
@@ -174,6 +177,7 @@ package struct GroupMembership: Sendable {
                     hint: "join without one, and have a host of the group admit this one")
             }
             let secret = try wrap(id).unwrap(wrapped.value, by: passphrase, epoch: epoch)
+            try wrap(id).check(secret, epoch: epoch, has: fingerprint)
             host.admission = try wrap(id).admission(of: host, key: secret, epoch: epoch)
             var transaction = ClusterTransaction()
             transaction.expect(found[0], at: hostKey(name))

@@ -110,6 +110,31 @@ struct KeyWrap: Sendable {
         return (key, maker)
     }
 
+    /// The fingerprint that people compare of the group itself: 16 bytes that HKDF makes of the data key of an epoch, in groups of four digits.
+    /// Nobody who has not the key can make it, and nobody finds the key by it; whoever was expelled knows that of an older key.
+    ///
+    /// - Throws: ``ErrorCode/internalFault``.
+    func fingerprint(of key: [UInt8], epoch: Int64) throws(CredentialError) -> String {
+        GroupHost.shown(
+            try cryptography.deriveKey(
+                from: key, salt: groupID, info: "credmgr group fingerprint 1/\(epoch)", length: 16))
+    }
+
+    /// Checks the fingerprint of the first key that this host is given.
+    ///
+    /// - Throws: ``ErrorCode/denied`` where it is not the one that is expected.
+    func check(_ key: [UInt8], epoch: Int64, has expected: String?) throws(CredentialError) {
+        guard let expected else { return }
+        let shown = try fingerprint(of: key, epoch: epoch)
+        guard !ConstantTime.equal(shown, expected) else { return }
+        throw CredentialError(
+            .denied,
+            "the key in the cluster is of a group with the fingerprint \(shown), and 'groups join' was told \(expected)",
+            hint:
+                "compare with what a host of the group shows; if it has another by now, say that: credmgr groups join --help"
+        )
+    }
+
     /// The proof that a host was let in by one who has the data key of an epoch: HKDF of that key over the group, the epoch, and the
     /// host's name, key and user.
     ///

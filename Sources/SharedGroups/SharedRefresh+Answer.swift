@@ -209,6 +209,7 @@ extension SharedRefresh {
                     try put(aside, in: &transaction, state, job)
                 } else {
                     set.grants[job.policy]?.lostReason = reason.message
+                    set.grants[job.policy]?.isDoubtful = reason.keepsGrant
                     set.accessTokens.removeAll { $0.key.policy == job.policy && $0.expiresAt <= clock.now }
                     if !set.grants.values.contains(where: \.isRefreshable) {
                         set.account.status = .needsLogin(reason: reason.message)

@@ -79,6 +79,8 @@ package struct SharedRefresh: Sendable {
         package var keys: AccountKeys
         /// Whose grant is used: the policy, empty where the provider has none.
         package var policy: String
+        /// Whether a grant is tried once more that was lost by words that may mean something else.
+        package var triesDoubtful = false
         /// What to do about another host's intent.
         package var takeOver: TakeOver
         /// What a person can do about an intent that nobody knows the end of.
@@ -146,7 +148,7 @@ package struct SharedRefresh: Sendable {
         let state = try adopted(try withdrawUnsent(try awaited(job), job), job)
         guard let set = state.tokenSet else { throw signedOut(job) }
         if job.isFresh(set) { return Outcome(tokenSet: set, record: state.records.set) }
-        guard let grant = set.grants[job.policy], grant.isRefreshable else {
+        guard let grant = set.grants[job.policy], job.triesDoubtful ? grant.isWorthATry : grant.isRefreshable else {
             throw CredentialError(
                 .signInRequired,
                 set.grants[job.policy]?.lostReason.map(Message.init(kept:))

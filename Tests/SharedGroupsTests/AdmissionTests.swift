@@ -100,4 +100,64 @@ struct AdmissionTests {
         #expect(scene.world.cluster.content.records[key] != nil)
         #expect(try scene.run.token(scene.run.hosts[1].process(), force: true).refreshed)
     }
+
+    // MARK: The fingerprint of the group
+
+    @Test func `a new host takes no key but that of the group whose fingerprint it was told`() throws {
+        let scene = try SharedScene(), one = scene.run.hosts[0]
+        let right = try membership(one).fingerprint(of: World.group), wrong = String(right.reversed())
+        #expect(right.count == 39 && right.split(separator: "-").count == 8)
+        #expect(try membership(scene.run.hosts[1]).fingerprint(of: World.group) == right)
+        for (name, told) in [("four", right), ("five", wrong), ("six", nil)] as [(String, String?)] {
+            let host = SimulatedHost(name, scene.world)
+            scene.world.hosts.append(host)
+            var backend = host.backend(takesOver: false)
+            backend.groupFingerprint = told
+            let asked = try membership(host).join(World.group, backend, passphrase: nil)
+            try membership(one).admit(name, fingerprint: asked.fingerprint, to: World.group)
+            let process = host.process()
+            guard told != wrong else {
+                for _ in 0..<2 {
+                    let error = #expect(throws: CredentialError.self) {
+                        try process.ports.sharing.check(World.group)
+                    }
+                    #expect(error?.code == .denied && error?.message.contains(right) == true)
+                }
+                #expect(!host.files.keys.contains { $0.hasPrefix("key-") })
+                continue
+            }
+            #expect(try scene.run.token(process, force: true).refreshed)
+            let notes = process.ports.sharing.takeNotes().map(\.description)
+            #expect(notes.count == (told == nil ? 1 : 0) && notes.allSatisfy { $0.contains(right) }, "\(notes)")
+            #expect(process.ports.sharing.takeNotes().isEmpty)
+        }
+        // A host that is out knows no fingerprint of the key that comes then; one that is in takes that unasked.
+        _ = try membership(one).expel("spare", from: World.group)
+        let next = try membership(one).fingerprint(of: World.group)
+        #expect(next != right)
+        #expect(try membership(scene.run.hosts[1]).fingerprint(of: World.group) == next)
+    }
+
+    @Test func `a host that waits may ask again, and is shown the same`() throws {
+        let scene = try SharedScene(), one = scene.run.hosts[0], host = SimulatedHost("four", scene.world)
+        scene.world.hosts.append(host)
+        func join(_ fingerprint: String? = nil) throws -> SharedHost {
+            var backend = host.backend(takesOver: false)
+            backend.groupFingerprint = fingerprint
+            return try host.process().services.groupMove.join(World.group, by: backend, passphrase: nil)
+        }
+        let first = try join(), right = try membership(one).fingerprint(of: World.group)
+        let again = try join()
+        #expect(again == first && !again.isAdmitted && again.groupFingerprint == nil)
+        // The fingerprint may be said later than the first time, and is kept.
+        _ = try join(String(right.reversed()))
+        try membership(one).admit("four", fingerprint: first.fingerprint, to: World.group)
+        let refused = #expect(throws: CredentialError.self) { try join() }
+        #expect(refused?.code == .denied)
+        let admitted = try join(right)
+        #expect(
+            admitted.isAdmitted && admitted.groupFingerprint == right && admitted.fingerprint == first.fingerprint)
+        let member = #expect(throws: CredentialError.self) { try join() }
+        #expect(member?.code == .usage && member?.message.contains("is shared already") == true)
+    }
 }

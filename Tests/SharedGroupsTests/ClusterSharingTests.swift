@@ -234,21 +234,28 @@ struct ClusterSharingTests {
         #expect(scene.world.cluster.content.revision == before)
         try putPassphrase("open sesame", scene)
         #expect(refused("open barley") == .denied)
+        // Nor does who was told of another group.
+        var backend = four.backend(takesOver: false)
+        backend.groupFingerprint = "0000-0000-0000-0000-0000-0000-0000-0000"
+        let other = #expect(throws: CredentialError.self) {
+            try membership(four).join(World.group, backend, passphrase: Secret("open sesame"))
+        }
+        #expect(other?.code == .denied)
         #expect(try !names(scene).contains("four"))
         // Another machine has the name then; who has asked before still waits.
-        let other = SimulatedHost("four", scene.world)
-        _ = try other.join(other.process(), takesOver: false)
+        let twin = SimulatedHost("four", scene.world)
+        _ = try twin.join(twin.process(), takesOver: false)
         #expect(refused("open sesame") == .usage)
         let wrong = #expect(throws: CredentialError.self) {
-            try membership(other).join(
-                World.group, other.backend(takesOver: false), passphrase: Secret("open barley"))
+            try membership(twin).join(
+                World.group, twin.backend(takesOver: false), passphrase: Secret("open barley"))
         }
         #expect(wrong?.code == .denied)
         #expect(try names(scene).contains("four"))
-        let host = try membership(other).join(
-            World.group, other.backend(takesOver: false), passphrase: Secret("open sesame"))
+        let host = try membership(twin).join(
+            World.group, twin.backend(takesOver: false), passphrase: Secret("open sesame"))
         #expect(host.isAdmitted)
-        #expect(try scene.run.token(other.process(), force: true).refreshed)
+        #expect(try scene.run.token(twin.process(), force: true).refreshed)
     }
 
     @Test func `who shares again what it had begun gets what it asks for the second time`() throws {

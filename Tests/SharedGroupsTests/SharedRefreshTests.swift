@@ -81,6 +81,38 @@ struct SharedRefreshTests {
         #expect(scene.intents.isEmpty)
     }
 
+    @Test func `a grant that was lost by other words than OAuth's is tried once more where somebody asks for that`()
+        throws
+    {
+        let scene = try SharedScene(), two = scene.run.hosts[1]
+        var words = CredentialError(.signInRequired, "the provider no longer accepts the sign-in (token_inactive)")
+        words.keepsGrant = true
+        let refused = SharedRefresh.Answer.refused(words), place = scene.link.keys(scene.account).set
+        #expect(throws: CredentialError.self) { try scene.refresh(over: scene.process) { _ in refused } }
+        #expect(scene.world.cluster.tokenSet(place)?.grants[""]?.isDoubtful == true)
+        // Each host sees it so, and asks the provider only when it is told to.
+        let sent = Mutex(0)
+        func retry(triesDoubtful: Bool) throws {
+            try scene.refresh(over: two.process(), at: 1, triesDoubtful: triesDoubtful) { set in
+                sent.withLock { $0 += 1 }
+                var set = set
+                set.grants[""]?.lostReason = nil
+                set.grants[""]?.isDoubtful = false
+                return SharedScene.issued("r-0-2", over: set)
+            }
+        }
+        #expect(throws: CredentialError.self) { try retry(triesDoubtful: false) }
+        #expect(sent.withLock { $0 } == 0)
+        try retry(triesDoubtful: true)
+        #expect(scene.standing == "r-0-2" && sent.withLock { $0 } == 1)
+        #expect(scene.world.cluster.tokenSet(place)?.grants[""]?.isRefreshable == true)
+        // One that is lost in OAuth's own word stays lost.
+        let gone = SharedRefresh.Answer.refused(CredentialError(.signInRequired, "invalid_grant"))
+        #expect(throws: CredentialError.self) { try scene.refresh(over: scene.process) { _ in gone } }
+        #expect(throws: CredentialError.self) { try retry(triesDoubtful: true) }
+        #expect(sent.withLock { $0 } == 1)
+    }
+
     @Test func `an answer that comes when another host has had its own is tried when that is refused`() throws {
         let scene = try SharedScene()
         try scene.refresh(over: scene.process) { set in

@@ -25,7 +25,8 @@ struct SharedScene {
     /// The protocol of a host, the first one unless another is named, over a cluster of its own.
     func refresh(
         over cluster: any Cluster, at host: Int = 0, takeOver: SharedRefresh.TakeOver = .never,
-        waits: Bool = false, answering answer: @escaping @Sendable (TokenSet) -> SharedRefresh.Answer
+        waits: Bool = false, triesDoubtful: Bool = false,
+        answering answer: @escaping @Sendable (TokenSet) -> SharedRefresh.Answer
     ) throws {
         let random = SimulatedRandom(world: world), process = run.hosts[host].process()
         let shared = SharedRefresh(
@@ -35,6 +36,7 @@ struct SharedScene {
         var job = SharedRefresh.Job(
             keys: link.keys(account), policy: "", takeOver: takeOver, isFresh: { _ in false }, send: answer)
         job.waits = { waits }
+        job.triesDoubtful = triesDoubtful
         _ = try shared.refresh(job)
     }
 

@@ -189,6 +189,7 @@ extension Session {
     /// Prints a host.
     func printHost(_ host: SharedHost, _ arguments: Arguments) throws(CredentialError) {
         if arguments.wantsJSON { return try print(.object(host.json)) }
-        try print("host: \(host.name)\nfingerprint: \(host.fingerprint)\n")
+        let group = host.groupFingerprint.map { "group fingerprint: \($0)\n" } ?? ""
+        try print("host: \(host.name)\nfingerprint: \(host.fingerprint)\n\(group)")
     }
 }

@@ -7,7 +7,8 @@ struct GroupsAdmitCommand: Command {
         ["groups", "admit"], "let a host into a shared group",
         details: """
             Gives a host that has asked with 'groups join' the group's key. Its fingerprint is the one that was printed \
-            there: give it with --fingerprint, or compare it when asked.
+            there: give it with --fingerprint, or compare it when asked. It prints the group's own fingerprint, which \
+            that host may ask for with --group-fingerprint.
             """,
         parameters: [ClusterOption.group, ClusterOption.host], options: [fingerprint],
         exitStatuses: [3, 5, 6, 7])
@@ -27,6 +28,7 @@ struct GroupsAdmitCommand: Command {
             }
         try membership.admit(name, fingerprint: fingerprint, to: group)
         session.notices.note("\(name) belongs to the group \(group)")
+        try session.print("group fingerprint: \(try membership.fingerprint(of: group))\n")
     }
 
     /// Has a person compare the fingerprint.

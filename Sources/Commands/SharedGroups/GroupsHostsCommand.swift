@@ -7,7 +7,7 @@ struct GroupsHostsCommand: Command {
     static let spec = CommandSpec(
         ["groups", "hosts"], "list the hosts of a shared group",
         details:
-            "Lists the hosts that belong to a shared group, or have asked to, with the fingerprints of their keys.",
+            "Lists the hosts that belong to a shared group, or have asked to, with the fingerprints of their keys, and tells the group's own fingerprint.",
         parameters: [ClusterOption.group], options: [SharedOption.json], exitStatuses: [5, 6, 7])
 
     let arguments: Arguments
@@ -17,13 +17,14 @@ struct GroupsHostsCommand: Command {
         let sharing = session.context.machine.sharing
         let hosts = try sharing.membership.hosts(of: group)
         let backend = try sharing.backend(of: group)
-        let own = backend?.host
+        let own = backend?.host, fingerprint = try sharing.membership.fingerprint(of: group)
         if arguments.wantsJSON {
             return try session.print(
                 .array(
                     hosts.map { host in
                         var object = host.json
                         object["this_host"] = .bool(host.name == own)
+                        object["group_fingerprint"] = .string(fingerprint)
                         return .object(object)
                     }))
         }
@@ -45,6 +46,7 @@ struct GroupsHostsCommand: Command {
             ])
         }
         try session.print(table)
+        session.notices.note("the group has the fingerprint \(fingerprint)")
         if let backend { session.notices.note("the hosts agree: \(backend.agreed)") }
     }
 }

@@ -8,18 +8,25 @@ struct GroupsJoinCommand: Command {
         ["groups", "join"], "ask to be let into a group that other hosts share",
         details: """
             Makes a key for this host and asks to be let in. It prints the host's name and the fingerprint of its key: \
-            'groups admit' on a host of the group takes both. With the group's passphrase nobody is needed.
+            'groups admit' on a host of the group takes both. With the group's passphrase nobody is needed. A host that \
+            waits may say it again. The first key that the cluster has for this host is taken for the group's, unless \
+            --group-fingerprint says which it has, as 'groups hosts' and 'groups admit' show it on a host of the group: \
+            then no other is taken (exit status 7).
             """,
         parameters: [ClusterOption.group],
-        options: ClusterOption.all + [ClusterOption.passphraseFile, SharedOption.json],
+        options: ClusterOption.all + [ClusterOption.passphraseFile, groupFingerprint, SharedOption.json],
         exitStatuses: [5, 6, 7])
+
+    private static let groupFingerprint = Option.value(
+        "group-fingerprint", .any("FINGERPRINT"), "the fingerprint that the group must have")
 
     let arguments: Arguments
 
     func run(_ session: Session) throws(CredentialError) {
         let group = try KeychainGroup(arguments[ClusterOption.group])
         let stores = session.stores()
-        let backend = try GroupBackend(arguments, keyStore: try StoreChoice(session, stores).kind, session)
+        var backend = try GroupBackend(arguments, keyStore: try StoreChoice(session, stores).kind, session)
+        backend.groupFingerprint = try arguments[Self.groupFingerprint].map(Self.checked)
         let passphrase = try session.groupPassphrase(arguments)
         let host: SharedHost
         do throws(CredentialError) {
@@ -31,6 +38,21 @@ struct GroupsJoinCommand: Command {
                 ? "this host belongs to the group \(group)"
                 : "on a host of the group: credmgr groups admit \(group) \(host.name) --fingerprint \(host.fingerprint)"
         )
+    }
+}
+
+extension GroupsJoinCommand {
+    /// A fingerprint as it is compared: people may leave out its dashes.
+    private static func checked(_ text: String) throws(CredentialError) -> String {
+        let digits = text.lowercased().filter { $0 != "-" }
+        guard digits.utf8.count == 32, digits.allSatisfy({ $0.isASCII && $0.isHexDigit }) else {
+            throw CredentialError(
+                .usage, "--group-fingerprint takes eight groups of four digits, as a host of the group shows them",
+                hint: "credmgr groups join --help")
+        }
+        let characters = Array(digits)
+        return stride(from: 0, to: characters.count, by: 4).map { String(characters[$0..<$0 + 4]) }
+            .joined(separator: "-")
     }
 }
 
@@ -46,6 +68,7 @@ extension SharedHost {
         object["fingerprint"] = .string(fingerprint)
         object["admitted"] = .bool(isAdmitted)
         object["joined_at"] = .string(joinedAt.rfc3339)
+        object["group_fingerprint"] = groupFingerprint.map(JSONValue.string)
         return object
     }
 }

@@ -20,6 +20,9 @@ package struct GroupBackend: Sendable, Hashable {
     package var publicKey: [UInt8]
     /// The group's random id; empty until the cluster has told it.
     package var groupID: [UInt8]
+    /// The fingerprint that the first key of the group must have that this host is given, as a person said it; `nil` where
+    /// nobody did.
+    package var groupFingerprint: String?
 
     /// How long access tokens are kept where nobody says.
     package static let standardCacheSeconds: Int64 = 60

@@ -14,6 +14,14 @@ package protocol GroupHosting: Sendable {
         _ group: KeychainGroup, _ backend: GroupBackend, passphrase: Secret?
     ) throws(CredentialError) -> SharedHost
 
+    /// Whether this host has asked to be let in under the name that `backend` has, and has not taken a key of the group yet.
+    func waits(_ group: KeychainGroup, as backend: GroupBackend) throws(CredentialError) -> Bool
+
+    /// The fingerprint that people compare of the group itself; it changes when somebody is expelled.
+    ///
+    /// - Throws: as ``hosts(of:)``.
+    func fingerprint(of group: KeychainGroup) throws(CredentialError) -> String
+
     /// Changes what the hosts agree on; `nil` leaves it as it is. The other hosts follow when they next ask the cluster.
     func change(
         _ group: KeychainGroup, cacheSeconds: Int64?, takeOverSeconds: Int64??
@@ -143,6 +151,8 @@ package struct SharedHost: Sendable, Hashable {
     package var isDamaged = false
     /// As whom the cluster knows it.
     package var user: String
+    /// The fingerprint of the group, where this is this host, and it has just been let in.
+    package var groupFingerprint: String?
 
     /// One of which nothing but its name can be read.
     package init(damaged name: String) {

@@ -27,6 +27,9 @@ package protocol GroupSharing: Sendable {
     /// The error of this process's last try, if that was moments ago: who was refused then need not wait again.
     func recentFailure(of group: KeychainGroup) -> CredentialError?
 
+    /// Notes about groups that this process has come to know, to be told; each is given once.
+    func takeNotes() -> [Message]
+
     /// For how many seconds the nodes of clusters were waited for in vain just now, whichever group was asked for.
     var secondsLost: Int64 { get }
 
@@ -151,6 +154,8 @@ package struct SharedRefreshJob: Sendable {
     package var toleratesReuse: Bool
     /// Whether a person says that nobody else is at it any more.
     package var takesOver: Bool
+    /// Whether a grant is sent of which the provider has said in other words than OAuth's that it is gone.
+    package var triesDoubtful = false
     /// How long another host at work is waited for, in seconds.
     package var patience: Int
     /// For how many seconds the command has waited so far: nodes that are silent are waited for so much less.
@@ -204,6 +209,7 @@ package struct NothingShared: GroupSharing, GroupHosting, TokenSetVault {
     package func beginAdding(to group: KeychainGroup) throws(CredentialError) {}
     package func recentFailure(of group: KeychainGroup) -> CredentialError? { nil }
     package var secondsLost: Int64 { 0 }
+    package func takeNotes() -> [Message] { [] }
     package func handOver(_ account: String, of group: KeychainGroup) -> JSONObject? { nil }
     package func resume(_ account: String, of group: KeychainGroup, with handed: JSONObject) {}
     package func catchUp(_ group: KeychainGroup, unlessWithin seconds: Int64) throws(CredentialError) -> Bool {
@@ -227,6 +233,8 @@ package struct NothingShared: GroupSharing, GroupHosting, TokenSetVault {
         _ group: KeychainGroup, cacheSeconds: Int64?, takeOverSeconds: Int64??
     ) throws(CredentialError) { throw Self.error }
     package func hosts(of group: KeychainGroup) throws(CredentialError) -> [SharedHost] { throw Self.error }
+    package func waits(_ group: KeychainGroup, as backend: GroupBackend) throws(CredentialError) -> Bool { false }
+    package func fingerprint(of group: KeychainGroup) throws(CredentialError) -> String { throw Self.error }
     package func admit(
         _ host: String, fingerprint: String, to group: KeychainGroup
     ) throws(CredentialError) { throw Self.error }

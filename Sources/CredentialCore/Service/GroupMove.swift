@@ -22,6 +22,14 @@ package struct GroupMove: Sendable {
             locks.append(try accounts.lock(account.id, in: group))
             if let set = try accounts.repository.read(account, in: group, isLocked: true) { sets.append(set) }
         }
+        // The hosts of a group tell each other's refreshes apart by the one grant of a policy (decision 22).
+        if let account = sets.first(where: { !$0.further.isEmpty })?.account {
+            throw CredentialError(
+                .usage,
+                "\(ForeignText.shown(account.shownName)) (\(account.id)) has several sign-ins, and hosts of a shared group have one "
+                    + "of each account",
+                hint: "to end them all: credmgr login --account \(account.id) --replace")
+        }
         let host = try accounts.machine.sharing.membership.share(group, backend, sets, passphrase: passphrase)
         for set in sets {
             accounts.cache.drop(set.account.id, in: group)
@@ -38,11 +46,23 @@ package struct GroupMove: Sendable {
     /// Asks to be let into a shared group. Where the file is damaged that says how it is shared, this host is let in as the host
     /// that it was, and the file is written anew.
     ///
-    /// - Throws: ``ErrorCode/usage`` where this machine has accounts of its own in a group of that name.
+    /// A host that waits to be let in may say it again.
+    ///
+    /// - Throws: ``ErrorCode/usage`` where this machine has accounts of its own in a group of that name, or belongs to it already;
+    ///   ``ErrorCode/denied`` where the group has another fingerprint than `backend` expects.
     package func join(
         _ group: KeychainGroup, by backend: GroupBackend, passphrase: Secret?
     ) throws(CredentialError) -> SharedHost {
-        if try !hasDamagedFile(group) {
+        let membership = accounts.machine.sharing.membership
+        var backend = backend
+        if try hasDamagedFile(group) {
+            // It is let in as the host that it was.
+        } else if let standing = try accounts.machine.sharing.backend(of: group),
+            try membership.waits(group, as: backend)
+        {
+            backend.keyStore = standing.keyStore
+            backend.groupFingerprint = backend.groupFingerprint ?? standing.groupFingerprint
+        } else {
             try checkLocal(group)
             let own = try accounts.records.index(of: group, .ids).count
             guard own == 0 else {
@@ -52,8 +72,11 @@ package struct GroupMove: Sendable {
                     hint: "credmgr accounts --group \(group)")
             }
         }
-        let host = try accounts.machine.sharing.membership.join(group, backend, passphrase: passphrase)
-        if host.isAdmitted { try accounts.machine.sharing.catchUp(group, unlessWithin: 0) }
+        var host = try membership.join(group, backend, passphrase: passphrase)
+        if host.isAdmitted {
+            try accounts.machine.sharing.catchUp(group, unlessWithin: 0)
+            host.groupFingerprint = try membership.fingerprint(of: group)
+        }
         return host
     }
 

@@ -83,6 +83,7 @@ extension RefreshOperation {
                 }
             })
         shared.waited = waited
+        shared.triesDoubtful = isDemanded
         let now = accounts.clock.now
         let outcome: SharedRefreshOutcome
         do throws(CredentialError) {

@@ -40,6 +40,21 @@ extension AccountTransfer {
         return chosen.sorted { chosenAt($0) ?? 0 > chosenAt($1) ?? 0 } + entries.filter { chosenAt($0) == nil }
     }
 
+    /// The grants that a group can have of an account: one that hosts share has one for each policy, the newest.
+    private func fitting(
+        _ grants: [(policy: String, grant: Grant)], in group: KeychainGroup, _ shown: String
+    ) throws(CredentialError) -> [(policy: String, grant: Grant)] {
+        guard try accounts.machine.sharing.isShared(group) else { return grants }
+        // They come in the order of their sign-ins.
+        let newest = Dictionary(grants.indices.map { (grants[$0].policy, $0) }) { $1 }
+        for place in grants.indices where newest[grants[place].policy] != place {
+            warn(
+                "\(shown): its sign-in with the scopes \(grants[place].grant.scope.joined(separator: " ")) is left out: hosts of a "
+                    + "shared group have one of each account")
+        }
+        return grants.indices.filter { newest[grants[$0].policy] == $0 }.map { grants[$0] }
+    }
+
     /// Whether a file defines a type, or the program that asks.
     private func isKnown(_ name: String) throws(CredentialError) -> Bool {
         if try catalog.isDefined(name) { return true }
@@ -79,10 +94,11 @@ extension AccountTransfer {
             }
             warn("\(message); its other policies are taken over")
         }
-        for (_, grant) in usable {
+        let fitting = try fitting(usable, in: group, shown)
+        for (_, grant) in fitting {
             try checkIsOnlyCopy(grant.toSend.refreshToken, shown, of: type, besides: known?.id)
         }
-        for (policy, grant) in usable {
+        for (policy, grant) in fitting {
             let identity = Identity(
                 issuer: account.issuer, subject: account.subject, username: account.username,
                 displayName: account.displayName)
