@@ -95,7 +95,9 @@ extension TokenSetRepository {
         else { return nil }
         let place = try journal.setAsideUnopened(id, in: group)
         if try records.read(id, in: group) != nil {
-            try records.update(id, in: group) { $0.status = .needsLogin(reason: "no key opened its sign-in any more") }
+            try records.update(id, in: group) {
+                $0.status = .needsLogin(reason: "no key opened its sign-in any more")
+            }
         }
         return place
     }
