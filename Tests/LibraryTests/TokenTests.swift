@@ -264,7 +264,8 @@ import Testing
         let signed = try await store.signed(
             HTTPRequest(address: try #require(WebAddress(held.base + "/api/x"))), as: account)
         #expect(signed.clientCertificate?.certificateFile == "/nonexistent/certificate.pem")
-        #expect(signed.headers.contains { $0.name == "authorization" && $0.value.hasPrefix("Bearer at-") })
+        #expect(
+            signed.headers.contains { $0.name.lowercased() == "authorization" && $0.value.hasPrefix("Bearer at-") })
         withExtendedLifetime(world) {}
     }
 

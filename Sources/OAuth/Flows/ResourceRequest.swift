@@ -40,7 +40,7 @@ package struct ResourceRequest: Sendable {
         _ request: HTTPRequest, in context: AdapterContext
     ) throws(CredentialError) -> HTTPRequest {
         var request = request
-        request.headers.append(("authorization", "\(tokenType) \(token.reveal())"))
+        request.headers.append(("Authorization", "\(tokenType) \(token.reveal())"))
         guard tokenType == Self.bound else { return request }
         guard let prover else {
             throw CredentialError(.signInRequired, "the access token is bound to a key that is not there any more")
