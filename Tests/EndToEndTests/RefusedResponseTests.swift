@@ -136,7 +136,7 @@ import Testing
 
     @Test(
         arguments: [
-            ["iat": .null], ["iat": 4_000_000_000], ["exp": 1], ["aud": "another"], ["aud": ["app", "b"]],
+            ["iat": .null], ["iat": 4_000_000_000], ["exp": 1], ["aud": "another"], ["aud": ["another", "b"]],
             ["events": [:]],
         ] as [JSONValue])
     func `After a refused ID token no access token is printed until one holds`(claims: JSONValue) throws {
