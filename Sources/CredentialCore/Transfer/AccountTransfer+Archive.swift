@@ -42,7 +42,7 @@ extension AccountTransfer {
 
     /// The grants that a group can have of an account: one that hosts share has one for each policy, the newest.
     private func fitting(
-        _ grants: [(policy: String, grant: Grant)], in group: KeychainGroup, _ shown: String
+        _ grants: [(policy: String, grant: Grant)], in group: KeychainGroup, _ shown: Message
     ) throws(CredentialError) -> [(policy: String, grant: Grant)] {
         guard try accounts.machine.sharing.isShared(group) else { return grants }
         // They come in the order of their sign-ins.
@@ -94,11 +94,11 @@ extension AccountTransfer {
             }
             warn("\(message); its other policies are taken over")
         }
-        let fitting = try fitting(usable, in: group, shown)
-        for (_, grant) in fitting {
+        let taken = try fitting(usable, in: group, shown)
+        for (_, grant) in taken {
             try checkIsOnlyCopy(grant.toSend.refreshToken, shown, of: type, besides: known?.id)
         }
-        for (policy, grant) in fitting {
+        for (policy, grant) in taken {
             let identity = Identity(
                 issuer: account.issuer, subject: account.subject, username: account.username,
                 displayName: account.displayName)
