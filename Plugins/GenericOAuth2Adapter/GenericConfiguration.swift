@@ -84,13 +84,15 @@ struct GenericConfiguration {
         }
     }
 
-    /// The issuer, else the origin of the token endpoint.
+    /// The issuer with each explicit endpoint that receives a token or a secret, else the token endpoint.
     func provider() throws(CredentialError) -> String {
-        if let issuer = type.issuer, try self.issuer() != nil { return issuer }
-        guard let endpoint = try explicitEndpoints()[.token] else {
+        let explicit = try explicitEndpoints()
+        guard try issuer() != nil || explicit[.token] != nil else {
             throw fault("it has neither issuer nor token_endpoint", hint: "set issuer, or the endpoints")
         }
-        return endpoint.origin
+        var text = RegistrationText("oauth2")
+        text.add(issuer: type.issuer, explicit)
+        return text.text
     }
 
     /// What is known of the provider: the endpoints of the definition, before those of the issuer's metadata. credmgr

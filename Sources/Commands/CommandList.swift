@@ -27,7 +27,7 @@ enum CommandList {
             "Account types",
             [
                 TypesCommand.self, TypesShowCommand.self, TypesAddCommand.self, TypesSetCommand.self,
-                TypesImportCommand.self,
+                TypesImportCommand.self, TypesTrustCommand.self,
                 TypesRemoveCommand.self, PresetsCommand.self, AdaptersCommand.self, AdaptersTestCommand.self,
             ]),
         Section(

@@ -62,7 +62,7 @@ public final class AccountStore: Sendable {
         guard persisting else { return }
         if let group = options.group { type.keychainGroup = group }
         let known = try? parts.machine.catalog.definition(of: type.name).type
-        if known != type { _ = try parts.accountsAtOnce.ownDefinitions.put(type, force: true) }
+        if known != type { _ = try parts.accountsAtOnce.ownDefinitions.put(type, force: true, by: .user) }
     }
 
     /// The definition of a type: configured here, else from the user's files.
@@ -113,8 +113,7 @@ public final class AccountStore: Sendable {
     }
 
     func registration(of type: AccountType) throws(CredentialError) -> Registration {
-        Registration(
-            provider: try parts.machine.adapters.adapter(of: type).provider(of: type), clientID: type.clientID)
+        try Registration(of: type, parts.machine.adapters)
     }
 
     /// Runs a call that does not wait, with its hint in words for programs.

@@ -15,17 +15,20 @@ final class ConfiguredTypes: Sendable {
         types.withLock { types in if types[type.name] != nil { types[type.name] = type } }
     }
 
+    /// The definition that this program has configured; `nil` for a type that it has not.
+    func own(_ name: String) -> AccountType? { types.withLock { $0[name] } }
+
     /// The definition of a type.
     ///
     /// - Throws: ``ErrorCode/unknownType``, ``ErrorCode/configuration``.
     func definition(of name: String) throws(CredentialError) -> AccountType {
-        if let type = types.withLock({ $0[name] }) { return type }
+        if let type = own(name) { return type }
         return try catalog.definition(of: name).type
     }
 
     /// Whether no file has a type as it is here: another process knows it otherwise, or not at all.
     func isOnlyHere(_ name: String) -> Bool {
-        guard let type = types.withLock({ $0[name] }) else { return false }
+        guard let type = own(name) else { return false }
         return (try? catalog.definition(of: name).type) != type
     }
 }

@@ -21,8 +21,11 @@ struct StoreParts: Sendable {
         let local = try LocalMachine(
             environment: environment, userAgent: "credmgr-library/\(ProductVersion.current)", supervisor: program,
             worker: program ?? ExecutablePath.itself, adapters: options.adapters)
-        machine = local.ports
-        types = ConfiguredTypes(local.ports.catalog)
+        var ports = local.ports
+        let types = ConfiguredTypes(ports.catalog)
+        ports.ownType = { types.own($0) }
+        self.types = types
+        machine = ports
         configuration = try machine.configuration()
         try AccountServices.checkCacheSwitch(machine.environment)
         redirects = local.redirects(in: English())
@@ -78,7 +81,7 @@ struct StoreParts: Sendable {
         let idp = try types.definition(of: provider), adapter = try machine.adapters.adapter(of: idp)
         try IdentityVoucher.check(idp, for: type)
         let group = options.group ?? idp.keychainGroup
-        let registration = Registration(provider: try adapter.provider(of: idp), clientID: idp.clientID)
+        let registration = try Registration(of: idp, machine.adapters)
         let index = try machine.records.index(of: group, .ids)
         guard let entry = index.defaultEntry(of: registration),
             let account = try machine.records.account(entry.id, in: group)
@@ -115,7 +118,7 @@ struct StoreParts: Sendable {
         return OriginAuthority(
             rules: configuration.rules.filter { rule in
                 folders.contains { rule.fits(workingDirectory: $0, home: home) }
-            })
+            }, on: machine)
     }
 
     /// The store of new accounts: that of the options, of `CREDMGR_STORE`, of `config.json`, else the one to be had.

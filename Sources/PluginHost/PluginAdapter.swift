@@ -46,11 +46,12 @@ package struct PluginAdapter: CredentialAdapter {
 
     /// The plugin's name is part of it: accounts of one plugin are never handed to another.
     package func provider(of type: AccountType) throws(CredentialError) -> String {
-        let endpoint = type.endpoints[.token].flatMap(WebAddress.init)?.origin
-        let settings = provider.manifest.settings.filter(\.identifiesProvider).compactMap { setting in
-            type.adapterSettings[setting.name].map { "\(setting.name)=\($0)" }
+        var text = RegistrationText("plugin", name)
+        text.add(issuer: type.issuer, tokenEndpoint: type.endpoints[.token].flatMap(WebAddress.init))
+        for setting in provider.manifest.settings where setting.identifiesProvider {
+            if let value = type.adapterSettings[setting.name] { text.add(setting: setting.name, value) }
         }
-        return (["plugin:\(name)"] + [type.issuer ?? endpoint].compactMap(\.self) + settings).joined(separator: " ")
+        return text.text
     }
 
     package func policy(_ name: String?, of type: AccountType) throws(CredentialError) -> String {

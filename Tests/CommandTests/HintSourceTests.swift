@@ -146,6 +146,8 @@ import Testing
         ("credmgr types set … --private-key-file -", "as --client-secret-file"),
         ("credmgr types set … keychain_group=…", "Two types that do not share a sign-in"),
         ("credmgr types set … …", "AzureB2CErrorTableTests, A client's secret that the store has not"),
+        ("credmgr types trust --help", "DefinitionTrustTests: a confirmation is the digest of the file"),
+        ("credmgr types trust …", "DefinitionTrustTests: an imported definition widens"),
         ("credmgr types show …", "A client that has no secret is not told to check one"),
     ]
 

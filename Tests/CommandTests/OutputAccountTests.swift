@@ -21,7 +21,8 @@ import Testing
                 + #""username":null,"name":null,"subject":"sub","issuer":null,"client_id":"client","#
                 + #""default":true,"status":"active","status_reason":null,"store":"secret-service","policies":[],"#
                 + #""scope":null,"expires_at":null,"expires_on":null,"refresh_expires_at":null,"#
-                + #""created_at":"1970-01-01T00:00:00Z","updated_at":"1970-01-01T00:00:00Z"}]"#)
+                + #""created_at":"1970-01-01T00:00:00Z","updated_at":"1970-01-01T00:00:00Z","#
+                + #""type_missing":false}]"#)
     }
 
     @Test func `what is known is told`() {

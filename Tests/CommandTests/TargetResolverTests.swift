@@ -191,7 +191,7 @@ import Testing
         let scene = Self.scene()
         #expect(scene.signIn("ada").status == 0)
         let ada = try id(scene, "ada"), secrets = scene.machine.secrets()
-        #expect(scene.run("types", "set", "Tasks", "client_id=cli9").status == 0)
+        scene.machine.setFile("/memory/types/Tasks.json", #"{"adapter": "memory", "client_id": "cli9"}"#)
         let words = ["--flow", "password", "--username", "ada", "--password-file", "-"]
         for call in [
             ["token", "--account", ada, "--force-refresh"], ["token", "--account", "ada"],

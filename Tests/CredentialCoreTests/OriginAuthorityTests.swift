@@ -18,7 +18,9 @@ import Testing
 
     private func authority() throws -> OriginAuthority {
         let members = try #require(try JSONValue.parse(Self.rules).object)
-        return OriginAuthority(rules: try ProductConfiguration(json: members, place: "the test").rules)
+        return OriginAuthority(rules: try ProductConfiguration(json: members, place: "the test").rules) { _, _, _ in
+            true
+        }
     }
 
     private func type(_ name: String = "Work") -> AccountType {

@@ -24,7 +24,8 @@ import Testing
     private static let kinds: [SecretItem.Kind] = [.clientSecret, .privateKey, .registrationToken]
 
     private func item(_ kind: SecretItem.Kind, _ group: String = "default") throws -> SecretItem {
-        SecretItem(group: try KeychainGroup(group), owner: "Work", kind: kind)
+        SecretItem(
+            group: try KeychainGroup(group), owner: "\(MemoryProvider.issuer) client_id=c", kind: kind)
     }
 
     private func keep(_ group: String = "default", in store: StoreKind = .file) throws {
@@ -48,29 +49,29 @@ import Testing
 
     @Test(arguments: StoreKind.allCases.filter { $0 != .etcd })
     func `what the new definition wants no more is forgotten`(store: StoreKind) throws {
-        _ = try definitions.put(type(), force: false)
+        _ = try definitions.put(type(), force: false, by: .change)
         try keep(in: store)
-        _ = try definitions.put(type(), force: true)
+        _ = try definitions.put(type(), force: true, by: .change)
         #expect(try kept(in: store) == Self.kinds)
         var keyOnly = try type(hasSecrets: false)
         keyOnly.privateKey = .store
-        _ = try definitions.put(keyOnly, force: true)
+        _ = try definitions.put(keyOnly, force: true, by: .change)
         #expect(try kept(in: store) == [.privateKey])
-        _ = try definitions.put(type(hasSecrets: false), force: true)
+        _ = try definitions.put(type(hasSecrets: false), force: true, by: .change)
         #expect(try kept(in: store).isEmpty && told.texts.isEmpty)
     }
 
     @Test func `it goes along to another group, but over nothing that is there`() throws {
-        _ = try definitions.put(type(), force: false)
+        _ = try definitions.put(type(), force: false, by: .change)
         try keep()
         let newer = Array("newer".utf8)
         try machine.set(newer, item(.clientSecret, "other"), in: .secretService)
-        _ = try definitions.put(type("other"), force: true)
+        _ = try definitions.put(type("other"), force: true, by: .change)
         #expect(try kept().isEmpty)
         #expect(try kept("other") == [.privateKey, .registrationToken])
         #expect(try machine.item(item(.clientSecret, "other"), in: .secretService) == newer)
         // What it does not want is not in either.
-        _ = try definitions.put(type("third", hasSecrets: false), force: true)
+        _ = try definitions.put(type("third", hasSecrets: false), force: true, by: .change)
         #expect(try kept("other").isEmpty && kept("third").isEmpty)
         #expect(try machine.item(item(.clientSecret, "other"), in: .secretService) == nil)
     }
@@ -80,26 +81,26 @@ import Testing
             "/memory/system/Work.json",
             #"{"adapter": "memory", "client_id": "c", "client_secret": {"store": true}}"#)
         try keep()
-        _ = try definitions.put(type(hasSecrets: false), force: true)
+        _ = try definitions.put(type(hasSecrets: false), force: true, by: .change)
         #expect(try kept() == Self.kinds)
         // That counts again once the user's own is gone.
         machine.setFile("/memory/types/Work.json", nil)
-        try definitions.forget(type())
+        try definitions.forget(type(), ownsEarlier: true)
         #expect(try kept() == [.clientSecret])
     }
 
     @Test func `a definition that is gone leaves nothing`() throws {
         try keep()
-        try definitions.forget(type())
+        try definitions.forget(type(), ownsEarlier: true)
         #expect(try kept().isEmpty)
     }
 
     @Test func `where a store cannot be asked that is told once, unless the other has it`() throws {
         try keep()
         machine.breakStore(.secretService, with: CredentialError(.storeUnavailable, "no bus"))
-        try definitions.forget(type())
+        try definitions.forget(type(), ownsEarlier: true)
         #expect(try kept().isEmpty && told.texts.isEmpty)
-        try definitions.forget(type())
+        try definitions.forget(type(), ownsEarlier: true)
         #expect(told.texts == ["what is secret of the type Work may still be in the Secret Service: no bus"])
     }
 }

@@ -349,7 +349,9 @@ struct GenericFixture {
         #expect(result.identity.username == username)
         #expect(result.tokens.grant.scope == ["repo", "gist"])
         #expect(result.tokens.grant.idToken == nil)
-        #expect(try fixture.adapter.provider(of: fixture.type) == "https://git.example")
+        #expect(
+            try fixture.adapter.provider(of: fixture.type)
+                == "oauth2 token_endpoint=\(fixture.type.endpoints[.token] ?? "")")
     }
 
     @Test func `asks userinfo where the id token has no name, and believes it only about the same person`() throws {

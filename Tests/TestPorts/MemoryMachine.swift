@@ -19,6 +19,7 @@ package final class MemoryMachine: Sendable {
         /// How often a record was changed.
         var changes = 0
         var files: [String: TypeFile] = [:]
+        var adapters: [any CredentialAdapter] = []
         var documents: [String: PublishedDocument] = [:]
         var random: UInt8 = 0
         var keys: [KeychainGroup: Keys] = [:]
@@ -67,7 +68,7 @@ package final class MemoryMachine: Sendable {
         freeLocks(whenEnded: trace)
         let process = MemoryProcess(machine: self, trace: trace)
         return MachinePorts(
-            environment: environment, dataHome: "/memory/credmgr", typeFolders: ["/memory/types"],
+            environment: environment, dataHome: "/memory/credmgr", typeFolders: Self.typeFolders,
             configurationFile: "/memory/config.json", clock: clock, bootClock: clock, random: process,
             cryptography: cryptography,
             transport: transport, records: process, usedTokens: process, locks: process, journal: process,
@@ -76,8 +77,16 @@ package final class MemoryMachine: Sendable {
             typeFiles: MemoryFiles(machine: self),
             readSettings: { _, _, _, _ throws(CredentialError) in
                 throw CredentialError(.internalFault, "the test has no property lists")
-            }, adapters: AdapterRegistry([TracedAdapter(base: provider, trace: trace)]), programs: programs)
+            },
+            adapters: AdapterRegistry(
+                [TracedAdapter(base: provider, trace: trace)] + state.withLock(\.adapters)), programs: programs)
     }
+
+    /// The folders of definitions: the user's own, root's, and one of another program.
+    package static let typeFolders = ["/memory/types", "/usr/share/credmgr/types", "/opt/other/credmgr/types"]
+
+    /// Adds an adapter beside that of the provider in memory.
+    package func add(_ adapter: any CredentialAdapter) { state.withLock { $0.adapters.append(adapter) } }
 
     private func freeLocks(whenEnded trace: PortTrace) {
         trace.whenEnded { [self, unowned trace] in

@@ -401,6 +401,8 @@ struct MemoryFiles: TypeFiles {
     }
 
     func remove(_ path: String) throws(CredentialError) { machine.state.withLock { $0.files[path] = nil } }
+
+    func isOfRoot(_ path: String) -> Bool { path.hasPrefix("/usr/") }
 }
 
 extension MemoryProcess: SecretStores {

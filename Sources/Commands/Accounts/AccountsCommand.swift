@@ -23,6 +23,7 @@ struct AccountsCommand: Command {
             try TargetResolver(session).registration(of: type)
         }
         var rows: [AccountPresentation] = []
+        var missing: [String: Bool] = [:]
         for (group, registry, isWhole) in try session.registries(
             of: type, leftOut: { session.notices.warning($1.text) })
         {
@@ -30,8 +31,12 @@ struct AccountsCommand: Command {
             let shutOut = session.shutOut(in: group)
             for var account in registry.accounts where registration == nil || account.registration == registration {
                 if shutOut.contains(account.id) { account.noteShutOut() }
+                // A definition that cannot be read is there, and `doctor` says what is wrong with it.
+                let isMissing = missing[account.type] ?? ((try? session.catalog.isDefined(account.type)) == false)
+                missing[account.type] = isMissing
                 rows.append(
-                    AccountPresentation(account, group: group, isDefault: defaults.contains(account)))
+                    AccountPresentation(
+                        account, group: group, isDefault: defaults.contains(account), isTypeMissing: isMissing))
             }
         }
         if arguments.wantsJSON { return try session.print(AccountPresentation.json(rows)) }

@@ -29,7 +29,8 @@ struct DoctorCommand: Command {
 
     /// The checks, in the order they are shown. A further part of the program adds its own here.
     static let checks: [any DoctorCheck] = [
-        ConfigurationCheck(), StoreCheck(), SharedGroupCheck(), RegistryCheck(), AccountCheck(), FolderCheck(),
+        ConfigurationCheck(), StoreCheck(), SharedGroupCheck(), RegistryCheck(), AccountCheck(),
+        StoredSecretCheck(), FolderCheck(),
         MachineCheck(),
         TypeCheck(),
         AdapterCheck(),

@@ -146,29 +146,34 @@ struct HelperFront: Sendable {
         _ destination: Destination, _ options: TargetOptions, _ authority: OriginAuthority
     ) throws(CredentialError) -> Finding {
         if let name = try resolver.namedType(options) {
-            return ruled(
+            return try ruled(
                 try resolver.target(ofType: try resolver.type(named: name), options), destination, authority)
         }
         for rule in resolver.rules(options) {
             guard let name = rule.type else {
                 if rule.place == nil { continue }
-                return ruled(try resolver.target(options, rule), destination, authority)
+                return try ruled(try resolver.target(options, rule), destination, authority)
             }
             let type = try resolver.type(named: name)
             // A rule for the folder alone may be about another server.
-            guard rule.place != nil || authority.isAPI(of: type, destination) else { continue }
-            return ruled(try resolver.target(ofType: type, options), destination, authority)
+            guard rule.place != nil || OriginAuthority.isAPI(of: type, destination) else { continue }
+            return try ruled(try resolver.target(ofType: type, options), destination, authority)
         }
         guard let type = try typeWithAPI(at: destination, authority) else {
             return .nothing(authority.refusal(of: nil, destination))
         }
-        return ruled(try resolver.target(ofType: type, options), destination, authority)
+        return try ruled(try resolver.target(ofType: type, options), destination, authority)
     }
 
-    private func ruled(_ target: Target, _ destination: Destination, _ authority: OriginAuthority) -> Finding {
+    /// - Throws: ``ErrorCode/denied`` if the definition that names the destination is not confirmed.
+    private func ruled(
+        _ target: Target, _ destination: Destination, _ authority: OriginAuthority
+    ) throws(CredentialError) -> Finding {
         switch authority.ruling(on: destination, type: target.type, account: target.account) {
-        case .granted: .account(target)
-        case .refused(let refusal): .nothing(refusal)
+        case .granted: return .account(target)
+        case .refused(let refusal) where refusal.isOfTrust:
+            throw CredentialError(.denied, refusal.text, hint: refusal.advice)
+        case .refused(let refusal): return .nothing(refusal)
         }
     }
 
@@ -179,7 +184,9 @@ struct HelperFront: Sendable {
         var found: [AccountType] = []
         for entry in try session.catalog.entries() {
             // A definition that cannot be used is told by the commands that name it.
-            guard case .success(let type) = entry.type, authority.isAPI(of: type, destination) else { continue }
+            guard case .success(let type) = entry.type, OriginAuthority.isAPI(of: type, destination) else {
+                continue
+            }
             found.append(try resolver.type(named: type.name))
         }
         guard found.count > 1 else { return found.first }

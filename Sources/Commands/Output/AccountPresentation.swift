@@ -7,14 +7,19 @@ package struct AccountPresentation: Sendable {
     private let group: KeychainGroup
     /// Whether it is the default of its type.
     let isDefault: Bool
+    /// Whether nothing defines its type.
+    private let isTypeMissing: Bool
 
     /// Makes a presentation.
     ///
-    /// - Parameter isDefault: whether it is the default of its type.
-    package init(_ account: Account, group: KeychainGroup, isDefault: Bool) {
+    /// - Parameters:
+    ///   - isDefault: whether it is the default of its type.
+    ///   - isTypeMissing: whether nothing defines its type.
+    package init(_ account: Account, group: KeychainGroup, isDefault: Bool, isTypeMissing: Bool = false) {
         self.account = account
         self.group = group
         self.isDefault = isDefault
+        self.isTypeMissing = isTypeMissing
     }
 
     /// The element of `accounts --json`. What is not known is `null`; `name` is the user's label, else the person's
@@ -41,6 +46,7 @@ package struct AccountPresentation: Sendable {
             "refresh_expires_at": JSONValue(account.refreshExpiresAt?.rfc3339),
             "created_at": .string(account.createdAt.rfc3339),
             "updated_at": .string(account.updatedAt.rfc3339),
+            "type_missing": .bool(isTypeMissing),
         ]
     }
 
@@ -56,7 +62,7 @@ package struct AccountPresentation: Sendable {
             table.add([
                 presentation.isDefault ? "*" : "",
                 Message(verbatim: presentation.name),
-                Message(verbatim: account.type),
+                presentation.isTypeMissing ? "\(account.type) (type missing)" : Message(verbatim: account.type),
                 Message(verbatim: presentation.group.name),
                 Message(verbatim: status.word),
                 presentation.tokenEnd(now: now),

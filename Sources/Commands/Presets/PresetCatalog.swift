@@ -60,6 +60,15 @@ package struct PresetCatalog: Sendable {
             hint: NearestWord.to(name, among: names).map { "did you mean '\($0)'?" } ?? "credmgr presets")
     }
 
+    /// Whether a preset is built in, or in a directory of root's.
+    package func isTrusted(_ name: String) -> Bool {
+        for folder in folders {
+            let path = "\(folder)/\(name).json"
+            if (try? files.read(path)) != nil { return files.isOfRoot(path) }
+        }
+        return true
+    }
+
     private func read(_ name: String, _ path: String?) throws(CredentialError) -> Preset {
         guard let path else {
             return try Preset(

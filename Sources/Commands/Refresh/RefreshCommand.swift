@@ -55,7 +55,7 @@ struct RefreshCommand: Command {
         var failures: [CredentialError] = []
         SideBySide.run(
             jobs, atMost: Int(arguments[Self.jobs] ?? Int64(Self.standardJobs)),
-            lane: { $0.account.registration.provider }, caution: refresh.caution { progress.count() }
+            lane: { $0.account.registration.shownProvider }, caution: refresh.caution { progress.count() }
         ) { job, mayPutOff in
             let outcome = refresh.run(job, waits: !mayPutOff)
             if outcome != nil { progress.count() }

@@ -115,7 +115,10 @@ struct RequestCommand: Command {
         if let refusal = authority.refusalOfTravel(to: destination) {
             throw CredentialError(.denied, refusal.text, hint: refusal.advice)
         }
-        if case .refused = authority.ruling(on: destination, type: target.type, account: target.account) {
+        if case .refused(let refusal) = authority.ruling(
+            on: destination, type: target.type, account: target.account)
+        {
+            if refusal.isOfTrust { throw CredentialError(.denied, refusal.text, hint: refusal.advice) }
             for miss in authority.nearMisses(of: destination) { session.notices.warning(miss) }
             throw CredentialError(
                 .denied, "a token of account type \(target.type.name) is not sent to \(destination)",

@@ -84,8 +84,7 @@ package struct TargetResolver: Sendable {
 
     /// What a type's accounts belong to.
     package func registration(of type: AccountType) throws(CredentialError) -> Registration {
-        Registration(
-            provider: try session.context.adapters.adapter(of: type).provider(of: type), clientID: type.clientID)
+        try Registration(of: type, session.context.adapters)
     }
 
     /// The account meant, and its type.
@@ -287,7 +286,7 @@ package struct TargetResolver: Sendable {
     }
 
     /// Who says where tokens may go.
-    var authority: OriginAuthority { OriginAuthority(rules: rulesOfFolder) }
+    var authority: OriginAuthority { OriginAuthority(rules: rulesOfFolder, on: session.context.machine) }
 
     private var rulesOfFolder: [AccountRule] {
         session.configuration.rules.filter { rule in

@@ -86,7 +86,8 @@ struct TokenAccess: Sendable {
     /// server.
     private func definitions(_ target: Target, _ call: RememberedCall) throws(CredentialError) -> [String] {
         call.words.asker == .caller
-            ? session.catalog.candidates(of: target.type.name) : try session.catalog.everything()
+            ? session.catalog.candidates(of: target.type.name)
+            : try session.catalog.everything() + session.context.machine.trust.files
     }
 
     /// What proves the possession of the key that a token is bound to; `nil` for a token that is bound to none.

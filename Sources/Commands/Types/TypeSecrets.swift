@@ -32,7 +32,7 @@ struct TypeSecrets {
             guard let secret else { return }
             try stores.store(choice.kind).write(
                 Array(secret.reveal().utf8),
-                for: SecretItem(group: type.keychainGroup, owner: type.name, kind: kind),
+                for: ClientBindings(session.context.machine).item(kind, of: type),
                 label: "credmgr: \(type.name) \(what)")
         }
         try write(clientSecret, .clientSecret, "client secret")

@@ -14,6 +14,10 @@ struct TypesAddCommand: Command {
 
             With an issuer and no scopes the provider is asked which it has, and the usual ones are taken; --offline \
             does without. With --register no client id is needed: a client is registered there, for one redirect URI.
+
+            Shows the accounts that the type sees and the origins that their tokens may go to. Commands, files and \
+            variables of a preset that is neither built in nor of a directory of root's need --trust, or a yes on a \
+            terminal.
             """,
         parameters: [name],
         options: [
@@ -21,7 +25,7 @@ struct TypesAddCommand: Command {
             clientMetadataURL, register, clientSecretFile, privateKeyFile, identityTokenFile, identityProvider,
             tlsCertificate, tlsKey, authMethod, SharedOption.scope, resource,
             audience, dpop, redirectURI, tenant, authority, policy, defaultPolicy, passwordResetPolicy,
-            keychainGroup, apiBase, flow, param, header, offline, force,
+            keychainGroup, apiBase, flow, param, header, offline, trust, force,
         ],
         examples: [
             .init(
@@ -93,6 +97,7 @@ struct TypesAddCommand: Command {
     private static let header = Option.pairs(
         "header", "KEY=VALUE", "an extra header field of requests to the provider")
     private static let offline = Option.flag("offline", "write the definition without asking the issuer")
+    private static let trust = Option.flag("trust", "confirm the preset with all that it uses")
     private static let force = Option.flag("force", "replace an existing definition")
 
     let arguments: Arguments
@@ -167,9 +172,12 @@ struct TypesAddCommand: Command {
         }
         let adapter = try session.context.adapters.adapter(of: type)
         try adapter.check(type)
+        if !arguments[Self.offline] { ExplicitEndpoints(session).leaveOut(of: &type, known: metadata) }
+        let isTrusted = try isTrusted(type, preset, session)
         try secrets.keep(clientSecret: secret, privateKey: key, of: type)
         let dropped = dropped(by: type, session)
-        let path = try session.definitions.put(type, force: arguments[Self.force])
+        let path = try session.definitions.put(
+            type, force: arguments[Self.force], by: isTrusted ? .user : .imported)
         session.notices.note("account type \(name) is defined in \(path)")
         if !dropped.isEmpty {
             session.notices.warning(
@@ -196,6 +204,37 @@ struct TypesAddCommand: Command {
                 .configuration,
                 "sign-ins of \(type.name) may bring no refresh token, and end with their first token: \(advice.cause)",
                 hint: advice.command))
+    }
+
+    /// Shows what the type reaches, and has the user confirm what a preset of others names.
+    ///
+    /// - Returns: whether the definition counts as the user's own word.
+    private func isTrusted(_ type: AccountType, _ preset: Preset?, _ session: Session) throws(CredentialError)
+        -> Bool
+    {
+        let reach = DefinitionReach(of: type, session)
+        reach.tell(session)
+        guard let preset, !session.context.presets.isTrusted(preset.name), !arguments[Self.trust] else {
+            return true
+        }
+        let keys = reach.needingTrust.filter { preset.definition[$0] != nil && !isGiven($0) }
+        guard !keys.isEmpty else { return false }
+        try DefinitionReach.confirm(
+            keys, of: type.name,
+            again: Message(
+                verbatim: arguments.commandLine(adding: [Self.trust.spec.written], quoting: ShellQuote.word)),
+            session)
+        return true
+    }
+
+    /// Whether an option has set a key in the preset's place.
+    private func isGiven(_ key: String) -> Bool {
+        switch key {
+        case "identity_token": arguments[Self.identityTokenFile] != nil
+        case "tls_client_certificate": arguments[Self.tlsCertificate] != nil
+        case "tls_client_key": arguments[Self.tlsKey] != nil
+        default: false
+        }
     }
 
     /// The keys of the definition that is replaced, which the new one does not have.

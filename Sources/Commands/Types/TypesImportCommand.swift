@@ -10,15 +10,22 @@ struct TypesImportCommand: Command {
         details: """
             Reads a settings.plist of the Azure AD B2C samples or a JSON definition, writes it as an account type \
             and prints what became of each key.
+
+            Shows each command, file and variable that the definition uses with the place that its content goes to, \
+            the accounts that it sees, and the origins that their tokens may go to. Commands, files and variables need \
+            --trust, or a yes on a terminal. A definition that is not confirmed directs no tokens of accounts that \
+            were signed in under another type; 'types trust' confirms it later.
             """,
         parameters: [file],
-        options: [name, fix, exact, force, SharedOption.json])
+        options: [name, fix, exact, trust, force, SharedOption.json],
+        exitStatuses: [7])
 
     private static let file = Parameter.required("file", .file, "the file to read")
     private static let name = Option.value(
         "name", .any("NAME"), "the name of the new type, in place of the one in the file")
     private static let fix = Option.flag("fix", "mend what is known to be wrong in such files")
     private static let exact = Option.flag("exact", "change nothing of what the file says")
+    private static let trust = Option.flag("trust", "confirm the definition with all that it uses")
     private static let force = Option.flag("force", "replace an existing definition")
 
     static let configurationUse = ConfigurationUse.advisory
@@ -33,7 +40,7 @@ struct TypesImportCommand: Command {
         let name = try arguments[Self.name].map { (name) throws(CredentialError) in
             try Name.checked(name, kind: .accountType)
         }
-        let type: AccountType
+        var type: AccountType
         let report: [Message]
         if AccountTypeCatalog.isDefinition(file, at: path) {
             let stem = path.split(separator: "/").last.map { $0.hasSuffix(".json") ? $0.dropLast(5) : $0 } ?? ""
@@ -47,12 +54,29 @@ struct TypesImportCommand: Command {
             report = outcome.report
         }
         try session.context.adapters.adapter(of: type).check(type)
-        let written = try session.definitions.put(type, force: arguments[Self.force])
+        try session.catalog.checkFree(type.name, force: arguments[Self.force])
+        ExplicitEndpoints(session).leaveOut(of: &type)
+        let reach = DefinitionReach(of: type, session)
+        reach.tell(session)
+        let unconfirmed = reach.needingTrust
+        var isTrusted = arguments[Self.trust]
+        if !isTrusted, !unconfirmed.isEmpty {
+            try DefinitionReach.confirm(
+                unconfirmed, of: type.name,
+                again: Message(
+                    verbatim: arguments.commandLine(adding: [Self.trust.spec.written], quoting: ShellQuote.word)),
+                session)
+            isTrusted = true
+        }
+        let written = try session.definitions.put(type, force: arguments[Self.force], by: .imported)
+        if isTrusted { try session.context.machine.trust.confirm(type.name) }
         if arguments.wantsJSON {
-            try session.print([
-                "type": .string(type.name), "file": .string(written),
-                "report": JSONValue(report.map(\.description)),
-            ])
+            var object = JSONObject()
+            object["type"] = .string(type.name)
+            object["file"] = .string(written)
+            object["report"] = JSONValue(report.map(\.description))
+            for (key, value) in reach.json { object[key] = value }
+            try session.print(.object(object))
         } else {
             try session.print(report.map { session.shown($0) + "\n" }.joined())
         }

@@ -24,12 +24,14 @@ struct TypesRemoveCommand: Command {
         let name = arguments[Self.name]
         // A definition that cannot be read has no registration that could be found.
         let type = try? session.catalog.definition(of: name).type
+        let ownsEarlier =
+            type.map { (try? ClientBindings(session.context.machine).ownsEarlier($0)) ?? false } ?? false
         let orphans = OrphanedAccounts(session)
         let before = orphans.ids
         let paths = try session.catalog.remove(name)
         if let type {
-            ClientRegistrar(session.definitions).end(type)
-            session.definitions.forget(type)
+            ClientRegistrar(session.definitions).end(type, ownsEarlier: ownsEarlier)
+            session.definitions.forget(type, ownsEarlier: ownsEarlier)
         }
         for path in paths {
             session.notices.note("removed \(path)")

@@ -13,9 +13,13 @@ struct TypesSetCommand: Command {
             checked as 'types add' does it, and nothing is written when it cannot be used.
 
             A definition that is not in the user's own folder stays as it is; the changed one takes its place.
+
+            Accounts belong to the provider and the client that the definition names. A change of these names the \
+            accounts that were signed in under the type and takes them along, with --move-accounts or a yes on a \
+            terminal.
             """,
         parameters: [name, changes],
-        options: [unset, clientSecretFile, privateKeyFile],
+        options: [unset, clientSecretFile, privateKeyFile, moveAccounts],
         examples: [
             .init("another scope", "credmgr types set Work scope=\"openid profile email\""),
             .init("no api_base any more", "credmgr types set Work --unset api_base"),
@@ -32,6 +36,9 @@ struct TypesSetCommand: Command {
         "client-secret-file", .file, "a file with the client secret; - for standard input")
     private static let privateKeyFile = Option.value(
         "private-key-file", .file, "a file with the client's private key, PEM or JWK; - for standard input")
+
+    private static let moveAccounts = Option.flag(
+        "move-accounts", "take the type's accounts along to another provider or client")
 
     static let configurationUse = ConfigurationUse.advisory
 
@@ -66,17 +73,56 @@ struct TypesSetCommand: Command {
         for (key, text) in changes { try Self.put(text, at: key, in: &json, of: old.type.name) }
         if clientSecret != nil { json["client_secret"] = ["store": true] }
         if privateKey != nil { json["private_key"] = ["store": true] }
-        let type = try AccountType(name: old.type.name, json: json, isPrivateFile: true, place: nil)
+        var type = try AccountType(name: old.type.name, json: json, isPrivateFile: true, place: nil)
         let adapter = try session.context.adapters.adapter(of: type)
         try adapter.check(type)
+        ExplicitEndpoints(session).leaveOut(
+            of: &type, among: Set(changes.compactMap { AccountType.Endpoint(rawValue: $0.key) }))
         let orphans = OrphanedAccounts(session)
         let before = orphans.ids
+        try move(from: old.type, to: type, session)
         try secrets.keep(clientSecret: clientSecret, privateKey: privateKey, of: type)
         try keepComments(of: old.path, session)
         let path = try session.definitions.put(type, force: true)
         session.notices.note("account type \(type.name) is defined in \(path)")
         if path != old.path { session.notices.note("\(old.path) stays as it is and does not count any more") }
         orphans.tell(besides: before)
+    }
+
+    /// Takes the accounts of the type along if the new definition is another registration. They go first: the same command again
+    /// finds those that an interruption has left.
+    private func move(from old: AccountType, to type: AccountType, _ session: Session) throws(CredentialError) {
+        let adapters = session.context.adapters
+        // A definition that could not be used saw no accounts.
+        guard let before = try? Registration(of: old, adapters) else { return }
+        let now = try Registration(of: type, adapters)
+        guard before != now else { return }
+        let services = session.services(session.stores())
+        let accounts = try services.registrationMove.accounts(of: old)
+        guard !accounts.isEmpty else { return }
+        let names = accounts.map { "\(ForeignText.shown($0.account.shownName)) (\($0.account.id))" }
+            .joined(separator: ", ")
+        if !arguments[Self.moveAccounts] {
+            guard session.mayAsk else {
+                throw CredentialError(
+                    .usage,
+                    "the change names another provider or client than the accounts of \(type.name) have: \(names)",
+                    hint: Message(
+                        verbatim: arguments.commandLine(
+                            adding: [Self.moveAccounts.spec.written], quoting: ShellQuote.word)))
+            }
+            let answer = try session.context.console.ask(
+                "Take the accounts along to \(ForeignText.shown(now.provider, limit: 200)): \(names)? [y/N] ",
+                isSecret: false
+            ).reveal()
+            guard ["y", "Y", "yes"].contains(answer) else {
+                throw CredentialError(.denied, "nothing was changed: the accounts of \(type.name) stay as they are")
+            }
+        }
+        for (group, account) in accounts {
+            try services.registrationMove.move(account.id, in: group, to: now)
+        }
+        session.notices.note("the type's accounts go along: \(names)")
     }
 
     /// A rewritten file has no comments: one that has some is kept beside it.

@@ -185,6 +185,22 @@ extension TokenRequestKey {
 }
 
 extension AccountType {
+    /// The keys of the definition that name a command, a file or a variable of this machine.
+    package var keysOfThisMachine: [String] {
+        var keys: [String] = []
+        for (key, source) in [
+            ("client_secret", clientSecret), ("private_key", privateKey), ("identity_token", identityToken),
+        ] {
+            switch source {
+            case .environment?, .file?, .command?: keys.append(key)
+            case .store?, .literal?, nil: break
+            }
+        }
+        if tlsClientCertificate != nil { keys.append("tls_client_certificate") }
+        if tlsClientKey != nil { keys.append("tls_client_key") }
+        return keys
+    }
+
     /// The keys of the definition that say who the client is and how it proves that, for messages: none that is not set.
     package var clientKeys: [String] {
         var keys = ["client_id"]

@@ -70,6 +70,19 @@ public struct AccountTypeCatalog: Sendable {
         return nil
     }
 
+    /// The file that defines `name`; `nil` if there is none.
+    ///
+    /// - Throws: ``ErrorCode/usage`` for a bad name; ``ErrorCode/inputOutput``.
+    package func file(of name: String) throws(CredentialError) -> (path: String, file: TypeFile)? {
+        for path in paths(of: try Name.checked(name, kind: .accountType)) {
+            if let file = try files.read(path) { return (path, file) }
+        }
+        return nil
+    }
+
+    /// Whether a file is in the user's own folder.
+    package func isOwn(_ path: String) -> Bool { folders.first.map { path.hasPrefix($0 + "/") } ?? false }
+
     /// Everything defined, sorted by name; a file that cannot be used is listed with the reason.
     ///
     /// - Throws: ``ErrorCode/inputOutput`` when a folder cannot be read.
@@ -134,13 +147,10 @@ public struct AccountTypeCatalog: Sendable {
     package func strangers(
         to type: AccountType, _ adapters: AdapterRegistry
     ) throws(CredentialError) -> [AccountType] {
-        func registration(of type: AccountType) throws(CredentialError) -> Registration {
-            Registration(provider: try adapters.adapter(of: type).provider(of: type), clientID: type.clientID)
-        }
-        let own = try registration(of: type)
+        let own = try Registration(of: type, adapters)
         return try entries().compactMap { entry in
             guard entry.name != type.name, case .success(let other) = entry.type,
-                other.keychainGroup != type.keychainGroup, (try? registration(of: other)) == own
+                other.keychainGroup != type.keychainGroup, (try? Registration(of: other, adapters)) == own
             else { return nil }
             return other
         }
@@ -170,8 +180,13 @@ public struct AccountTypeCatalog: Sendable {
         let name = try Name.checked(type.name, kind: .accountType)
         try checkFree(name, force: force)
         let path = "\(try userFolder())/\(name).json"
-        try files.write(JSONValue.object(type.json).bytes(.indented) + [UInt8(ascii: "\n")], to: path)
+        try files.write(Self.bytes(of: type), to: path)
         return path
+    }
+
+    /// The file that ``add(_:force:)`` writes.
+    static func bytes(of type: AccountType) -> [UInt8] {
+        JSONValue.object(type.json).bytes(.indented) + [UInt8(ascii: "\n")]
     }
 
     /// Checks that ``add(_:force:)`` will not refuse the name, before anything is done for it elsewhere.

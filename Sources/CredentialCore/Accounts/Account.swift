@@ -88,8 +88,16 @@ public struct Account: Sendable, Hashable {
     /// Whether these facts, which are sealed with the tokens, are what a record says in clear: the same person at the same
     /// provider, which stays so for as long as there is the account, under the same names.
     package func fits(_ record: Account) -> Bool {
-        registration == record.registration && subject == record.subject
+        hasRegistration(of: record) && subject == record.subject
             && (record.names == names || record.names == formerNames)
+    }
+
+    /// Whether this account and another one are of one registration, which one of both may name in the earlier form. Only the type
+    /// tells which registration that is, so it has to be the same.
+    package func hasRegistration(of other: Account) -> Bool {
+        if registration == other.registration { return true }
+        return type == other.type
+            && (registration.earlier == other.registration || other.registration.earlier == registration)
     }
 
     /// Notes by which flow a policy was signed in.
@@ -119,7 +127,7 @@ public struct Account: Sendable, Hashable {
     public var shownName: String { label ?? username ?? displayName ?? subject }
 }
 
-/// What an account belongs to: one client at one provider (issuer, or B2C host and tenant).
+/// What an account belongs to: one client at one provider (``RegistrationText``; for B2C host and tenant).
 public struct Registration: Sendable, Hashable {
     /// The provider as its adapter names it; equal strings mean the same provider.
     public let provider: String

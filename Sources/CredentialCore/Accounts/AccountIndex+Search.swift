@@ -147,7 +147,7 @@ extension AccountIndex {
     }
 
     /// Whether these bytes stand there.
-    private static func has(_ wanted: [UInt8], _ bytes: borrowing Span<UInt8>, at start: Int) -> Bool {
+    static func has(_ wanted: [UInt8], _ bytes: borrowing Span<UInt8>, at start: Int) -> Bool {
         guard start + wanted.count <= bytes.count else { return false }
         let span = wanted.span
         var offset = 0

@@ -12,7 +12,7 @@ public struct AccountIndex: Sendable, Equatable {
         /// The type it was signed in under.
         public let type: String
         /// Provider and client.
-        public let registration: Registration
+        public internal(set) var registration: Registration
         /// The subject at the provider.
         public let subject: String
         /// The name it signs in with.

@@ -28,8 +28,8 @@ public protocol CredentialAdapter: Sendable {
     /// - Throws: ``ErrorCode/unsupported`` where it has none of that.
     func checkRegistration() throws(CredentialError)
 
-    /// The provider a type belongs to, without any network call; types with equal providers and client ids share
-    /// their accounts.
+    /// The provider that a type's client is registered at, without any network call: types with equal providers and client IDs
+    /// share their accounts. So it has to name each place that their tokens and secrets go to.
     ///
     /// - Throws: ``ErrorCode/configuration``.
     func provider(of type: AccountType) throws(CredentialError) -> String

@@ -4,6 +4,10 @@
 /// `config.json` names host and port. Whatever hands a token out asks here: `request`, and the helpers of other programs.
 package struct OriginAuthority: Sendable {
     private let rules: [AccountRule]
+    private let directs: Directing
+
+    /// Whether a definition may say where the tokens of an account go (``DefinitionTrust/mayDirect(_:by:)``).
+    package typealias Directing = @Sendable (Account, AccountType, Destination) -> Bool
 
     /// User names that stand for nobody: programs put them beside a token because a name has to stand there.
     private static let nobodies: Set<String> = [
@@ -12,8 +16,24 @@ package struct OriginAuthority: Sendable {
 
     /// Makes an authority.
     ///
-    /// - Parameter rules: those that fit the folder the command was called in, in their order.
-    package init(rules: [AccountRule]) { self.rules = rules }
+    /// - Parameters:
+    ///   - rules: those that fit the folder the command was called in, in their order.
+    ///   - directs: whether a definition may say that tokens of an account go to a destination.
+    package init(rules: [AccountRule], directs: @escaping Directing) {
+        self.rules = rules
+        self.directs = directs
+    }
+
+    /// Makes an authority that asks which definitions of a machine are confirmed.
+    package init(rules: [AccountRule], on machine: MachinePorts) {
+        self.init(rules: rules) {
+            [trust = machine.trust, definition = machine.definition] account, type, destination in
+            if trust.mayDirect(account, by: type.name) { return true }
+            // The account's own definition may name the same place.
+            guard account.type != type.name, let own = definition(account.type) else { return false }
+            return Self.isAPI(of: own, destination) && trust.mayDirect(account, by: own.name)
+        }
+    }
 
     /// What is said of a token and a destination.
     package enum Ruling: Sendable, Equatable {
@@ -29,11 +49,14 @@ package struct OriginAuthority: Sendable {
         package let text: Message
         /// What would change it.
         package let advice: Message?
+        /// Whether the definition that names the destination waits for the user's confirmation.
+        package let isOfTrust: Bool
 
         /// Makes a refusal.
-        package init(_ text: Message, hint: Message? = nil) {
+        package init(_ text: Message, hint: Message? = nil, isOfTrust: Bool = false) {
             self.text = text
             advice = hint
+            self.isOfTrust = isOfTrust
         }
     }
 
@@ -46,14 +69,17 @@ package struct OriginAuthority: Sendable {
         on destination: Destination, type: AccountType, account: Account, for service: OfficialService? = nil
     ) -> Ruling {
         if let refusal = refusalOfTravel(to: destination) { return .refused(refusal) }
-        if isAPI(of: type, destination) || service?.isAt(destination) == true { return .granted }
+        if service?.isAt(destination) == true { return .granted }
         let isNamed = rules(for: destination).contains { rule in
             // A rule without a type means its account's own.
             if (rule.type ?? account.type) != type.name { return false }
             guard let name = rule.account else { return true }
             return AccountSelection.fits(name, account)
         }
-        return isNamed ? .granted : .refused(refusal(of: type.name, destination))
+        if isNamed { return .granted }
+        guard Self.isAPI(of: type, destination) else { return .refused(refusal(of: type.name, destination)) }
+        return directs(account, type, destination)
+            ? .granted : .refused(DefinitionTrust.refusal(account, by: type.name, destination.description))
     }
 
     /// Whether no token at all travels to `destination`, and why.
@@ -64,7 +90,7 @@ package struct OriginAuthority: Sendable {
 
     /// Whether `destination` is an API of the type: one of `api_base` and `api_origins`, unless it is one that an old
     /// definition names by mistake.
-    package func isAPI(of type: AccountType, _ destination: Destination) -> Bool {
+    package static func isAPI(of type: AccountType, _ destination: Destination) -> Bool {
         ([type.strayKeys[.apiBase] == nil ? type.apiBase : nil] + type.apiOrigins).contains { text in
             text.flatMap(WebAddress.init).flatMap(Destination.init)?.isSameOrigin(as: destination) == true
         }

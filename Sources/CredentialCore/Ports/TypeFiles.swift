@@ -19,6 +19,14 @@ public protocol TypeFiles: Sendable {
     ///
     /// - Throws: ``ErrorCode/inputOutput``.
     func remove(_ path: String) throws(CredentialError)
+
+    /// Whether root owns a file and its folder, and nobody else can write there; not, if that cannot be known.
+    func isOfRoot(_ path: String) -> Bool
+}
+
+extension TypeFiles {
+    /// Not known.
+    public func isOfRoot(_ path: String) -> Bool { false }
 }
 
 /// A file that defines an account type.

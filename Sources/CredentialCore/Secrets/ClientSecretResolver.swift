@@ -2,6 +2,7 @@
 package struct ClientSecretResolver: ClientSecrets {
     private let stores: any SecretStores
     private let secrets: SecretReader
+    private let bindings: ClientBindings
     private let vouch: IdentityVouching?
 
     /// Has the type of a name vouch, at another authorization server, for its person.
@@ -10,10 +11,17 @@ package struct ClientSecretResolver: ClientSecrets {
 
     /// Makes a resolver.
     ///
-    /// - Parameter vouch: has one type vouch for another; `nil` where none can.
-    package init(stores: any SecretStores, secrets: SecretReader, vouch: IdentityVouching? = nil) {
+    /// - Parameters:
+    ///   - stores: the stores.
+    ///   - secrets: reads what is kept elsewhere.
+    ///   - bindings: tells which stored secret is a client's.
+    ///   - vouch: has one type vouch for another; `nil` where none can.
+    package init(
+        stores: any SecretStores, secrets: SecretReader, bindings: ClientBindings, vouch: IdentityVouching? = nil
+    ) {
         self.stores = stores
         self.secrets = secrets
+        self.bindings = bindings
         self.vouch = vouch
     }
 
@@ -60,17 +68,22 @@ package struct ClientSecretResolver: ClientSecrets {
         case .file(let path): outside = .file(path)
         case .command(let words): outside = .command(words)
         }
-        // A private key has many lines, and is sent nowhere. All else is sent to the server that the definition names.
-        return try secrets.read(
+        let name = Self.name(key, type)
+        try bindings.check(type, name)
+        // A private key has many lines. All else is sent to the server that the definition names.
+        let secret = try secrets.read(
             outside,
-            for: SecretNeed(
-                Self.name(key, type), isText: true, isOneLine: kind != .privateKey, mayBeShared: mayBeShared))
+            for: SecretNeed(name, isText: true, isOneLine: kind != .privateKey, mayBeShared: mayBeShared))
+        guard kind != .privateKey || PrivateKeyForm.isOne(secret.reveal()) else {
+            throw CredentialError(.configuration, "\(name) must be a private key in PEM form or a JWK")
+        }
+        return secret
     }
 
     private func stored(
         _ type: AccountType, _ kind: SecretItem.Kind, _ key: String
     ) throws(CredentialError) -> Secret? {
-        let item = SecretItem(group: type.keychainGroup, owner: type.name, kind: kind)
+        let item = try bindings.item(kind, of: type)
         var failure: CredentialError?
         for store in StoreKind.allCases {
             do throws(CredentialError) {
@@ -79,12 +92,44 @@ package struct ClientSecretResolver: ClientSecrets {
                 }
             } catch { failure = failure ?? error }
         }
-        throw failure
-            ?? CredentialError(
-                .configuration, "\(Self.name(key, type)): the store does not hold it",
-                hint: kind == .clientSecret
-                    ? "credmgr types set \(type.name) --client-secret-file -"
-                    : "credmgr types set \(type.name) --private-key-file -")
+        let isOfAnother: Bool
+        switch try earlier(type, kind, item) {
+        case .own(let secret): return secret
+        case .ofAnother: isOfAnother = true
+        case nil: isOfAnother = false
+        }
+        if let failure, !isOfAnother { throw failure }
+        throw CredentialError(
+            .configuration,
+            isOfAnother
+                ? "\(Self.name(key, type)): the one in the store was stored for another client"
+                : "\(Self.name(key, type)): the store does not hold it",
+            hint: kind == .clientSecret
+                ? "credmgr types set \(type.name) --client-secret-file -"
+                : "credmgr types set \(type.name) --private-key-file -")
+    }
+
+    private enum Earlier {
+        case own(Secret)
+        case ofAnother
+    }
+
+    /// The secret that credmgr stored under the type's name before; it is moved to where the client's is, if it is the client's.
+    private func earlier(
+        _ type: AccountType, _ kind: SecretItem.Kind, _ item: SecretItem
+    ) throws(CredentialError) -> Earlier? {
+        let earlier = ClientBindings.earlierItem(kind, of: type)
+        for place in StoreKind.allCases {
+            // A store that cannot be asked was told of already.
+            guard let store = try? stores.store(place), let bytes = try? store.read(earlier) else { continue }
+            guard try bindings.ownsEarlier(type) else { return .ofAnother }
+            // One that cannot be moved now is used all the same, and the next command moves it.
+            if (try? store.write(bytes, for: item, label: "credmgr: \(type.name) \(kind.rawValue)")) != nil {
+                try? store.remove(earlier)
+            }
+            return .own(Secret(String(decoding: bytes, as: UTF8.self)))
+        }
+        return nil
     }
 
     private static func name(_ key: String, _ type: AccountType) -> Message {

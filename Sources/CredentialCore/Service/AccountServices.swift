@@ -119,7 +119,8 @@ package struct AccountServices: Sendable {
             transport: transport, clock: machine.clock, random: machine.random,
             cryptography: machine.cryptography,
             clientSecrets: ClientSecretResolver(
-                stores: stores, secrets: machine.secrets(timeout: policy.timeout), vouch: policy.vouch),
+                stores: stores, secrets: machine.secrets(timeout: policy.timeout), bindings: ClientBindings(machine),
+                vouch: policy.vouch),
             metadataCache: machine.metadataCache, timeout: policy.timeout,
             correlationID: machine.environment["CREDMGR_CORRELATION_ID"].flatMap { $0.isEmpty ? nil : $0 },
             note: policy.note)
@@ -155,6 +156,9 @@ package struct AccountServices: Sendable {
 
     /// Changes the user's own definitions of types.
     package var ownDefinitions: OwnDefinitions { OwnDefinitions(accounts: self) }
+
+    /// Moves accounts along with their types.
+    package var registrationMove: RegistrationMove { RegistrationMove(accounts: self) }
 
     /// Moves sign-ins between the stores.
     package var migration: StoreMigration { StoreMigration(accounts: self) }

@@ -48,7 +48,8 @@ package struct ExpectedPerson: Sendable, Hashable {
         _ identity: Identity, of type: AccountType, _ registration: Registration, in group: KeychainGroup,
         again: LoginCommandLine?
     ) throws(CredentialError) {
-        guard registration == self.registration else {
+        // One that waits since before an update names it in the earlier form.
+        guard registration == self.registration || registration.earlier == self.registration else {
             throw self.registration.notSeen(accountID, by: type, registration, in: group, code: .denied)
         }
         guard !ConstantTime.equal(identity.subject, subject) else { return }

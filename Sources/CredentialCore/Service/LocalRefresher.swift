@@ -47,7 +47,7 @@ package struct LocalRefresher: TokenRefresher {
         }
         guard try belongs(account, to: request.type) else {
             throw request.signInRequired(
-                "it was signed in at \(ForeignText.shown(account.registration.provider)), and its account type names "
+                "it was signed in at \(ForeignText.shown(account.registration.shownProvider)), and its account type names "
                     + "another provider or client by now")
         }
         // From here on nobody else refreshes the account, also if the file of its lock was removed. So the look at what is used
@@ -107,8 +107,7 @@ package struct LocalRefresher: TokenRefresher {
 
     /// Whether an account is of the client and the provider that its type names now: no other is shown its refresh token.
     private func belongs(_ account: Account, to type: AccountType) throws(CredentialError) -> Bool {
-        let provider = try accounts.machine.adapters.adapter(of: type).provider(of: type)
-        return account.registration == Registration(provider: provider, clientID: type.clientID)
+        account.registration == (try Registration(of: type, accounts.machine.adapters))
     }
 
     /// For a token exchange the token to exchange is refreshed first where it has ended.

@@ -21,8 +21,10 @@ package struct MachinePorts: Sendable {
     package var cryptography: any Cryptography
     /// HTTP.
     package var transport: any HTTPTransport
-    /// The accounts.
-    package var records: any AccountRecords
+    /// The accounts as they are kept.
+    private var keptRecords: any AccountRecords
+    /// Defines types that no file defines, as a program does for itself; `nil` for what it does not define.
+    package var ownType: @Sendable (_ name: String) -> AccountType? = { _ in nil }
     /// Which refresh tokens are used up.
     package var usedTokens: any UsedRefreshTokens
     /// Locks of accounts.
@@ -71,7 +73,7 @@ package struct MachinePorts: Sendable {
         self.random = random
         self.cryptography = cryptography
         self.transport = transport
-        self.records = records
+        keptRecords = records
         self.usedTokens = usedTokens
         self.locks = locks
         self.journal = journal
@@ -86,6 +88,24 @@ package struct MachinePorts: Sendable {
         self.programs = programs
         self.sharing = sharing
     }
+
+    /// The accounts, each of the registration as definitions have it now.
+    package var records: any AccountRecords {
+        get {
+            CurrentRecords(base: keptRecords) { [definition, adapters] name in
+                definition(name).flatMap { try? Registration(of: $0, adapters) }
+            }
+        }
+        set { keptRecords = newValue }
+    }
+
+    /// Gives the definition of a name, a program's own first; `nil` if there is none that can be used.
+    var definition: @Sendable (_ name: String) -> AccountType? {
+        { [ownType, catalog] in ownType($0) ?? (try? catalog.definition(of: $0).type) }
+    }
+
+    /// Which definitions the user has confirmed.
+    package var trust: DefinitionTrust { DefinitionTrust(self) }
 
     /// The definitions of account types.
     package var catalog: AccountTypeCatalog {

@@ -5,42 +5,142 @@ package struct OwnDefinitions: Sendable {
 
     private var catalog: AccountTypeCatalog { accounts.machine.catalog }
 
+    private var trust: DefinitionTrust { accounts.machine.trust }
+    private var bindings: ClientBindings { ClientBindings(accounts.machine) }
+
+    /// Says who wrote a definition.
+    package enum Author: Sendable {
+        /// The user, or a program of the user's: it counts as confirmed.
+        case user
+        /// Another one: it is imported, and the user has not confirmed it.
+        case imported
+        /// A command that changes a definition for the user: it is confirmed if the one before was.
+        case change
+    }
+
     /// Writes a definition into the user's folder. What a store keeps for the one that is replaced goes along to another
-    /// keychain group where the new one wants it too, and is forgotten else; that of another folder is not replaced.
+    /// keychain group if the new one wants it too, and is forgotten else; that of another folder is not replaced. What it keeps for
+    /// another client stays, but that a change of the same client's provider by the user takes it along.
     ///
     /// - Returns: the file written.
-    /// - Throws: as ``AccountTypeCatalog/add(_:force:)``.
-    package func put(_ type: AccountType, force: Bool) throws(CredentialError) -> String {
+    /// - Throws: as ``AccountTypeCatalog/add(_:force:)``; as ``DefinitionTrust/confirm(_:)``.
+    package func put(
+        _ type: AccountType, force: Bool, by author: Author
+    ) throws(CredentialError) -> String {
         // One that cannot be read does not say what is kept for it.
         let old = try? catalog.ownDefinition(of: type.name)?.type
+        let ownsEarlier = old.map { (try? bindings.ownsEarlier($0)) ?? false } ?? false
+        try catalog.checkFree(Name.checked(type.name, kind: .accountType), force: force)
+        if let old, !keepsRegistration(old, type) { try accounts.registrationMove.pin(accountsOf: old) }
+        switch author {
+        case .imported: try trust.noteImport(of: type.name, AccountTypeCatalog.bytes(of: type))
+        case .change: try trust.follow(type.name, AccountTypeCatalog.bytes(of: type))
+        case .user: break
+        }
         let path = try catalog.add(type, force: force)
-        if let old { settle(old, type, isMoved: true) }
+        if case .user = author { try trust.forgetImport(of: type.name) }
+        if let old {
+            if ownsEarlier { bind(old) }
+            guard keepsClient(old, type, author) else { return path }
+            settle(old, type, isMoved: true)
+        }
         return path
     }
 
     /// Forgets what a store keeps for a definition that was removed, but what that of another folder wants, which counts now.
-    package func forget(_ removed: AccountType) {
+    ///
+    /// - Parameter ownsEarlier: whether what is stored under the type's name is its client's.
+    package func forget(_ removed: AccountType, ownsEarlier: Bool) {
+        // A mark of a definition that is gone says nothing.
+        try? trust.forgetImport(of: removed.name)
+        if ownsEarlier { bind(removed) }
         settle(removed, try? catalog.definition(of: removed.name).type, isMoved: false)
+    }
+
+    private func keepsRegistration(_ old: AccountType, _ new: AccountType) -> Bool {
+        let adapters = accounts.machine.adapters
+        guard let before = try? Registration(of: old, adapters), let now = try? Registration(of: new, adapters)
+        else {
+            return false
+        }
+        return before == now
+    }
+
+    /// Whether a new definition is one of the client that the stored secrets are of.
+    private func keepsClient(_ old: AccountType, _ new: AccountType, _ author: Author) -> Bool {
+        if case .change = author { return old.clientID == new.clientID }
+        return keepsRegistration(old, new)
+    }
+
+    /// Moves what is stored under a type's name to where its client's secrets are.
+    private func bind(_ type: AccountType) {
+        let stores = quietStores
+        for kind in Self.kinds where Self.wants(type, kind) {
+            guard let item = try? bindings.item(kind, of: type) else { continue }
+            // One that stays is told of with the client's own, and is not read under another client.
+            _ = take(ClientBindings.earlierItem(kind, of: type), item, stores, type.name)
+        }
     }
 
     private func settle(_ old: AccountType, _ new: AccountType?, isMoved: Bool) {
         let stores = quietStores
         var failure: (store: StoreKind, error: CredentialError)?
         for kind in Self.kinds where Self.wants(old, kind) {
-            let heir = new.flatMap { Self.wants($0, kind) ? item($0, kind) : nil }, kept = item(old, kind)
-            if heir != kept { failure = take(kept, isMoved ? heir : nil, stores) ?? failure }
+            guard let kept = try? bindings.item(kind, of: old) else { continue }
+            let heir = new.flatMap { Self.wants($0, kind) ? try? bindings.item(kind, of: $0) : nil }
+            if heir == kept { continue }
+            let stays = isWanted(kept), place = isMoved ? heir : nil
+            if stays, place == nil { continue }
+            failure = take(kept, place, stores, old.name, stays: stays) ?? failure
         }
+        tell(old, failure)
+    }
+
+    private func tell(_ type: AccountType, _ failure: (store: StoreKind, error: CredentialError)?) {
         guard let failure else { return }
         accounts.policy.warn(
-            "what is secret of the type \(old.name) may still be in the \(failure.store.shownName): \(failure.error)"
+            "what is secret of the type \(type.name) may still be in the \(failure.store.shownName): \(failure.error)"
         )
+    }
+
+    /// Whether a definition that is there wants a stored secret: types of one client share it.
+    private func isWanted(_ item: SecretItem) -> Bool {
+        ((try? catalog.entries()) ?? []).contains { entry in
+            guard case .success(let type) = entry.type, Self.wants(type, item.kind) else { return false }
+            return (try? bindings.item(item.kind, of: type)) == item
+        }
+    }
+
+    // MARK: What no definition wants
+
+    /// The secrets of clients in a group that no definition wants, of every store that answers without a question.
+    package func unwanted(in group: KeychainGroup) -> [(store: StoreKind, item: SecretItem)] {
+        let stores = quietStores
+        var found: [(store: StoreKind, item: SecretItem)] = []
+        for place in Self.places {
+            for kind in Self.kinds {
+                for item in (try? stores.store(place).items(of: group, kind: kind)) ?? []
+                where !isWanted(item) && !isEarlierWanted(item) {
+                    found.append((place, item))
+                }
+            }
+        }
+        return found
+    }
+
+    /// Whether an item under a type's name is the one of its client.
+    private func isEarlierWanted(_ item: SecretItem) -> Bool {
+        guard ClientBindings.isEarlier(item), let type = try? catalog.definition(of: item.owner).type,
+            type.keychainGroup == item.group, Self.wants(type, item.kind)
+        else { return false }
+        return (try? bindings.ownsEarlier(type)) ?? false
     }
 
     /// Takes a secret out of whichever store has it, into another item's place if nothing is there yet.
     ///
     /// - Returns: where it may be still, and why.
     private func take(
-        _ item: SecretItem, _ other: SecretItem?, _ stores: any SecretStores
+        _ item: SecretItem, _ other: SecretItem?, _ stores: any SecretStores, _ name: String, stays: Bool = false
     ) -> (store: StoreKind, error: CredentialError)? {
         var failure: (store: StoreKind, error: CredentialError)?
         for kind in Self.places {
@@ -48,9 +148,9 @@ package struct OwnDefinitions: Sendable {
                 let store = try stores.store(kind)
                 guard let secret = try store.read(item) else { continue }
                 if let other, try !isThere(other, stores) {
-                    try store.write(secret, for: other, label: "credmgr: \(other.owner) \(Self.shown(other.kind))")
+                    try store.write(secret, for: other, label: "credmgr: \(name) \(Self.shown(other.kind))")
                 }
-                try store.remove(item)
+                if !stays { try store.remove(item) }
                 return nil
             } catch { failure = (kind, error) }
         }
@@ -90,9 +190,5 @@ package struct OwnDefinitions: Sendable {
         case .privateKey: "private key"
         default: "client registration"
         }
-    }
-
-    private func item(_ type: AccountType, _ kind: SecretItem.Kind) -> SecretItem {
-        SecretItem(group: type.keychainGroup, owner: type.name, kind: kind)
     }
 }

@@ -128,6 +128,7 @@ package struct TokenSetRepository: Sendable {
             return set
         }
         journaled.account.adoptRecord(record.account)
+        journaled.account.registration = record.account.registration
         // The journal stays until a later run has read this generation from the store.
         if isLocked { _ = try? put(journaled, over: record) }
         return journaled
@@ -142,6 +143,7 @@ package struct TokenSetRepository: Sendable {
         var set = try TokenSet(decoding: try vault(.secretService).open(sealed, of: id, in: group))
         try Self.check(record, has: set.account)
         set.account.adoptRecord(record.account)
+        set.account.registration = record.account.registration
         // As above: the journal stays until a later run has read this from the keyring.
         if isLocked { _ = try? put(set, over: record) }
         return set
@@ -174,6 +176,7 @@ package struct TokenSetRepository: Sendable {
         // The facts stand in clear, where an editor may exchange those of two accounts.
         try Self.check(record, has: set.account)
         set.account.adoptRecord(record.account)
+        set.account.registration = record.account.registration
         return set
     }
 
@@ -226,7 +229,7 @@ package struct TokenSetRepository: Sendable {
             let set = try stores.store(.secretService).read(item(account.id, group)).map {
                 (bytes) throws(CredentialError) in try TokenSet(decoding: bytes)
             }
-            guard let set, set.account.id == account.id, set.account.registration == account.registration,
+            guard let set, set.account.id == account.id, set.account.hasRegistration(of: account),
                 set.account.subject == account.subject
             else { return [:] }
             return set.grants

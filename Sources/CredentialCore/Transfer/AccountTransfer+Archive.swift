@@ -10,21 +10,33 @@ extension AccountTransfer {
     package func take(
         _ archive: AccountArchive, into store: StoreKind, taken: (Account) throws(CredentialError) -> Void
     ) throws(CredentialError) -> [CredentialError] {
+        var new: [(name: String, type: AccountType)] = []
         for (name, definition) in archive.types where try !isKnown(name) {
             let type = try AccountType(
                 name: name, json: definition, isPrivateFile: true, place: "the exported file")
             try adapters.adapter(of: type).check(type)
+            if let key = type.keysOfThisMachine.first {
+                throw CredentialError(
+                    .configuration,
+                    "the exported file cannot define account type \(name): \(key) names something of this machine",
+                    hint: "define the type first, with 'credmgr types import' or 'credmgr types add'")
+            }
+            new.append((name, type))
+        }
+        for (name, type) in new {
             for secret in archive.secrets where secret.item.owner == name {
                 try accounts.stores.store(store).write(
-                    Array(secret.text.reveal().utf8), for: secret.item,
+                    Array(secret.text.reveal().utf8),
+                    for: ClientBindings(accounts.machine).item(secret.item.kind, of: type),
                     label: "credmgr: \(name) \(secret.item.kind.rawValue)")
             }
-            note("account type \(name) is defined in \(try catalog.add(type))")
+            let path = try accounts.ownDefinitions.put(type, force: false, by: .imported)
+            note("account type \(name) is defined in \(path)")
         }
         var failures: [CredentialError] = []
         for entry in Self.defaultsFirst(archive.accounts) {
             do throws(CredentialError) {
-                if let account = try take(entry, into: store) { try taken(account) }
+                if let account = try take(entry, of: archive, into: store) { try taken(account) }
             } catch {
                 guard error.code == .signInRequired else { throw error }
                 failures.append(error)
@@ -61,15 +73,28 @@ extension AccountTransfer {
         return (try? definition(name)) != nil
     }
 
+    /// The registration of an account of an archive. One that an earlier credmgr exported names it in the earlier form: then the
+    /// archive's own definition tells which it is, or the one of this machine if the archive has none.
+    private func registrationSent(
+        _ account: Account, _ archive: AccountArchive, as here: Registration
+    ) throws(CredentialError) -> Registration {
+        guard let definition = archive.types.first(where: { $0.name == account.type })?.definition else {
+            return account.registration.current { here }
+        }
+        let type = try AccountType(
+            name: account.type, json: definition, isPrivateFile: true, place: "the exported file")
+        return account.registration.current { try? registration(of: type) }
+    }
+
     private func take(
-        _ sent: AccountArchive.Entry, into store: StoreKind
+        _ sent: AccountArchive.Entry, of archive: AccountArchive, into store: StoreKind
     ) throws(CredentialError) -> Account? {
         let account = sent.tokenSet.account
         let group = self.group ?? sent.group
         let shown: Message = "\(ForeignText.shown(account.shownName)) of account type \(account.type)"
         let type = try definition(account.type)
         let registration = try registration(of: type)
-        guard registration == account.registration else {
+        guard registration == (try registrationSent(account, archive, as: registration)) else {
             warn("\(shown) is left out: the type is another client here")
             return nil
         }

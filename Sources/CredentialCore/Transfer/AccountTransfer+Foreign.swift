@@ -101,7 +101,7 @@ extension AccountTransfer {
     /// What is said of a type that has the client id of a sign-in it does not fit: that of another provider's client.
     private func namesake(_ type: AccountType, of signIn: ForeignSignIn, code: ErrorCode) -> CredentialError? {
         guard type.clientID == signIn.clientID, let owner = signIn.issuer ?? signIn.host,
-            let provider = type.issuer ?? (try? registration(of: type))?.provider
+            let provider = type.issuer ?? (try? registration(of: type))?.shownProvider
         else { return nil }
         return CredentialError(
             code,

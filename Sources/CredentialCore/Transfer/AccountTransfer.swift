@@ -31,7 +31,7 @@ package struct AccountTransfer: Sendable {
     func warn(_ text: Message) { accounts.policy.warn(text) }
 
     func registration(of type: AccountType) throws(CredentialError) -> Registration {
-        Registration(provider: try adapters.adapter(of: type).provider(of: type), clientID: type.clientID)
+        try Registration(of: type, adapters)
     }
 
     // MARK: Out

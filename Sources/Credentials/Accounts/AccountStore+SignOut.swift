@@ -52,6 +52,10 @@ extension AccountStore {
             let accounts = parts.accounts
             let group = try group(of: account, under: type)
             let set = try accounts.repository.read(account, in: group, isLocked: false)
+            // The page gets the ID token.
+            if let page = type.endpoints[.endSession] {
+                try parts.machine.trust.check(account, by: type.name, for: page)
+            }
             return try adapter.endSessionAddress(
                 set?.grants[policy], policy: policy, of: type, in: accounts.adapterContext)?.description
         }

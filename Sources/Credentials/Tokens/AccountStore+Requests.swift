@@ -96,7 +96,8 @@ extension AccountStore {
         if let refusal = parts.authority.refusalOfTravel(to: destination) {
             throw CredentialError(.denied, refusal.text, hint: refusal.advice)
         }
-        if case .refused = parts.authority.ruling(on: destination, type: type, account: account) {
+        if case .refused(let refusal) = parts.authority.ruling(on: destination, type: type, account: account) {
+            if refusal.isOfTrust { throw CredentialError(.denied, refusal.text, hint: refusal.advice) }
             throw CredentialError(
                 .denied, "a token of account type \(type.name) is not sent to \(destination)",
                 hint: "allowed is what apiBase and apiOrigins of the type and rules of config.json name")

@@ -69,10 +69,13 @@ package struct ClientRegistrar: Sendable {
     /// Ends the registration of a type that is about to be removed, where it was registered by this program.
     ///
     /// Trouble is told and stops nothing: the type is to go.
-    package func end(_ type: AccountType) {
+    ///
+    /// - Parameter ownsEarlier: whether what credmgr stored under the type's name before is its client's
+    ///   (``ClientBindings/ownsEarlier(_:)``), as it was seen while there was a definition.
+    package func end(_ type: AccountType, ownsEarlier: Bool) {
         guard let place = type.registrationClientURI.flatMap(WebAddress.init) else { return }
         do throws(CredentialError) {
-            guard let token = try token(of: type) else {
+            guard let token = try token(of: type, ownsEarlier: ownsEarlier) else {
                 throw CredentialError(.configuration, "the token for it is gone")
             }
             try registration.remove(at: place, token: token)
@@ -82,26 +85,30 @@ package struct ClientRegistrar: Sendable {
         }
         for kind in StoreKind.allCases {
             for secret in [SecretItem.Kind.registrationToken, .clientSecret] {
-                try? desk.stores.store(kind).remove(item(type, secret))
+                var items = (try? item(type, secret)).map { [$0] } ?? []
+                if ownsEarlier { items.append(ClientBindings.earlierItem(secret, of: type)) }
+                for item in items { try? desk.stores.store(kind).remove(item) }
             }
         }
     }
 
-    private func token(of type: AccountType) throws(CredentialError) -> Secret? {
+    private func token(of type: AccountType, ownsEarlier: Bool) throws(CredentialError) -> Secret? {
         var failure: CredentialError?
         for kind in StoreKind.allCases {
             do throws(CredentialError) {
-                if let bytes = try desk.stores.store(kind).read(item(type, .registrationToken)) {
-                    return Secret(String(decoding: bytes, as: UTF8.self))
-                }
+                let store = try desk.stores.store(kind)
+                let earlier = ClientBindings.earlierItem(.registrationToken, of: type)
+                var bytes = try store.read(item(type, .registrationToken))
+                if bytes == nil, ownsEarlier { bytes = try store.read(earlier) }
+                if let bytes { return Secret(String(decoding: bytes, as: UTF8.self)) }
             } catch { failure = failure ?? error }
         }
         if let failure { throw failure }
         return nil
     }
 
-    private func item(_ type: AccountType, _ kind: SecretItem.Kind) -> SecretItem {
-        SecretItem(group: type.keychainGroup, owner: type.name, kind: kind)
+    private func item(_ type: AccountType, _ kind: SecretItem.Kind) throws(CredentialError) -> SecretItem {
+        try ClientBindings(desk.accounts.machine).item(kind, of: type)
     }
 
     /// A loopback redirect URI with a port that is free now, and a path of its own for each registration: the response of

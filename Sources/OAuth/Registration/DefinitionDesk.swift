@@ -41,12 +41,16 @@ package struct DefinitionDesk: Sendable {
     ///
     /// - Returns: the file written.
     /// - Throws: as ``AccountTypeCatalog/add(_:force:)``.
-    package func put(_ type: AccountType, force: Bool) throws(CredentialError) -> String {
-        try accounts.ownDefinitions.put(type, force: force)
-    }
+    package func put(
+        _ type: AccountType, force: Bool, by author: OwnDefinitions.Author = .change
+    ) throws(CredentialError) -> String { try accounts.ownDefinitions.put(type, force: force, by: author) }
 
     /// Forgets what a store keeps for a definition that was removed.
-    package func forget(_ removed: AccountType) { accounts.ownDefinitions.forget(removed) }
+    ///
+    /// - Parameter ownsEarlier: as for ``ClientRegistrar/end(_:ownsEarlier:)``.
+    package func forget(_ removed: AccountType, ownsEarlier: Bool) {
+        accounts.ownDefinitions.forget(removed, ownsEarlier: ownsEarlier)
+    }
 
     /// The adapter of a type finds nothing wrong with it.
     func check(_ type: AccountType) throws(CredentialError) {

@@ -142,7 +142,14 @@ package struct TrustedFolder: ~Copyable, Sendable {
 }
 
 /// Who may have made or changed a file or folder that is believed: the user and root.
-enum TrustedHands {
+package enum TrustedHands {
+    /// Whether root alone can change a file or a folder, and what a symbolic link there leads to.
+    package static func areRoots(_ path: String) -> Bool {
+        var link = stat(), place = stat()
+        guard unsafe lstat(path, &link) == 0, unsafe stat(path, &place) == 0 else { return false }
+        return link.st_uid == 0 && place.st_uid == 0 && place.st_mode & (place.st_gid == 0 ? 0o002 : 0o022) == 0
+    }
+
     /// Checks the owner and the mode. The group may write where it has the number of the owner: the user's private
     /// group.
     ///

@@ -27,6 +27,12 @@ package struct DefinitionFiles: TypeFiles {
         try PrivateDirectory.open(folder, below: configHome)?.remove(name)
     }
 
+    package func isOfRoot(_ path: String) -> Bool {
+        // A name that another user may exchange says nothing of the file.
+        guard let slash = path.lastIndex(of: "/") else { return false }
+        return [path, String(path[..<slash])].allSatisfy(TrustedHands.areRoots)
+    }
+
     /// The folders below ``configHome`` and the name of a file that may be written.
     private func split(_ path: String) throws(CredentialError) -> ([String], String) {
         var parts =

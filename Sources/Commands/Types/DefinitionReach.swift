@@ -1,0 +1,132 @@
+import CommandLine
+import CredentialCore
+import StrictJSON
+
+/// The things that a definition reads here, the accounts that it sees, and the places that their tokens may go to.
+struct DefinitionReach {
+    /// A command, a file or a variable of a definition.
+    struct Use {
+        /// The key of the definition.
+        let key: String
+        /// The command, file or variable with the place that its content goes to.
+        let text: Message
+        /// Whether the definition's author may only name it if the user confirms that.
+        let needsTrust: Bool
+    }
+
+    let uses: [Use]
+    /// The accounts that were signed in before.
+    let accounts: [(group: KeychainGroup, account: Account)]
+    /// The origins that tokens may go to.
+    let origins: [String]
+
+    /// Looks at a definition that is to be written, or is there.
+    init(of type: AccountType, _ session: Session) {
+        uses = Self.uses(of: type, session)
+        origins = Set(([type.apiBase] + type.apiOrigins).compactMap { $0.flatMap(WebAddress.init)?.origin })
+            .sorted()
+        let resolver = TargetResolver(session), group = resolver.group(of: type)
+        guard let registration = try? resolver.registration(of: type),
+            let registry = try? session.context.records.registry(of: group)
+        else {
+            accounts = []
+            return
+        }
+        accounts = registry.accounts(of: registration).map { (group, $0) }
+    }
+
+    /// The keys whose values need the user's confirmation.
+    var needingTrust: [String] { uses.filter(\.needsTrust).map(\.key) }
+
+    /// Shows all of that.
+    func tell(_ session: Session) {
+        for use in uses { session.notices.note("\(use.key): \(use.text)") }
+        for (_, account) in accounts {
+            session.notices.note(
+                "it sees the account \(ForeignText.shown(account.shownName)) (\(account.id)), signed in under \(account.type)"
+            )
+        }
+        if !origins.isEmpty {
+            session.notices.note("tokens of its accounts may go to \(origins.joined(separator: ", "))")
+        }
+    }
+
+    /// The same for `--json`.
+    var json: [(String, JSONValue)] {
+        [
+            ("uses", JSONValue(uses.map { "\($0.key): \($0.text.description)" })),
+            ("accounts", JSONValue(accounts.map(\.account.id))), ("origins", JSONValue(origins)),
+        ]
+    }
+
+    /// Has the user confirm the commands, files and variables of a definition that another one wrote.
+    ///
+    /// - Parameters:
+    ///   - keys: those to confirm.
+    ///   - again: the command that confirms them.
+    /// - Throws: ``ErrorCode/usage`` if nobody can be asked; ``ErrorCode/denied`` for a no.
+    static func confirm(_ keys: [String], of name: String, again: Message, _ session: Session)
+        throws(CredentialError)
+    {
+        let list = keys.joined(separator: ", ")
+        guard session.mayAsk else {
+            throw CredentialError(
+                .usage,
+                "the definition of \(name) names commands, files or variables, which are not confirmed: \(list)",
+                hint: again)
+        }
+        let answer = try session.context.console.ask("Let \(name) use \(list)? [y/N] ", isSecret: false).reveal()
+        guard ["y", "Y", "yes"].contains(answer) else {
+            throw CredentialError(.denied, "nothing was defined: \(list) of \(name) is not confirmed")
+        }
+    }
+
+    // MARK: What it reads
+
+    private static func uses(of type: AccountType, _ session: Session) -> [Use] {
+        let place = ForeignText.shown(destination(of: type, session), limit: 200)
+        var uses: [Use] = []
+        func add(_ key: String, _ source: ClientSecretSource?, signs: Bool = false) {
+            guard let what = source.flatMap(shown) else { return }
+            uses.append(
+                Use(
+                    key: key, text: signs ? "\(what) signs requests to \(place)" : "\(what) goes to \(place)",
+                    needsTrust: true))
+        }
+        add("client_secret", type.clientSecret)
+        add("private_key", type.privateKey, signs: true)
+        add("identity_token", type.identityToken)
+        for (key, path) in [
+            ("tls_client_certificate", type.tlsClientCertificate), ("tls_client_key", type.tlsClientKey),
+        ] {
+            guard let path else { continue }
+            uses.append(
+                Use(
+                    key: key, text: "the file \(ForeignText.shown(path)) authenticates to \(place)",
+                    needsTrust: true))
+        }
+        if let provider = type.identityProvider {
+            uses.append(
+                Use(
+                    key: "identity_provider", text: "the account of \(provider) vouches for you at \(place)",
+                    needsTrust: false))
+        }
+        return uses
+    }
+
+    private static func shown(_ source: ClientSecretSource) -> Message? {
+        switch source {
+        case .environment(let name): "the variable \(ForeignText.shown(name, limit: 80))"
+        case .file(let path): "the content of the file \(ForeignText.shown(path))"
+        case .command(let words):
+            "the output of the command \(ForeignText.shown(ShellQuote.line(words), limit: 400))"
+        case .store, .literal: nil
+        }
+    }
+
+    /// The place that secrets of the client go to.
+    private static func destination(of type: AccountType, _ session: Session) -> String {
+        type.endpoints[.token] ?? type.issuer ?? type.authority
+            ?? (try? TargetResolver(session).registration(of: type).shownProvider) ?? type.adapter
+    }
+}

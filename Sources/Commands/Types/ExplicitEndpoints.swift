@@ -1,0 +1,44 @@
+import CredentialCore
+import OAuth
+
+/// Leaves explicit endpoints out of a definition that are those of the issuer's metadata: each one that stays makes the definition
+/// another registration.
+struct ExplicitEndpoints {
+    private let session: Session
+
+    init(_ session: Session) { self.session = session }
+
+    /// Leaves out those that are equal, and says so.
+    ///
+    /// - Parameters:
+    ///   - type: the definition.
+    ///   - keys: the endpoints that may be left out; all for `nil`.
+    ///   - known: the issuer's metadata, if they were asked for already.
+    func leaveOut(
+        of type: inout AccountType, among keys: Set<AccountType.Endpoint>? = nil, known: ServerMetadata? = nil
+    ) {
+        let explicit = type.endpoints.filter { keys?.contains($0.key) ?? true }
+        guard type.adapter == "oauth2", !explicit.isEmpty, let issuer = type.issuer,
+            let address = WebAddress(issuer)
+        else { return }
+        let metadata: ServerMetadata
+        do throws(CredentialError) {
+            if let known {
+                metadata = known
+            } else {
+                metadata = try MetadataSource().metadata(
+                    of: issuer, address, needs: [],
+                    in: session.services(session.stores(mayPrompt: false)).adapterContext)
+            }
+        } catch {
+            session.notices.note(
+                "explicit endpoints stay in the definition, because its issuer cannot be asked: \(error.text)")
+            return
+        }
+        for (endpoint, text) in explicit.sorted(by: { $0.key.rawValue < $1.key.rawValue })
+        where metadata.endpoints[endpoint].map({ $0 == WebAddress(text) }) ?? false {
+            type.endpoints[endpoint] = nil
+            session.notices.note("\(endpoint.rawValue) is left out: it is that of the issuer's metadata")
+        }
+    }
+}

@@ -1,0 +1,53 @@
+/// Tells which secrets of a store are those of a type's client.
+///
+/// A stored secret belongs to the client at its provider, not to the name of a type (docs/decisions/0035): another definition of the
+/// same name does not get it. credmgr stored secrets under the type's name before; such a secret is the client's if nothing says that
+/// the type has been another one since.
+package struct ClientBindings: Sendable {
+    private let machine: MachinePorts
+
+    /// Prepares the look.
+    package init(_ machine: MachinePorts) { self.machine = machine }
+
+    /// The item of a secret of a type's client.
+    ///
+    /// - Throws: ``ErrorCode/configuration`` for a definition that its adapter cannot use.
+    package func item(_ kind: SecretItem.Kind, of type: AccountType) throws(CredentialError) -> SecretItem {
+        let registration = try Registration(of: type, machine.adapters)
+        return SecretItem(
+            group: type.keychainGroup, owner: "\(registration.provider) client_id=\(registration.clientID)",
+            kind: kind)
+    }
+
+    /// The item under the name of a type, as credmgr stored it before.
+    package static func earlierItem(_ kind: SecretItem.Kind, of type: AccountType) -> SecretItem {
+        SecretItem(group: type.keychainGroup, owner: type.name, kind: kind)
+    }
+
+    /// Whether an item was stored under the name of a type.
+    package static func isEarlier(_ item: SecretItem) -> Bool { Name.isValid(item.owner) }
+
+    /// Whether a secret that was stored under a type's name is the one of its client: the definition is confirmed, and no account
+    /// was signed in under the name with another client.
+    ///
+    /// - Throws: the errors of the records and of the adapter.
+    package func ownsEarlier(_ type: AccountType) throws(CredentialError) -> Bool {
+        guard machine.trust.isConfirmed(type.name) else { return false }
+        let registration = try Registration(of: type, machine.adapters)
+        for group in try machine.records.groups() {
+            let entries = try machine.records.index(of: group, .none).withUnreadable.entries
+            if entries.contains(where: { $0.type == type.name && $0.registration != registration }) { return false }
+        }
+        return true
+    }
+
+    /// Refuses a definition that is not confirmed and names a command, a file or a variable.
+    ///
+    /// - Throws: ``ErrorCode/denied``.
+    func check(_ type: AccountType, _ what: Message) throws(CredentialError) {
+        if machine.trust.isConfirmed(type.name) { return }
+        throw CredentialError(
+            .denied, "\(what) is not read: its definition is not confirmed",
+            hint: Message(verbatim: "credmgr types trust \(ShellQuote.word(type.name))"))
+    }
+}

@@ -1,0 +1,60 @@
+/// Moves accounts along with their type if its definition names another registration than before.
+package struct RegistrationMove: Sendable {
+    /// What it works on.
+    let accounts: AccountServices
+
+    /// The accounts that were signed in under a type and are of its registration, in every group.
+    ///
+    /// - Throws: ``ErrorCode/configuration`` for a definition that its adapter cannot use; the errors of the records.
+    package func accounts(
+        of type: AccountType
+    ) throws(CredentialError) -> [(group: KeychainGroup, account: Account)] {
+        let registration = try Registration(of: type, accounts.machine.adapters)
+        var found: [(group: KeychainGroup, account: Account)] = []
+        for group in try accounts.records.groups() {
+            found += try accounts.records.registry(of: group).accounts(of: registration)
+                .filter { $0.type == type.name }.map { (group, $0) }
+        }
+        return found
+    }
+
+    /// Writes the registration of a type's accounts as the definition has it now, before another one takes the definition's place: a
+    /// record of the earlier form would be read as the new one's.
+    ///
+    /// - Throws: the errors of the records.
+    func pin(accountsOf type: AccountType) throws(CredentialError) {
+        // A definition that cannot be used tells no registration.
+        guard let all = try? accounts(of: type) else { return }
+        for (group, account) in all {
+            guard let record = try accounts.records.read(account.id, in: group) else { continue }
+            // Who was faster has written it in this form.
+            if case .unknown(let error) = try accounts.records.write(record, expecting: record.generation) {
+                throw error
+            }
+        }
+    }
+
+    /// Gives an account another registration, in its record and in what is sealed with its tokens.
+    ///
+    /// - Throws: ``ErrorCode/lockTimeout``; the errors of the records and of the account's store. An account of which that is not
+    ///   known to be written has its earlier registration still.
+    package func move(
+        _ id: String, in group: KeychainGroup, to registration: Registration
+    ) throws(CredentialError) {
+        let lock = try accounts.lock(id, in: group)
+        defer { lock.release() }
+        guard let record = try accounts.records.read(id, in: group) else { return }
+        guard var set = try accounts.repository.read(record, isLocked: true) else {
+            try accounts.records.update(id, in: group) { $0.registration = registration }
+            return
+        }
+        set.account.registration = registration
+        switch try accounts.repository.save(&set, in: group) {
+        case .stored: break
+        case .unlisted(let failure), .journaled(let failure), .kept(let failure): throw failure
+        case .overtaken:
+            throw CredentialError(
+                .temporary, "another process has changed \(id) meanwhile", hint: "try again")
+        }
+    }
+}
