@@ -100,6 +100,9 @@ import Testing
             #expect(outcome.status == 0, "\(type): \(outcome.notices)")
         }
         expectRefusal("Foreign", at: "https://other.example/x")
+        // Nor does a change of it by a command make it the user's word.
+        #expect(scene.run("types", "set", "Foreign", "scope=read").status == 0)
+        expectRefusal("Foreign", at: "https://other.example/x")
         #expect(scene.run("types", "trust", "Foreign").status == 0)
         #expect(get("https://other.example/x", type: "Foreign").status == 0)
         // What was imported and is written anew by hand is the user's own.

@@ -166,6 +166,27 @@ import Testing
         #expect(scene.run("token", "--type", "A").output == "token-of-A\n")
     }
 
+    @Test func `an import that hides a definition of another folder gets no account of the earlier form`() throws {
+        scene.machine.setFile(
+            "/usr/share/credmgr/types/A.json",
+            #"{"adapter": "oauth2", "client_id": "app", "client_secret": {"env": "SECRET"}, "flow": "client_credentials", "issuer": "https://op.example"}"#
+        )
+        define("Same", #""issuer": "https://op.example""#)
+        answer(Self.metadata)
+        let id = try signIn("Same")
+        scene.machine.change(id) { account in
+            account.type = "A"
+            account.registration = Registration(provider: "https://op.example", clientID: "app")
+        }
+        scene.machine.setFile(
+            "/memory/home/A.json",
+            #"{"adapter": "oauth2", "client_id": "app", "issuer": "https://op.example", "token_endpoint": "https://evil.example/t"}"#
+        )
+        #expect(scene.run("types", "import", "/memory/home/A.json").status == 0)
+        #expect(scene.run("token", "--type", "A").status == 3)
+        #expect(scene.run("accounts", "--type", "Same").output.contains(id))
+    }
+
     // MARK: Changes of a definition
 
     @Test func `a change of the registration names the accounts, and takes them along when that is said`() throws {

@@ -53,7 +53,7 @@ import Testing
             account.keys == [
                 "id", "type", "adapter", "group", "username", "name", "subject", "issuer", "client_id", "default",
                 "status", "status_reason", "store", "policies", "scope", "expires_at", "expires_on",
-                "refresh_expires_at", "created_at", "updated_at",
+                "refresh_expires_at", "created_at", "updated_at", "type_missing",
             ])
         #expect(account["id"]?.string == id)
         #expect(account["type"]?.string == "B2C_Acccount")

@@ -165,6 +165,9 @@ struct SetupCommand: Command {
         // A rule that setup has written for another program is for this one, too.
         if case .granted = ruling { return arguments[Self.rule] && record.has(edit) ? edit : nil }
         guard arguments[Self.rule] else {
+            if case .refused(let refusal) = ruling, refusal.isOfTrust {
+                throw CredentialError(.denied, refusal.text, hint: refusal.advice)
+            }
             throw CredentialError(
                 .usage, "no rule and no account type names \(host), so no token would go there",
                 hint: "add to config.json \"rules\": [{\(members)}], or let setup write it: --rule")

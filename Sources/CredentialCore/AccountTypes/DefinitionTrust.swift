@@ -100,9 +100,10 @@ package struct DefinitionTrust: Sendable {
     ///
     /// - Throws: as ``confirm(_:)``.
     func follow(_ name: String, _ bytes: [UInt8]) throws(CredentialError) {
-        guard var place = try imports()[name], !isConfirmed(name) else { return }
-        place.digest = try digest(bytes)
-        try note(place, of: name)
+        guard !isConfirmed(name) else { return }
+        // One of another program's folder was never imported: accounts that were signed in under it stay under it.
+        let at = try imports()[name]?.at ?? Instant(epochSeconds: 0)
+        try note(Import(digest: try digest(bytes), at: at), of: name)
     }
 
     /// Forgets that the definition of a name was imported: the user has written or removed it.
@@ -118,7 +119,7 @@ package struct DefinitionTrust: Sendable {
     // MARK: The files
 
     private struct Import {
-        var digest: String
+        let digest: String
         let at: Instant
     }
 

@@ -127,7 +127,7 @@ public struct Account: Sendable, Hashable {
     public var shownName: String { label ?? username ?? displayName ?? subject }
 }
 
-/// What an account belongs to: one client at one provider (``RegistrationText``; for B2C host and tenant).
+/// One client at one provider, which an account belongs to: see ``CredentialAdapter/provider(of:)``.
 public struct Registration: Sendable, Hashable {
     /// The provider as its adapter names it; equal strings mean the same provider.
     public let provider: String

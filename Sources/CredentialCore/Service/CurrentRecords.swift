@@ -106,10 +106,13 @@ extension AccountIndex {
     private var hasEarlierForms: Bool {
         let beginnings = RegistrationText.earlierBeginnings.map { Array($0.utf8) }
         let span = bytes.span
-        for line in lines + unreadableLines {
+        func isEarlier(_ line: Line) -> Bool {
             let start = Self.place(ofTab: 2, in: line, span) + 1
-            if beginnings.contains(where: { Self.has($0, span, at: start) }) { return true }
+            for beginning in beginnings where Self.has(beginning, span, at: start) { return true }
+            return false
         }
+        for line in lines where isEarlier(line) { return true }
+        for line in unreadableLines where isEarlier(line) { return true }
         return false
     }
 }

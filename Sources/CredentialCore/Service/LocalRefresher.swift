@@ -107,7 +107,10 @@ package struct LocalRefresher: TokenRefresher {
 
     /// Whether an account is of the client and the provider that its type names now: no other is shown its refresh token.
     private func belongs(_ account: Account, to type: AccountType) throws(CredentialError) -> Bool {
-        account.registration == (try Registration(of: type, accounts.machine.adapters))
+        let own = try Registration(of: type, accounts.machine.adapters)
+        // A type that only the calling program has defined is known to no catalog.
+        guard account.type == type.name else { return account.registration == own }
+        return account.registration.current { own } == own
     }
 
     /// For a token exchange the token to exchange is refreshed first where it has ended.

@@ -31,7 +31,10 @@ package struct OwnDefinitions: Sendable {
         let old = try? catalog.ownDefinition(of: type.name)?.type
         let ownsEarlier = old.map { (try? bindings.ownsEarlier($0)) ?? false } ?? false
         try catalog.checkFree(Name.checked(type.name, kind: .accountType), force: force)
-        if let old, !keepsRegistration(old, type) { try accounts.registrationMove.pin(accountsOf: old) }
+        // One of another folder is hidden by the new one, which is as good as replaced.
+        if let before = try? catalog.definition(of: type.name).type, !keepsRegistration(before, type) {
+            try accounts.registrationMove.pin(accountsOf: before)
+        }
         switch author {
         case .imported: try trust.noteImport(of: type.name, AccountTypeCatalog.bytes(of: type))
         case .change: try trust.follow(type.name, AccountTypeCatalog.bytes(of: type))

@@ -68,6 +68,11 @@ import Testing
         #expect(nobody?.hint == #"signIn(toType: "Staff")"#)
         let ada = try await store.signIn(toType: "Staff", interaction: browser { try idp.redirect(from: $0) })
         // The exchange is at the provider's own token endpoint, for which another server stands in here.
+        try store.configure(staff, persisting: true)
+        try home.run([
+            "types", "set", "Staff", "token_endpoint=\(scenario.identityProvider)/token", "--move-accounts",
+        ])
+        if !persisting { try home.run(["types", "remove", "Staff"]) }
         staff.endpoints[.token] = scenario.identityProvider + "/token"
         try store.configure(staff, persisting: persisting)
         let account = try await store.requestAssertionAccess(toType: "Agent")

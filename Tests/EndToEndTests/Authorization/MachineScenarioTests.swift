@@ -116,13 +116,14 @@ import Testing
         let scenario = try AuthorizationScenario(
             "enterprise-managed-authorization", clients: #"{"agent": {"client_secret": "agent-secret"}}"#)
         let idp = try ScriptedProvider { $0.idTokenSubject = "ada" }
-        let words = [
-            "types", "add", "Staff", "--issuer", idp.base, "--client-id", "app", "--scope", "openid", "--force",
-        ]
-        try home.run(words)
+        try home.run([
+            "types", "add", "Staff", "--issuer", idp.base, "--client-id", "app", "--scope", "openid",
+        ])
         try idp.signIn(at: home, type: "Staff")
         // The exchange is at the provider's own token endpoint, for which another server stands in here.
-        try home.run(words + ["--token-endpoint", scenario.identityProvider + "/token"])
+        try home.run([
+            "types", "set", "Staff", "token_endpoint=\(scenario.identityProvider)/token", "--move-accounts",
+        ])
         let file = try home.write("agent-secret", to: "outside/secret")
         try define(scenario, ["--client-id", "agent", "--client-secret-file", file, "--idp", "Staff"])
         try home.run(["login", "--type", "Agent"])
