@@ -187,6 +187,36 @@ import Testing
         #expect(scene.run("accounts", "--type", "Same").output.contains(id))
     }
 
+    @Test func `an archive of the earlier form is of the registration that its own definition has`() throws {
+        define("A", Self.realm("a"))
+        _ = try signIn("A")
+        let account = try #require(scene.machine.accounts().first)
+        let archive = try Self.transfer(scene).archive(of: [(.standard, account)]) {
+            (error) throws(CredentialError) in throw error
+        }
+        let now = "oauth2 token_endpoint=https://sso.example/realms/a/token"
+        let text = JSONValue.object(archive.json).text()
+        #expect(text.contains(now))
+        let earlier = try #require(
+            try JSONValue.parse(text.split(separator: now).joined(separator: "https://sso.example")).object)
+        // There is no type of this name, the same, or one with other endpoints.
+        for (realm, taken) in [(nil, [now]), ("a", [now]), ("b", [])] as [(String?, [String])] {
+            let other = Self()
+            if let realm { other.define("A", Self.realm(realm)) }
+            _ = try Self.transfer(other.scene).take(AccountArchive(json: earlier), into: .file) {
+                (_) throws(CredentialError) in
+            }
+            #expect(other.scene.machine.accounts().map(\.registration.provider) == taken, "\(realm ?? "none")")
+        }
+    }
+
+    private static func transfer(_ scene: CommandScene) throws -> AccountTransfer {
+        let session = try scene.session(), catalog = session.catalog
+        return AccountTransfer(
+            session.services(session.stores()), group: nil,
+            definition: { (name) throws(CredentialError) in try catalog.definition(of: name).type }, note: { _ in })
+    }
+
     // MARK: Changes of a definition
 
     @Test func `a change of the registration names the accounts, and takes them along when that is said`() throws {
