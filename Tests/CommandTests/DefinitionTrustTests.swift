@@ -5,7 +5,7 @@ import TestCommands
 import TestPorts
 import Testing
 
-/// What a definition may do that the user has not confirmed: it shares accounts, and says not where their tokens go.
+/// A definition that the user has not confirmed shares accounts, and does not say where their tokens go.
 @Suite struct DefinitionTrustTests {
     private let scene = CommandScene(cryptography: LibCryptography())
 
@@ -77,7 +77,7 @@ import Testing
         scene.machine.clock.pass(10)
         #expect(importing(#""api_base": "https://evil.example/""#, name: "Tasks", "--force").status == 0)
         expectRefusal("Tasks")
-        // Whoever signs in under it after that has seen what it is.
+        // An account that is signed in under it after that is its own.
         #expect(scene.signIn("bob").status == 0)
         scene.transport.answer(.success(HTTPResponse(status: 200, headers: [], body: [])))
         #expect(scene.run("request", "GET", "x", "--type", "Tasks", "--account", "bob@example.com").status == 0)
@@ -105,7 +105,7 @@ import Testing
         expectRefusal("Foreign", at: "https://other.example/x")
         #expect(scene.run("types", "trust", "Foreign").status == 0)
         #expect(get("https://other.example/x", type: "Foreign").status == 0)
-        // What was imported and is written anew by hand is the user's own.
+        // An imported definition that is written anew by hand is the user's own.
         #expect(importing(#""api_base": "https://other.example/""#, name: "Again").status == 0)
         expectRefusal("Again", at: "https://other.example/x")
         scene.machine.setFile("/memory/types/Again.json", definition)
@@ -154,6 +154,9 @@ import Testing
         #expect(refused.notices.contains(shown), "\(refused.notices)")
         #expect(refused.notices.contains("https://evil.example/token"), "\(refused.notices)")
         #expect(refused.notices.contains("types import /memory/home/Evil.json --trust"), "\(refused.notices)")
+        // Without notes the question and the error still show it.
+        let quiet = importing(members, "--quiet")
+        #expect(quiet.status == 2 && quiet.notices.contains(shown), "\(quiet.notices)")
         #expect(importing(members, answers: ["n"]).status == 7)
         #expect(scene.machine.file("/memory/types/Evil.json") == nil)
         #expect(importing(members, answers: ["y"]).status == 0)

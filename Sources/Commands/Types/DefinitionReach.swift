@@ -35,12 +35,14 @@ struct DefinitionReach {
         accounts = registry.accounts(of: registration).map { (group, $0) }
     }
 
-    /// The keys whose values need the user's confirmation.
-    var needingTrust: [String] { uses.filter(\.needsTrust).map(\.key) }
+    /// The commands, files and variables that need the user's confirmation.
+    var needingTrust: [Use] { uses.filter(\.needsTrust) }
 
-    /// Shows all of that.
-    func tell(_ session: Session) {
-        for use in uses { session.notices.note("\(use.key): \(use.text)") }
+    /// Shows all of that, but the uses that a question shows.
+    func tell(_ session: Session, besides asked: [Use] = []) {
+        for use in uses where !asked.contains(where: { $0.key == use.key }) {
+            session.notices.note("\(use.key): \(use.text)")
+        }
         for (_, account) in accounts {
             session.notices.note(
                 "it sees the account \(ForeignText.shown(account.shownName)) (\(account.id)), signed in under \(account.type)"
@@ -62,22 +64,24 @@ struct DefinitionReach {
     /// Has the user confirm the commands, files and variables of a definition that another one wrote.
     ///
     /// - Parameters:
-    ///   - keys: those to confirm.
+    ///   - uses: those to confirm. The question and the error show them, even if notes are not shown.
     ///   - again: the command that confirms them.
     /// - Throws: ``ErrorCode/usage`` if nobody can be asked; ``ErrorCode/denied`` for a no.
-    static func confirm(_ keys: [String], of name: String, again: Message, _ session: Session)
-        throws(CredentialError)
-    {
-        let list = keys.joined(separator: ", ")
+    static func confirm(
+        _ uses: [Use], of name: String, again: Message, _ session: Session
+    ) throws(CredentialError) {
+        let shown = Message.joined(uses.map { "\($0.key): \($0.text)" }, by: "; ")
         guard session.mayAsk else {
             throw CredentialError(
                 .usage,
-                "the definition of \(name) names commands, files or variables, which are not confirmed: \(list)",
+                "the definition of \(name) names commands, files or variables, which are not confirmed: \(shown)",
                 hint: again)
         }
-        let answer = try session.context.console.ask("Let \(name) use \(list)? [y/N] ", isSecret: false).reveal()
+        let answer = try session.context.console.ask("Let \(name) use \(shown)? [y/N] ", isSecret: false).reveal()
         guard ["y", "Y", "yes"].contains(answer) else {
-            throw CredentialError(.denied, "nothing was defined: \(list) of \(name) is not confirmed")
+            throw CredentialError(
+                .denied,
+                "nothing was defined: \(uses.map(\.key).joined(separator: ", ")) of \(name) is not confirmed")
         }
     }
 

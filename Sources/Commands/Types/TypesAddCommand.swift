@@ -213,14 +213,15 @@ struct TypesAddCommand: Command {
         -> Bool
     {
         let reach = DefinitionReach(of: type, session)
-        reach.tell(session)
         guard let preset, !session.context.presets.isTrusted(preset.name), !arguments[Self.trust] else {
+            reach.tell(session)
             return true
         }
-        let keys = reach.needingTrust.filter { preset.definition[$0] != nil && !isGiven($0) }
-        guard !keys.isEmpty else { return false }
+        let uses = reach.needingTrust.filter { preset.definition[$0.key] != nil && !isGiven($0.key) }
+        reach.tell(session, besides: uses)
+        guard !uses.isEmpty else { return false }
         try DefinitionReach.confirm(
-            keys, of: type.name,
+            uses, of: type.name,
             again: Message(
                 verbatim: arguments.commandLine(adding: [Self.trust.spec.written], quoting: ShellQuote.word)),
             session)

@@ -57,10 +57,10 @@ struct TypesImportCommand: Command {
         try session.catalog.checkFree(type.name, force: arguments[Self.force])
         ExplicitEndpoints(session).leaveOut(of: &type)
         let reach = DefinitionReach(of: type, session)
-        reach.tell(session)
-        let unconfirmed = reach.needingTrust
         var isTrusted = arguments[Self.trust]
-        if !isTrusted, !unconfirmed.isEmpty {
+        let unconfirmed = isTrusted ? [] : reach.needingTrust
+        reach.tell(session, besides: unconfirmed)
+        if !unconfirmed.isEmpty {
             try DefinitionReach.confirm(
                 unconfirmed, of: type.name,
                 again: Message(

@@ -18,9 +18,9 @@ package struct OwnDefinitions: Sendable {
         case change
     }
 
-    /// Writes a definition into the user's folder. What a store keeps for the one that is replaced goes along to another
-    /// keychain group if the new one wants it too, and is forgotten else; that of another folder is not replaced. What it keeps for
-    /// another client stays, but that a change of the same client's provider by the user takes it along.
+    /// Writes a definition into the user's folder. The stored secrets of the one that is replaced go along to
+    /// another keychain group if the new one wants them too, and are forgotten else; one of another folder is not replaced. Secrets of
+    /// another client stay. A change of the provider by a command takes the secrets of the same client along.
     ///
     /// - Returns: the file written.
     /// - Throws: as ``AccountTypeCatalog/add(_:force:)``; as ``DefinitionTrust/confirm(_:)``.

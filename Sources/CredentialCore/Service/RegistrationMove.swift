@@ -1,6 +1,6 @@
 /// Moves accounts along with their type if its definition names another registration than before.
 package struct RegistrationMove: Sendable {
-    /// What it works on.
+    /// The services that it works on.
     let accounts: AccountServices
 
     /// The accounts that were signed in under a type and are of its registration, in every group.
@@ -27,7 +27,7 @@ package struct RegistrationMove: Sendable {
         guard let all = try? accounts(of: type) else { return }
         for (group, account) in all {
             guard let record = try accounts.records.read(account.id, in: group) else { continue }
-            // Who was faster has written it in this form.
+            // A process that was faster has written it in this form.
             if case .unknown(let error) = try accounts.records.write(record, expecting: record.generation) {
                 throw error
             }
