@@ -137,7 +137,7 @@ import Testing
 
     @Test func `A port that the type names is free at once`() throws {
         let provider = try ScriptedProvider()
-        let port = try LoopbackServer(ipv6: false) { _ in .text(200, "") }.port
+        let port = try LoopbackServer(at: .ipv4) { _ in .text(200, "") }.port
         try home.run([
             "types", "add", "Work", "--issuer", provider.base, "--client-id", "tool", "--scope", "api",
             "--redirect-uri", "http://127.0.0.1:\(port)/cb",
