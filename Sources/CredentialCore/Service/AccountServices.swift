@@ -119,7 +119,8 @@ package struct AccountServices: Sendable {
             transport: transport, clock: machine.clock, random: machine.random,
             cryptography: machine.cryptography,
             clientSecrets: ClientSecretResolver(
-                stores: stores, secrets: machine.secrets(timeout: policy.timeout), bindings: ClientBindings(machine),
+                stores: stores, secrets: machine.secrets(timeout: policy.timeout),
+                bindings: ClientBindings(machine),
                 vouch: policy.vouch),
             metadataCache: machine.metadataCache, timeout: policy.timeout,
             correlationID: machine.environment["CREDMGR_CORRELATION_ID"].flatMap { $0.isEmpty ? nil : $0 },
