@@ -342,12 +342,15 @@ struct LoginCommand: Command {
         for warning in plan.revokeReplaced(outcome, by: session.services(session.stores())) {
             session.notices.warning(warning)
         }
+        let index = try session.context.records.index(of: plan.group, .none)
+        let registration = try registration(plan, session)
         if outcome.isNew {
-            try tellChoice(outcome.account, of: request.type, registration(plan, session), plan.group, session)
+            tellChoice(outcome.account, of: request.type, among: index, registration, plan.group, session)
         }
         warnOfAnother(result, session)
         let signedIn = SignedIn(outcome, result, plan)
-        signedIn.tell(session, isDefault: try isDefault(outcome.account, plan, session))
+        // Whether a command without a name takes the account.
+        signedIn.tell(session, isDefault: index.defaultEntry(of: registration)?.id == outcome.account.id)
         try show(outcome.account, in: plan.group, session)
         if arguments[Self.showClaims] || request.type.showClaims, let idToken = result.tokens.grant.idToken {
             for line in ClaimsPresentation.lines(of: try CompactToken(idToken.reveal()).claims) {
@@ -358,10 +361,9 @@ struct LoginCommand: Command {
 
     /// Where there is more than one account, which one is taken without a name is told before a script finds out.
     private func tellChoice(
-        _ account: Account, of type: AccountType, _ registration: Registration, _ group: KeychainGroup,
-        _ session: Session
-    ) throws(CredentialError) {
-        let index = try session.context.records.index(of: group, .none)
+        _ account: Account, of type: AccountType, among index: AccountIndex, _ registration: Registration,
+        _ group: KeychainGroup, _ session: Session
+    ) {
         let count = index.count(of: registration)
         let chosen = index.chosen(of: registration)
         // A new record may have come in the place of a damaged one, which was the default and still is.
@@ -372,14 +374,6 @@ struct LoginCommand: Command {
         session.notices.note(
             "account type \(type.name) has \(count) accounts\(shown); to make this one it: "
                 + "\(TargetResolver.use(account.id, of: type, in: group))")
-    }
-
-    /// Whether an account is the one that a command without a name takes.
-    private func isDefault(
-        _ account: Account, _ plan: SignInPlan, _ session: Session
-    ) throws(CredentialError) -> Bool {
-        let index = try session.context.records.index(of: plan.group, .none)
-        return index.defaultEntry(of: try registration(plan, session))?.id == account.id
     }
 
     /// Says if a clock is wrong, whether or not the sign-in succeeds: tokens are judged by it.
