@@ -101,6 +101,20 @@ import Testing
         #expect(!services.repository.isUsed(unknown))
     }
 
+    @Test func `a token that was saved before the response was judged counts once, and stays good`() throws {
+        let scene = try Self.signedIn(.file)
+        // The response is saved first, and then used.
+        scene.machine.provider.refuseResponses(finding: RefreshFinding(refreshToken: nil), isRefused: false)
+        for number in 1...3 {
+            _ = try Self.refresh(scene)
+            let grant = try #require(kept(scene, in: .file)?.grants[""])
+            #expect(grant.rotation == Int64(number) && grant.pending == nil)
+            #expect(!scene.services().repository.isUsed(grant))
+        }
+        #expect(scene.machine.usedTokens == ["refresh-ada-1", "refresh-ada-2", "refresh-ada-3"])
+        #expect(scene.refreshFailure() == nil && scene.machine.provider.reuses == 0)
+    }
+
     @Test func `a token set too large for its reader is stored without its oldest access tokens`() throws {
         let scene = try Self.signedIn(.file)
         let services = scene.services(), account = try #require(scene.account())

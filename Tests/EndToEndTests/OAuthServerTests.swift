@@ -69,6 +69,28 @@ import Testing
         #expect(try LoopbackClient().send("GET", gone.description).status >= 400)
     }
 
+    @Test func `Another definition of a registered client takes nothing away, and gets no token of it`() throws {
+        let server = try glewlwyd(), listener = try ScriptedProvider()
+        try home.run(["types", "add", "Work", "--issuer", server.issuer, "--register"])
+        try home.run(["login", "--type", "Work"], environment: try browser(server))
+        // A copy whose author wants the token of the registration.
+        var copy = try #require(try home.json(["types", "show", "Work", "--json"]).object)
+        for name in ["name", "file", "path"] { copy[name] = nil }
+        copy["client_secret"] = nil
+        copy["registration_client_uri"] = .string(listener.base + "/register/x")
+        let file = try home.write(JSONValue.object(copy).text(), to: "copy.json")
+        try home.run(["types", "import", file, "--name", "Copy"])
+        try home.run(["types", "remove", "Copy"])
+        #expect(!listener.paths.contains { $0.contains("register") })
+        // The user's own copy leaves the client to the other type, too.
+        try home.run(["types", "import", file, "--name", "Copy"])
+        try home.run(["types", "trust", "Copy"])
+        try home.run(["types", "remove", "Copy"])
+        #expect(!listener.paths.contains { $0.contains("register") })
+        try home.run(["token", "--type", "Work", "--force-refresh"])
+        #expect(try home.run(["types", "remove", "Work"]).standardError.contains("is registered no more"))
+    }
+
     @Test func `A name that is taken registers nobody`() throws {
         let server = try glewlwyd()
         try home.run(["types", "add", "Work", "--issuer", server.issuer, "--client-id", "native"])

@@ -26,11 +26,17 @@ struct TypesRemoveCommand: Command {
         let type = try? session.catalog.definition(of: name).type
         let ownsEarlier =
             type.map { (try? ClientBindings(session.context.machine).ownsEarlier($0)) ?? false } ?? false
+        // Once the file is gone nothing says whose word it was.
+        let isConfirmed = session.context.machine.trust.isConfirmed(name)
         let orphans = OrphanedAccounts(session)
         let before = orphans.ids
+        if let type { try session.definitions.pin(accountsOf: type) }
         let paths = try session.catalog.remove(name)
         if let type {
-            ClientRegistrar(session.definitions).end(type, ownsEarlier: ownsEarlier)
+            // Another type of the client needs it, and an unconfirmed definition may name any address.
+            if isConfirmed, !session.definitions.isClientUsed(type) {
+                ClientRegistrar(session.definitions).end(type, ownsEarlier: ownsEarlier)
+            }
             session.definitions.forget(type, ownsEarlier: ownsEarlier)
         }
         for path in paths {

@@ -1,6 +1,6 @@
 internal import StrictJSON
 
-/// Tells which definitions of account types the user has confirmed (docs/decisions/0034).
+/// Tells which definitions of account types the user has confirmed (docs/decisions/0031).
 ///
 /// A definition is the user's own word if the user wrote it into the user's own folder, by hand, by `types add` or by a program; if root
 /// owns its folder; or if its SHA-256 is in `trusted.json`. One that `types import` has written is none while the file is

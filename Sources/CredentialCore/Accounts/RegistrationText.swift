@@ -1,7 +1,7 @@
 /// The text that says at which provider a client is registered: a part of a ``Registration``.
 ///
 /// It is made from a definition alone, stored with accounts and compared; it is never used as an address
-/// (docs/decisions/0033). Two definitions with equal texts send an account's tokens to the same places.
+/// (docs/decisions/0030). Two definitions with equal texts send an account's tokens to the same places.
 package struct RegistrationText: Sendable {
     /// The endpoints that receive a token or a secret of the client: an explicit one is a part of the registration.
     package static let endpoints: [AccountType.Endpoint] = [
@@ -107,6 +107,13 @@ extension Registration {
     /// - Throws: ``ErrorCode/configuration``.
     package init(of type: AccountType, _ adapters: AdapterRegistry) throws(CredentialError) {
         self.init(provider: try adapters.adapter(of: type).provider(of: type), clientID: type.clientID)
+    }
+
+    /// Whether it names an endpoint, and not an issuer alone.
+    var namesPlaces: Bool {
+        provider.split(separator: " ").contains { word in
+            RegistrationText.endpoints.contains { word.hasPrefix("\($0.rawValue)=") }
+        }
     }
 
     /// The same registration in the form that credmgr wrote before; `nil` if that is the same.

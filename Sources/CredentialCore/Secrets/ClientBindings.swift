@@ -1,6 +1,6 @@
 /// Tells which secrets of a store are those of a type's client.
 ///
-/// A stored secret belongs to the client at its provider, not to the name of a type (docs/decisions/0035): another definition of the
+/// A stored secret belongs to the client at its provider, not to the name of a type (docs/decisions/0032): another definition of the
 /// same name does not get it. credmgr stored secrets under the type's name before; such a secret is the client's if nothing says that
 /// the type has been another one since.
 package struct ClientBindings: Sendable {
@@ -27,18 +27,22 @@ package struct ClientBindings: Sendable {
     /// Whether an item was stored under the name of a type.
     package static func isEarlier(_ item: SecretItem) -> Bool { Name.isValid(item.owner) }
 
-    /// Whether a secret that was stored under a type's name is the one of its client: the definition is confirmed, and no account
-    /// was signed in under the name with another client.
+    /// Whether a secret that was stored under a type's name is the one of its client: the definition is confirmed, and an
+    /// account of this client was signed in under the name, or none of another client was.
     ///
     /// - Throws: the errors of the records and of the adapter.
     package func ownsEarlier(_ type: AccountType) throws(CredentialError) -> Bool {
         guard machine.trust.isConfirmed(type.name) else { return false }
         let registration = try Registration(of: type, machine.adapters)
+        var isOfAnother = false
         for group in try machine.records.groups() {
             let entries = try machine.records.index(of: group, .none).withUnreadable.entries
-            if entries.contains(where: { $0.type == type.name && $0.registration != registration }) { return false }
+            for entry in entries where entry.type == type.name {
+                if entry.registration == registration { return true }
+                isOfAnother = true
+            }
         }
-        return true
+        return !isOfAnother
     }
 
     /// Refuses a definition that is not confirmed and names a command, a file or a variable.

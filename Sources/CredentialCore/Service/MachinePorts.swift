@@ -92,8 +92,12 @@ package struct MachinePorts: Sendable {
     /// The accounts, each of the registration as definitions have it now.
     package var records: any AccountRecords {
         get {
-            CurrentRecords(base: keptRecords) { [definition, adapters] name in
-                definition(name).flatMap { try? Registration(of: $0, adapters) }
+            CurrentRecords(base: keptRecords) { [definition, adapters, trust] name in
+                guard let type = definition(name), let registration = try? Registration(of: type, adapters) else {
+                    return nil
+                }
+                // Accounts of before follow a definition to other places only if the user has confirmed it.
+                return registration.namesPlaces && !trust.isConfirmed(name) ? nil : registration
             }
         }
         set { keptRecords = newValue }

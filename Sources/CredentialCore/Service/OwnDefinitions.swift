@@ -60,6 +60,19 @@ package struct OwnDefinitions: Sendable {
         settle(removed, try? catalog.definition(of: removed.name).type, isMoved: false)
     }
 
+    /// Whether any definition that is there has the provider and client of a type, in its group.
+    package func isClientUsed(_ type: AccountType) -> Bool {
+        ((try? catalog.entries()) ?? []).contains { entry in
+            guard case .success(let other) = entry.type, other.keychainGroup == type.keychainGroup else {
+                return false
+            }
+            return keepsRegistration(type, other)
+        }
+    }
+
+    /// Whether a store that answers without a question has a secret of a client.
+    func isKept(_ item: SecretItem) -> Bool { (try? isThere(item, quietStores)) ?? false }
+
     private func keepsRegistration(_ old: AccountType, _ new: AccountType) -> Bool {
         let adapters = accounts.machine.adapters
         guard let before = try? Registration(of: old, adapters), let now = try? Registration(of: new, adapters)

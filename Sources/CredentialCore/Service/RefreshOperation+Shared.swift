@@ -93,8 +93,10 @@ extension RefreshOperation {
             throw error
         }
         if outcome.refreshed, let (refusal, finding, sent) = told.withLock({ $0.refused }) {
-            accounts.repository.recordUsed(
-                sent.refreshToken, replacedBy: finding.refreshToken, grant: nil, until: sent.refreshExpiresAt)
+            if !sent.takesOlder(under: job.type) {
+                accounts.repository.recordUsed(
+                    sent.refreshToken, replacedBy: finding.refreshToken, grant: nil, until: sent.refreshExpiresAt)
+            }
             if finding.isForeign { append(.tokenLost, job, now, reason: refusal.message) }
             throw refusal
         }

@@ -29,14 +29,16 @@ package struct RefreshOperation: Sendable {
             if let set = saved.withLock({ $0 }) { latest.tokenSet = set }
             let set = try save(finding, latest)
             saved.withLock { $0 = set }
+            // The saving took the room and the mark, and the adapter may send once more.
+            try accounts.repository.reserve(for: set, in: job.group)
         }
         var job = job
         let issued: IssuedTokens
         do throws(CredentialError) {
             issued = try adapter.refresh(request, in: context)
         } catch {
-            if saved.withLock({ $0 }) != nil { throw error }
             accounts.repository.releaseReserve(for: job.tokenSet, in: job.group)
+            if saved.withLock({ $0 }) != nil { throw error }
             guard error.code == .signInRequired else { throw error }
             if let older = grant.withoutRefusedPending(under: job.type) {
                 return try refresh(with: older, job)
@@ -133,11 +135,21 @@ package struct RefreshOperation: Sendable {
         let now = accounts.clock.now
         var warnings: [Message] = []
         var issued = issued
-        if job.isRefresh(issued, of: sent) { issued.grant.noteRotation(after: sent, newID: newID) }
+        // What was saved before the judgement counts as a rotation of its own.
+        let latest = job.tokenSet.grants[job.key.policy] ?? sent
+        if job.isRefresh(issued, of: sent) {
+            issued.grant.noteRotation(after: sent, newID: latest.id ?? newID)
+            if latest.rotation > sent.rotation {
+                let isSaved = latest.toSend.refreshToken == issued.grant.refreshToken
+                issued.grant.rotation = latest.rotation + (isSaved ? 0 : 1)
+            }
+        }
         // The provider has answered: no copy brings the token back that it was asked with, whether the new one is kept or not.
         defer {
-            accounts.repository.recordUsed(
-                sent.refreshToken, replacedBy: issued.grant.refreshToken, grant: issued.grant)
+            for old in Set([sent.refreshToken, latest.toSend.refreshToken]) {
+                accounts.repository.recordUsed(
+                    old, replacedBy: issued.grant.refreshToken, grant: issued.grant)
+            }
         }
         var set = refreshed(job.tokenSet, by: issued, job, now)
         var outcome = try keep(&set, job)

@@ -22,16 +22,23 @@ package struct RegistrationMove: Sendable {
     /// record of the earlier form would be read as the new one's.
     ///
     /// - Throws: the errors of the records.
-    func pin(accountsOf type: AccountType) throws(CredentialError) {
+    package func pin(accountsOf type: AccountType) throws(CredentialError) {
         // A definition that cannot be used tells no registration.
-        guard let all = try? accounts(of: type) else { return }
-        for (group, account) in all {
-            guard let record = try accounts.records.read(account.id, in: group) else { continue }
-            // A process that was faster has written it in this form.
-            if case .unknown(let error) = try accounts.records.write(record, expecting: record.generation) {
-                throw error
+        guard (try? Registration(of: type, accounts.machine.adapters)) != nil else { return }
+        for (group, account) in try accounts(of: type) { try pin(account.id, in: group) }
+    }
+
+    private func pin(_ id: String, in group: KeychainGroup) throws(CredentialError) {
+        for _ in 0..<16 {
+            guard let record = try accounts.records.read(id, in: group) else { return }
+            switch try accounts.records.write(record, expecting: record.generation) {
+            case .done: return
+            case .unknown(let error): throw error
+            case .overtaken: continue
             }
         }
+        throw CredentialError(
+            .temporary, "others have been changing the record of \(id) all the time", hint: "try again")
     }
 
     /// Gives an account another registration, in its record and in what is sealed with its tokens.

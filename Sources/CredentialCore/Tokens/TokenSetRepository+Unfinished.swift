@@ -130,7 +130,14 @@ extension TokenSetRepository {
         guard !login.takenUp.isEmpty else { return false }
         try sharing.beginAdding(to: group)
         try sharing.catchUp(group, unlessWithin: 0)
-        let known = try records.index(of: group, .ids).entries(of: account.registration, subject: account.subject)
+        let index = try records.index(of: group, .ids)
+        var known = index.entries(of: account.registration, subject: account.subject)
+        if known.isEmpty {
+            // One that waits since before an update names its registration in the earlier form.
+            known = index.entries.filter {
+                $0.subject == account.subject && $0.registration.earlier == account.registration
+            }
+        }
         guard let other = known.first(where: { $0.id != account.id }) else { return false }
         guard let lock = try locks.tryLock(other.id, in: group) else { return true }
         defer { lock.release() }

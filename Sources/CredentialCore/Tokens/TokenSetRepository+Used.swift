@@ -40,7 +40,7 @@ extension TokenSetRepository {
         set.allGrants.compactMap { $0.grant.toSend.refreshToken.flatMap(usedTokens.digest(of:)) }.sorted()
     }
 
-    /// The account of this machine that has a refresh token, in any group; `nil` if none has it.
+    /// The account of this machine that has a refresh token, in any group that is not shared; `nil` if none has it.
     ///
     /// - Parameter account: the id of an account that does not count.
     /// - Throws: the errors of ``AccountRecords/registry(of:damaged:)``.
@@ -49,8 +49,11 @@ extension TokenSetRepository {
     ) throws(CredentialError) -> (account: Account, group: KeychainGroup)? {
         guard let digest = usedTokens.digest(of: token) else { return nil }
         for group in try records.groups() {
-            // A record that cannot be read has no digest to compare with; `doctor` reports it.
-            let registry = try records.registry(of: group) { _, _ in }
+            // The records of a shared group have digests by other hosts' keys. A group that cannot be read is reported by `doctor`,
+            // and keeps no import into another one back.
+            guard (try? sharing.isShared(group)) == false,
+                let registry = try? records.registry(of: group, damaged: { _, _ in })
+            else { continue }
             let found = registry.accounts.first { $0.id != account && $0.tokenDigests.contains(digest) }
             if let found { return (found, group) }
         }

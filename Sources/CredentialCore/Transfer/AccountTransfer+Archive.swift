@@ -24,13 +24,15 @@ extension AccountTransfer {
             new.append((name, type))
         }
         for (name, type) in new {
+            let path = try accounts.ownDefinitions.put(type, force: false, by: .imported)
             for secret in archive.secrets where secret.item.owner == name {
+                let item = try ClientBindings(accounts.machine).item(secret.item.kind, of: type)
+                // Another type of the client has it here: what is here stays as it is.
+                guard !accounts.ownDefinitions.isKept(item) else { continue }
                 try accounts.stores.store(store).write(
-                    Array(secret.text.reveal().utf8),
-                    for: ClientBindings(accounts.machine).item(secret.item.kind, of: type),
+                    Array(secret.text.reveal().utf8), for: item,
                     label: "credmgr: \(name) \(secret.item.kind.rawValue)")
             }
-            let path = try accounts.ownDefinitions.put(type, force: false, by: .imported)
             note("account type \(name) is defined in \(path)")
         }
         var failures: [CredentialError] = []

@@ -45,6 +45,16 @@ package struct DefinitionDesk: Sendable {
         _ type: AccountType, force: Bool, by author: OwnDefinitions.Author = .change
     ) throws(CredentialError) -> String { try accounts.ownDefinitions.put(type, force: force, by: author) }
 
+    /// Writes the registration of a type's accounts into their records, before its definition is removed.
+    ///
+    /// - Throws: the errors of the records.
+    package func pin(accountsOf type: AccountType) throws(CredentialError) {
+        try accounts.registrationMove.pin(accountsOf: type)
+    }
+
+    /// Whether any definition that is there is of the same client, which the provider knows by one registration.
+    package func isClientUsed(_ type: AccountType) -> Bool { accounts.ownDefinitions.isClientUsed(type) }
+
     /// Forgets what a store keeps for a definition that was removed.
     ///
     /// - Parameter ownsEarlier: as for ``ClientRegistrar/end(_:ownsEarlier:)``.
