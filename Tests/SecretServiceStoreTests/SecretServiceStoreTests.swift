@@ -86,6 +86,12 @@ struct SecretServiceStoreTests {
                 expected[.example("a\(number)")] = secret
                 try store.write(secret, for: .example("a\(number)"), label: "credmgr: x")
             }
+            // The keyring counts whole seconds: what is newer is of a later one.
+            let written = time(nil), end = ContinuousClock.now + .seconds(10)
+            while time(nil) <= written {
+                try #require(ContinuousClock.now < end, "waited 10 s for the next second of the clock")
+                usleep(10_000)
+            }
             // A second item for one of them, and one without a secret: the newest counts, the empty one is damaged.
             for (owner, input) in [("a7", "newer"), ("empty", "")] {
                 _ = try keyring.secretTool(
