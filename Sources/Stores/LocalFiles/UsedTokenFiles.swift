@@ -1,7 +1,7 @@
 package import CredentialCore
 import Platform
 
-/// What this machine has used of refresh tokens: 4,096 files in `$XDG_STATE_HOME/credmgr/used`, named by the first three
+/// The refresh tokens that this machine has used: 4,096 files in `$XDG_STATE_HOME/credmgr/used`, named by the first three
 /// hexadecimal digits of what is looked up, one line for each token and each rotation number.
 ///
 /// They lie apart from the data directory, so that a copy of that which is restored does not take them along. A lookup reads
@@ -14,6 +14,8 @@ package final class UsedTokenFiles: UsedRefreshTokens {
     private static let limit = 64 << 20
     /// From how many bytes on a file is rewritten without the lines that have ended or are repeated.
     private static let greatestSize = 32 << 10
+    /// How often the file may be replaced while a line is appended.
+    private static let exchanges = 64
 
     private let stateHome: String
     private let clock: any WallClock
@@ -122,21 +124,25 @@ package final class UsedTokenFiles: UsedRefreshTokens {
 
     private func append(_ line: Line, to name: String) {
         guard let folder = try? PrivateDirectory.create(Self.folder, below: stateHome) else { return }
-        for _ in 0..<8 {
-            guard let file = try? folder.openShared(name, appending: true) else { return }
-            guard file.writeAll(line.bytes) == 0 else { return }
-            // If another process has replaced the file meanwhile, the line may be in neither.
-            guard folder.isCurrent(file, name) else { continue }
-            if file.size > Int64(Self.greatestSize) { shorten(name, file, in: folder) }
-            return
+        append(line.bytes, to: name, in: folder)
+        shorten(name, in: folder)
+    }
+
+    /// Appends to the file that has the name afterwards: a line in a file that another process has replaced may be lost.
+    private func append(_ bytes: [UInt8], to name: String, in folder: borrowing PrivateDirectory) {
+        for _ in 0..<Self.exchanges {
+            guard let file = try? folder.openShared(name, appending: true), file.writeAll(bytes) == 0 else { return }
+            if folder.isCurrent(file, name) { return }
         }
     }
 
-    /// Rewrites a file without the lines that have ended or are repeated. A line that another process appends meanwhile is in
-    /// the old file's end, and is taken over after the exchange; later ones see that their file is not the current one.
-    private func shorten(
-        _ name: String, _ file: borrowing FileDescriptor, in folder: borrowing PrivateDirectory
-    ) {
+    /// Rewrites a large file without the lines that have ended or are repeated. One process at a time does so. A line that another
+    /// process appends meanwhile is at the end of the old file, and is appended to the new one; later ones see that their file
+    /// is not the current one.
+    private func shorten(_ name: String, in folder: borrowing PrivateDirectory) {
+        guard let file = try? folder.openExisting(name, forWriting: true), file.size > Int64(Self.greatestSize),
+            FileLock.wait(file, milliseconds: 0) == 0, folder.isCurrent(file, name)
+        else { return }
         let before = file.read(Int(file.size), at: 0)
         let now = clock.now
         var kept: [String: Line] = [:]
@@ -148,7 +154,6 @@ package final class UsedTokenFiles: UsedRefreshTokens {
         // Half of it at least must go, or each line would have the file rewritten.
         guard content.count <= before.count / 2, (try? folder.write(content, to: name)) != nil else { return }
         let late = file.read(max(0, Int(file.size) - before.count), at: Int64(before.count))
-        guard !late.isEmpty, let current = try? folder.openShared(name, appending: true) else { return }
-        _ = current.writeAll(late)
+        if !late.isEmpty { append(late, to: name, in: folder) }
     }
 }
