@@ -22,17 +22,6 @@ final class Turns: Sendable {
 @Suite struct AccountCommandTests {
     private let scene = CommandScene(cryptography: LibCryptography())
 
-    /// Lets the browser come back for a person.
-    private func expectBrowser(_ person: String) {
-        scene.programs.install("xdg-open") { _, _ in ProgramResult(output: [], exitStatus: 0) }
-        scene.redirects.visit { [scene] in
-            let words = scene.programs.started.last ?? []
-            let page = words.last.flatMap { scene.machine.file($0) } ?? ""
-            let state = page.split(separator: "state=").dropFirst().first?.prefix { $0 != "\"" } ?? ""
-            return "http://127.0.0.1/?state=\(state)&code=\(person)"
-        }
-    }
-
     @Test func `a first sign-in in the journal that no key opens is shown as that, and is set aside by doctor`()
         throws
     {
@@ -71,7 +60,7 @@ final class Turns: Sendable {
 
     @Test func `a sign-in through the browser prints the account, and leaves nothing of the way there`() throws {
         scene.define()
-        expectBrowser("ada")
+        scene.expectBrowser("ada")
         let outcome = scene.run("login", "--type", "Tasks")
         #expect(outcome.status == 0, "\(outcome.notices)")
         let account = try #require(scene.machine.accounts().first)
@@ -87,7 +76,7 @@ final class Turns: Sendable {
         scene.define()
         #expect(scene.signIn("ada").status == 0)
         let before = scene.machine.accounts()
-        expectBrowser("bob")
+        scene.expectBrowser("bob")
         let outcome = scene.run("login", "--account", "ada@example.com")
         #expect(outcome.status == 7)
         #expect(outcome.notices.contains("ada@example.com") && outcome.notices.contains("bob@example.com"))

@@ -9,17 +9,6 @@ import Testing
 @Suite struct `The first hour` {
     private let scene = CommandScene(cryptography: LibCryptography())
 
-    /// Lets the browser come back for a person.
-    private func expectBrowser(_ person: String) {
-        scene.programs.install("xdg-open") { _, _ in ProgramResult(output: [], exitStatus: 0) }
-        scene.redirects.visit { [scene] in
-            let words = scene.programs.started.last ?? []
-            let page = words.last.flatMap { scene.machine.file($0) } ?? ""
-            let state = page.split(separator: "state=").dropFirst().first?.prefix { $0 != "\"" } ?? ""
-            return "http://127.0.0.1/?state=\(state)&code=\(person)"
-        }
-    }
-
     private func id() throws -> String { try #require(scene.machine.accounts().first?.id) }
 
     // MARK: What is said
@@ -27,7 +16,7 @@ import Testing
     @Test(arguments: [nil, []] as [[String]?])
     func `A sign-in says who, where and what comes next, with and without a terminal`(answers: [String]?) throws {
         scene.define()
-        expectBrowser("ada")
+        scene.expectBrowser("ada")
         let outcome = scene.run(["login", "--type", "Tasks"], answers: answers)
         #expect(outcome.status == 0, "\(outcome.notices)")
         #expect(outcome.output == "\(try id())\tada@example.com\n")
@@ -116,7 +105,7 @@ import Testing
 
     @Test func `The same user with --new is renewed, not added, and told`() throws {
         scene.define()
-        expectBrowser("ada")
+        scene.expectBrowser("ada")
         #expect(scene.run("login", "--type", "Tasks").status == 0)
         let outcome = scene.run("login", "--type", "Tasks", "--new")
         #expect(outcome.status == 0)
@@ -133,9 +122,9 @@ import Testing
 
     @Test func `Another user with --new is added, and so is the same one with --duplicate`() throws {
         scene.define()
-        expectBrowser("ada")
+        scene.expectBrowser("ada")
         #expect(scene.run("login", "--type", "Tasks").status == 0)
-        expectBrowser("bob")
+        scene.expectBrowser("bob")
         let other = scene.run("login", "--type", "Tasks", "--new")
         #expect(other.status == 0 && !other.notices.contains("already signed in"), "\(other.notices)")
         #expect(scene.machine.accounts().count == 2)

@@ -68,7 +68,7 @@ import Testing
         ["BROWSER": try home.write("#!/bin/sh\nexec curl -sL \"$1\"\n", to: "outside/following", mode: 0o700)]
     }
 
-    /// What a browser is shown at an address; whoever answers there begins within 30 s.
+    /// The page at an address; the process that answers there begins within 30 s.
     private func page(at address: String) throws -> String {
         let deadline = ContinuousClock.now + .seconds(30)
         while true {
@@ -190,7 +190,7 @@ import Testing
         let prefix = home.path + "/home/.local"
         // The user's data folder is where that is by default.
         let variables = ["HOME": home.path + "/home", "XDG_DATA_HOME": ""]
-        // What an earlier version has left.
+        // A list that an earlier version left.
         try home.write("bin/credmgr\n", to: "home/.local/share/credmgr/installed", mode: 0o644)
         let installed = try setUp(["install", prefix])
         #expect(installed.exitStatus == 0, "\(installed.standardError)")

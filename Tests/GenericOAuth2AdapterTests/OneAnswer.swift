@@ -11,7 +11,7 @@ final class OneAnswer: HTTPTransport {
         (self.status, self.headers) = (status, headers)
     }
 
-    /// What was sent.
+    /// The request that was sent.
     var requests: [HTTPRequest] { sent.withLock { $0 } }
 
     func send(_ request: HTTPRequest, observer: TransferObserver) throws(CredentialError) -> HTTPResponse {

@@ -24,7 +24,7 @@ import Testing
         #expect(try second.account(withID: signedIn.id, ofType: "TaskList").type == "TaskList")
         let again = try await second.signIn(toType: "TaskList", interaction: LibraryWorld.browser())
         #expect(again.id == signedIn.id && again.type == "TaskList")
-        // What the documentation does with it: no call names the type.
+        // As in the documentation: no call names the type.
         #expect(try await !second.token(of: again).token.reveal().isEmpty)
         #expect(try await second.send(world.tasks(), as: again).status == 200)
         #expect(try second.claims(of: again)["name"]?.string == "Alice Example")

@@ -68,7 +68,7 @@ import Testing
         _ = other.wait()
         #expect(!mark.isAnotherLivingProcess)
         try journal.reserveForSending(20_000, of: "a1", in: group)
-        // What was reserved is taken by the record, and the mark goes with it.
+        // The record takes the reserved room, and the mark goes with it.
         try journal.write([1, 2], for: "a1", in: group)
         #expect(!FileManager.default.fileExists(atPath: path))
         #expect(try journal.read("a1", in: group) == [1, 2])

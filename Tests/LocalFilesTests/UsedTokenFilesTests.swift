@@ -5,7 +5,7 @@ import TestPorts
 import TestSupport
 import Testing
 
-/// What this machine has used of refresh tokens, on a real disk.
+/// The used refresh tokens of a machine, on a real disk.
 @Suite struct UsedTokenFilesTests {
     private let temporary: TemporaryFolder
     private let clock = MemoryClock(Instant(epochSeconds: 1_700_000_000))

@@ -9,22 +9,6 @@ import Testing
 
 /// What a plugin that tries cannot do. Each wall is tried by a plugin: shell and Python, confined by the real program.
 @Suite struct ConfinementTests {
-    /// Runs `shell` in a plugin and gives what it printed on standard error, line by line.
-    private func says(
-        _ shell: String, needs: JSONObject = JSONObject(), in home: PluginHome, trusting: [String] = [],
-        without denied: Set<ContainmentWay> = []
-    ) throws -> [String] {
-        var plugin = CannedPlugin(begin: doneReply, before: "{ \(shell)\n} > '\(home.seen)/said' 2>&1")
-        plugin.needs = needs
-        try home.install(plugin)
-        let provider = try #require(try home.catalog().provider(named: "canned"))
-        let launcher = PluginLauncher(
-            environment: home.environment, walls: home.walls(trusting: trusting, without: denied), seconds: 20)
-        _ = try PluginAdapter(provider, launcher: launcher).begin(.canned(), in: World().context)
-        return try String(contentsOfFile: home.seen + "/said", encoding: .utf8).split(separator: "\n").map(
-            String.init)
-    }
-
     /// Runs Python in a plugin: one line per step, `ok` or the name of the error.
     private func tries(
         _ steps: [String], needs: JSONObject = JSONObject(), in home: PluginHome, trusting: [String] = [],
@@ -338,18 +322,6 @@ import Testing
         #expect(!FileManager.default.fileExists(atPath: try #require(said.first)))
     }
 
-    @Test func `a child in a session of its own does not outlive it, as one did`() throws {
-        let home = try PluginHome()
-        _ = try says(
-            """
-            /usr/bin/setsid /bin/sh -c '
-                echo made > "\(home.seen)/first"
-                (/usr/bin/setsid /bin/sleep 600 & echo made > "\(home.seen)/second") & wait' > /dev/null 2>&1 < /dev/null &
-            while ! [ -s '\(home.seen)/second' ]; do /bin/sleep 0.01; done
-            """, in: home)
-        expectNothing(leftIn: home, of: "first", "second")
-    }
-
     @Test func `what its manifest names is its own to use, but for credmgr's files`() throws {
         let home = try PluginHome()
         try home.write("settings", home.base + "/notes")
@@ -385,61 +357,6 @@ import Testing
         #expect(refused?.hint == "SSL_CERT_FILE names that place: keep the certificates elsewhere")
     }
 
-    /// The signal of its parent's death is a second rope: who cuts it, and gathers what has lost its parent, ends by the
-    /// first, the supervisor.
-    @Test(
-        arguments: [[], ["canned"]],
-        [[], [.namespace], [.namespace, .tracing]] as [Set<ContainmentWay>])
-    func `one that clears the signal of its parent's death, and gathers orphans, is ended all the same`(
-        _ trusted: [String], _ denied: Set<ContainmentWay>
-    ) throws {
-        let home = try PluginHome()
-        // PR_SET_PDEATHSIG is 1, PR_SET_CHILD_SUBREAPER is 36.
-        let program = """
-            import ctypes, os, signal
-            prctl = ctypes.CDLL(None, use_errno=True).prctl
-            def deaf():
-                prctl(1, 0, 0, 0, 0)
-                for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
-                    signal.signal(number, signal.SIG_IGN)
-            prctl(36, 1, 0, 0, 0)
-            deaf()
-            reading, writing = os.pipe()
-            if os.fork() == 0:
-                os.setsid()
-                deaf()
-                open("\(home.seen)/child", "w").close()
-                if os.fork() == 0:
-                    open("\(home.seen)/grandchild", "w").close()
-                    os.write(writing, b"x")
-                for stream in (0, 1, 2):
-                    os.close(stream)
-                while True:
-                    signal.pause()
-            os.read(reading, 1)
-            held = ctypes.c_int(9)
-            prctl(2, ctypes.byref(held), 0, 0, 0)
-            print(held.value)
-            """
-        try home.write(program, home.seen + "/deaf.py")
-        let said = try says(
-            "/usr/bin/python3 -S '\(home.seen)/deaf.py'", in: home, trusting: trusted, without: denied)
-        #expect(said == ["0"], "it has cleared it: \(said)")
-        expectNothing(leftIn: home, of: "child", "grandchild")
-    }
-
-    @Test func `one that the user trusts has no walls, and is ended all the same`() throws {
-        let home = try PluginHome()
-        try home.write("private", home.base + "/notes")
-        let said = try says(
-            """
-            cat '\(home.base)/notes'; echo
-            /usr/bin/setsid /bin/sleep 600 > /dev/null 2>&1 < /dev/null & echo made > '\(home.seen)/child'
-            """, in: home, trusting: ["canned"])
-        #expect(said == ["private"])
-        expectNothing(leftIn: home, of: "child")
-    }
-
     @Test func `without the program that confines it no plugin is run`() throws {
         let home = try PluginHome()
         try home.install(CannedPlugin(begin: doneReply))
@@ -459,20 +376,4 @@ import Testing
         }
         #expect(!FileManager.default.fileExists(atPath: home.seen + "/describe.request"))
     }
-
-    /// Expects that the children which wrote these files were there, and that neither they nor any other process is left.
-    private func expectNothing(
-        leftIn home: PluginHome, of names: String..., sourceLocation: SourceLocation = #_sourceLocation
-    ) {
-        for name in names {
-            #expect(
-                FileManager.default.fileExists(atPath: home.seen + "/" + name), "\(name) was never there",
-                sourceLocation: sourceLocation)
-        }
-        let left = home.processes.all
-        #expect(left.isEmpty, "\(left)", sourceLocation: sourceLocation)
-    }
 }
-
-private let doneReply =
-    #"{"version":1,"reply":"done","identity":{"subject":"ada"},"tokens":{"access_token":"tok-1","expires_in":60}}"#

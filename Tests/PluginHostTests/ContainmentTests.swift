@@ -66,18 +66,6 @@ private struct Place: Sendable, CustomTestStringConvertible {
             seconds: seconds)
     }
 
-    /// Runs `shell` in a plugin and gives what it printed.
-    private func says(
-        _ shell: String, needs: JSONObject = JSONObject(), in home: PluginHome, at place: Place
-    ) throws -> [String] {
-        var plugin = CannedPlugin(begin: doneReply, before: "{ \(shell)\n} > '\(home.seen)/said' 2>&1")
-        plugin.needs = needs
-        try home.install(plugin)
-        try begin(home, place)
-        return try String(contentsOfFile: home.seen + "/said", encoding: .utf8).split(separator: "\n").map(
-            String.init)
-    }
-
     private func begin(_ home: PluginHome, _ place: Place, seconds: Int = 20) throws {
         let provider = try #require(try home.catalog().provider(named: "canned"))
         let adapter = PluginAdapter(provider, launcher: launcher(home, place, seconds: seconds))
@@ -184,7 +172,10 @@ private struct Place: Sendable, CustomTestStringConvertible {
             print(len(children(100)))
             """, home.seen + "/many.py")
         // The shell and Python are two of them.
-        #expect(try says("/usr/bin/python3 -S '\(home.seen)/many.py'", in: home, at: place) == ["62", "10"])
+        #expect(
+            try says(
+                "/usr/bin/python3 -S '\(home.seen)/many.py'", in: home, trusting: place.trusted,
+                without: place.denied) == ["62", "10"])
         #expect(home.processes.all.isEmpty)
     }
 
@@ -210,7 +201,9 @@ private struct Place: Sendable, CustomTestStringConvertible {
             """, home.seen + "/untraced.py")
         let place = Place(denied: [.namespace], trusted: trusted)
         #expect(
-            try says("/usr/bin/python3 -S '\(home.seen)/untraced.py'", in: home, at: place)
+            try says(
+                "/usr/bin/python3 -S '\(home.seen)/untraced.py'", in: home, trusting: place.trusted,
+                without: place.denied)
                 == ["EPERM", "ok", "ENOSYS"])
     }
 
@@ -230,7 +223,10 @@ private struct Place: Sendable, CustomTestStringConvertible {
                 subprocess.run(["/bin/true"], check=True)
             print("done")
             """, home.seen + "/short.py")
-        #expect(try says("/usr/bin/python3 -S '\(home.seen)/short.py'", in: home, at: place) == ["done"])
+        #expect(
+            try says(
+                "/usr/bin/python3 -S '\(home.seen)/short.py'", in: home, trusting: place.trusted,
+                without: place.denied) == ["done"])
     }
 
     @Test(.needs(.walls), arguments: Place.all)
@@ -238,8 +234,14 @@ private struct Place: Sendable, CustomTestStringConvertible {
         throws
     {
         let home = try PluginHome()
-        #expect(try says("ulimit -v; ulimit -H -v", in: home, at: place) == ["2097152", "2097152"])
-        #expect(try says("ulimit -v", needs: JSONObject(["memory": 4096]), in: home, at: place) == ["4194304"])
+        #expect(
+            try says("ulimit -v; ulimit -H -v", in: home, trusting: place.trusted, without: place.denied) == [
+                "2097152", "2097152",
+            ])
+        #expect(
+            try says(
+                "ulimit -v", needs: JSONObject(["memory": 4096]), in: home, trusting: place.trusted,
+                without: place.denied) == ["4194304"])
     }
 
     @Test(arguments: [0, 63, 1_048_577, "4096", .decimal("1.5")] as [JSONValue])
@@ -337,7 +339,86 @@ private struct Place: Sendable, CustomTestStringConvertible {
         kill(-supervisor.id, SIGKILL)
         try home.processes.end(within: 10)
     }
-}
 
-private let doneReply =
-    #"{"version":1,"reply":"done","identity":{"subject":"ada"},"tokens":{"access_token":"tok-1","expires_in":60}}"#
+    // MARK: Ends of processes
+
+    @Test func `a child in a session of its own does not outlive it, as one did`() throws {
+        let home = try PluginHome()
+        _ = try says(
+            """
+            /usr/bin/setsid /bin/sh -c '
+                echo made > "\(home.seen)/first"
+                (/usr/bin/setsid /bin/sleep 600 & echo made > "\(home.seen)/second") & wait' > /dev/null 2>&1 < /dev/null &
+            while ! [ -s '\(home.seen)/second' ]; do /bin/sleep 0.01; done
+            """, in: home)
+        expectNothing(leftIn: home, of: "first", "second")
+    }
+
+    /// The signal of its parent's death is a second rope: who cuts it, and gathers what has lost its parent, ends by the
+    /// first, the supervisor.
+    @Test(
+        arguments: [[], ["canned"]],
+        [[], [.namespace], [.namespace, .tracing]] as [Set<ContainmentWay>])
+    func `one that clears the signal of its parent's death, and gathers orphans, is ended all the same`(
+        _ trusted: [String], _ denied: Set<ContainmentWay>
+    ) throws {
+        let home = try PluginHome()
+        // PR_SET_PDEATHSIG is 1, PR_SET_CHILD_SUBREAPER is 36.
+        let program = """
+            import ctypes, os, signal
+            prctl = ctypes.CDLL(None, use_errno=True).prctl
+            def deaf():
+                prctl(1, 0, 0, 0, 0)
+                for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
+                    signal.signal(number, signal.SIG_IGN)
+            prctl(36, 1, 0, 0, 0)
+            deaf()
+            reading, writing = os.pipe()
+            if os.fork() == 0:
+                os.setsid()
+                deaf()
+                open("\(home.seen)/child", "w").close()
+                if os.fork() == 0:
+                    open("\(home.seen)/grandchild", "w").close()
+                    os.write(writing, b"x")
+                for stream in (0, 1, 2):
+                    os.close(stream)
+                while True:
+                    signal.pause()
+            os.read(reading, 1)
+            held = ctypes.c_int(9)
+            prctl(2, ctypes.byref(held), 0, 0, 0)
+            print(held.value)
+            """
+        try home.write(program, home.seen + "/deaf.py")
+        let said = try says(
+            "/usr/bin/python3 -S '\(home.seen)/deaf.py'", in: home, trusting: trusted, without: denied)
+        #expect(said == ["0"], "it has cleared it: \(said)")
+        expectNothing(leftIn: home, of: "child", "grandchild")
+    }
+
+    @Test func `one that the user trusts has no walls, and is ended all the same`() throws {
+        let home = try PluginHome()
+        try home.write("private", home.base + "/notes")
+        let said = try says(
+            """
+            cat '\(home.base)/notes'; echo
+            /usr/bin/setsid /bin/sleep 600 > /dev/null 2>&1 < /dev/null & echo made > '\(home.seen)/child'
+            """, in: home, trusting: ["canned"])
+        #expect(said == ["private"])
+        expectNothing(leftIn: home, of: "child")
+    }
+
+    /// Expects that the children which wrote these files were there, and that neither they nor any other process is left.
+    private func expectNothing(
+        leftIn home: PluginHome, of names: String..., sourceLocation: SourceLocation = #_sourceLocation
+    ) {
+        for name in names {
+            #expect(
+                FileManager.default.fileExists(atPath: home.seen + "/" + name), "\(name) was never there",
+                sourceLocation: sourceLocation)
+        }
+        let left = home.processes.all
+        #expect(left.isEmpty, "\(left)", sourceLocation: sourceLocation)
+    }
+}

@@ -197,3 +197,22 @@ func failure(of body: () throws(CredentialError) -> Void) -> CredentialError? {
         return nil
     } catch { return error }
 }
+
+/// The message of a plugin that has finished a sign-in.
+let doneReply =
+    #"{"version":1,"reply":"done","identity":{"subject":"ada"},"tokens":{"access_token":"tok-1","expires_in":60}}"#
+
+/// Runs `shell` in a plugin and gives the lines that it printed, on both streams.
+func says(
+    _ shell: String, needs: JSONObject = JSONObject(), in home: PluginHome, trusting: [String] = [],
+    without denied: Set<ContainmentWay> = []
+) throws -> [String] {
+    var plugin = CannedPlugin(begin: doneReply, before: "{ \(shell)\n} > '\(home.seen)/said' 2>&1")
+    plugin.needs = needs
+    try home.install(plugin)
+    let provider = try #require(try home.catalog().provider(named: "canned"))
+    let launcher = PluginLauncher(
+        environment: home.environment, walls: home.walls(trusting: trusting, without: denied), seconds: 20)
+    _ = try PluginAdapter(provider, launcher: launcher).begin(.canned(), in: World().context)
+    return try String(contentsOfFile: home.seen + "/said", encoding: .utf8).split(separator: "\n").map(String.init)
+}

@@ -96,6 +96,17 @@ package struct CommandScene: Sendable {
             "/memory/types/\(name).json", #"{"adapter": "memory", "client_id": "c", \#(members)}"#)
     }
 
+    /// Lets the browser come back for a person.
+    package func expectBrowser(_ person: String) {
+        programs.install("xdg-open") { _, _ in ProgramResult(output: [], exitStatus: 0) }
+        redirects.visit { [self] in
+            let words = programs.started.last ?? []
+            let page = words.last.flatMap { machine.file($0) } ?? ""
+            let state = page.split(separator: "state=").dropFirst().first?.prefix { $0 != "\"" } ?? ""
+            return "http://127.0.0.1/?state=\(state)&code=\(person)"
+        }
+    }
+
     /// Signs a person in, as `login` does.
     ///
     /// - Returns: the account's id.

@@ -62,8 +62,7 @@ package struct GrantLine: Sendable, Hashable {
 
 /// What lets new access tokens be had without a person.
 public struct Grant: Sendable, Hashable {
-    /// What tells it from every other, in Base64url: unpredictable bytes. A sign-in makes a new one; `nil` for a grant of an
-    /// earlier version.
+    /// Random bytes in Base64url that identify the grant. A sign-in makes a new ID; `nil` for a grant of an earlier version.
     package var id: String?
     /// How often a refresh has brought another refresh token.
     package var rotation: Int64 = 0

@@ -1,5 +1,31 @@
 extension TokenSetRepository {
-    // MARK: Journal
+    // MARK: Room
+
+    /// Reserves room for the next generation of a token set in the journal, so that a full disk is noticed before
+    /// a refresh token is sent, not after. ``save(_:in:)`` gives back what it does not need.
+    ///
+    /// It also marks that this process has a refresh token of the account on its way.
+    ///
+    /// - Throws: ``ErrorCode/storeUnavailable``; ``ErrorCode/lockTimeout`` if another process has one on its way.
+    package func reserve(for set: TokenSet, in group: KeychainGroup) throws(CredentialError) {
+        do throws(CredentialError) {
+            // Tokens may grow, by new claims for example.
+            try journal.reserveForSending(2 * set.encoded().count + 16_384, of: set.account.id, in: group)
+        } catch let error where error.code == .lockTimeout {
+            throw error
+        } catch {
+            throw CredentialError(
+                .storeUnavailable, "there is no room for new tokens, so none were asked for: \(error)",
+                hint: error.advice, details: error.details)
+        }
+    }
+
+    /// Gives back what ``reserve(for:in:)`` has reserved.
+    package func releaseReserve(for set: TokenSet, in group: KeychainGroup) {
+        journal.releaseReserve(for: set.account.id, in: group)
+    }
+
+    // MARK: Records
 
     func writeJournal(_ set: TokenSet, _ group: KeychainGroup) throws(CredentialError) {
         try journal.write(try sealed(set, set.account.id, group), for: set.account.id, in: group)

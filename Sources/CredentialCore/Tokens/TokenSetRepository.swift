@@ -241,30 +241,6 @@ package struct TokenSetRepository: Sendable {
 
     // MARK: Writing
 
-    /// Sets room aside for the next generation of a token set in the journal, so that a full disk is noticed before
-    /// a refresh token is used up, not after. ``save(_:in:)`` gives back what it does not need.
-    ///
-    /// It also marks that this process has a refresh token of the account on its way.
-    ///
-    /// - Throws: ``ErrorCode/storeUnavailable``; ``ErrorCode/lockTimeout`` if another process has one on its way.
-    package func reserve(for set: TokenSet, in group: KeychainGroup) throws(CredentialError) {
-        do throws(CredentialError) {
-            // Tokens may grow, by new claims for example.
-            try journal.reserveForSending(2 * set.encoded().count + 16_384, of: set.account.id, in: group)
-        } catch let error where error.code == .lockTimeout {
-            throw error
-        } catch {
-            throw CredentialError(
-                .storeUnavailable, "there is no room for new tokens, so none were asked for: \(error)",
-                hint: error.advice, details: error.details)
-        }
-    }
-
-    /// Gives back what ``reserve(for:in:)`` has set aside.
-    package func releaseReserve(for set: TokenSet, in group: KeychainGroup) {
-        journal.releaseReserve(for: set.account.id, in: group)
-    }
-
     /// Keeps the next generation of a token set and the facts in its record, unless the store holds another generation
     /// than `set` was made from. The caller holds the account's lock: that check is for the day when a lock did not
     /// work.
