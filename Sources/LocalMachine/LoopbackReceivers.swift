@@ -29,7 +29,7 @@ struct LoopbackReceivers: RedirectReceivers {
                 ? aftermath.map { Aftermath($0, at: listener.redirectURI, for: peers) } : nil)
     }
 
-    /// What answers afterwards, from the first wait on: a listener that only finds a free port leaves nobody there.
+    /// Starts the process that answers after the sign-in, at the first wait: a listener that only finds a free port starts none.
     private final class Aftermath: Sendable {
         private let start: @Sendable () -> RedirectAftermath?
         private let process = Mutex<RedirectAftermath?>(nil)

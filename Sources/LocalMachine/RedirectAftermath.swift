@@ -4,11 +4,11 @@ import Platform
 import StrictJSON
 import Synchronization
 
-/// What answers at a redirect URI after the program that listened there has ended: a page that is loaded again, or an answer
-/// that comes late, would find nobody, and a browser shows that as an error.
+/// A process that answers at a redirect URI after the program that listened there has ended. Without it a browser that reloads the
+/// page, or brings a late response, shows an error.
 ///
-/// It is a process of its own, which reads from its start on what it will have to say, and begins to listen once nothing more
-/// comes: its caller has ended, whatever by. It is told the outcome in words, and holds no token.
+/// The process reads the outcome from its standard input, and listens once that ends because the caller has ended. It gets the
+/// outcome as text, and no token.
 package final class RedirectAftermath: Sendable {
     /// The word by which this program is called for it; redirect URI and peers follow.
     package static let command = "__redirect-aftermath"

@@ -10,7 +10,7 @@ extension JSONValue {
 
     /// Reads a whole text.
     ///
-    /// Where RFC 8259 leaves a choice, a strict text is refused: a byte order mark, a member name twice, an escaped lone
+    /// If RFC 8259 leaves a choice, the parser refuses the text: a byte order mark, a member name twice, an escaped lone
     /// surrogate, a number of more than 128 characters.
     ///
     /// - Throws: ``JSONError`` when the text is not JSON (RFC 8259), not UTF-8, or beyond `limits`.

@@ -39,7 +39,7 @@ package struct Notices: Sendable {
     }
     /// A line that is part of a dialogue: a URL to open, a code to enter.
     package func say(_ text: Message) { console.writeNotice(text.text(in: console.translations) + "\n") }
-    /// What a command has done, for a person; quiet calls keep it to themselves.
+    /// Prints the result of a command for the user; `-q` suppresses it.
     package func outcome(_ text: Message) { if !isQuiet { say(text) } }
     /// Why the command failed.
     package func error(_ error: CredentialError) { console.writeNotice(renderer.error(error)) }

@@ -8,15 +8,15 @@ import Synchronization
 final class LateReasons: Sendable {
     /// When they are told, in milliseconds since the page was opened.
     struct Times {
-        /// Where the endpoint refuses the request.
+        /// Milliseconds until the reasons are shown, if the authorization endpoint refused the request.
         var early: Int32 = 3_000
-        /// In any case.
+        /// Milliseconds until they are shown in any case.
         var late: Int32 = 15_000
     }
 
     private struct State {
         var isTold = false
-        /// What waits for the thread that has the terminal.
+        /// Lines for the thread that owns the terminal.
         var queue: [Message] = []
     }
 
@@ -49,7 +49,7 @@ final class LateReasons: Sendable {
         let client = ForeignText.shown(type.clientID)
         return [
             "Does the page show an error? Register \(ForeignText.shown(plan.request.redirectURI)) for client \(client) at the provider.",
-            "What the type says: credmgr types show \(ShellQuote.word(type.name))",
+            "To see the definition: credmgr types show \(ShellQuote.word(type.name))",
         ]
     }
 
@@ -64,7 +64,7 @@ final class LateReasons: Sendable {
         if !isQueued { for line in lines { notices.say(line) } }
     }
 
-    /// What is to be shown by the thread that has the terminal; nothing a second time.
+    /// Takes the lines that the thread that owns the terminal has to show.
     func queued() -> [Message] {
         state.withLock { state in
             defer { state.queue = [] }

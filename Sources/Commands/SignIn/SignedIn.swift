@@ -1,7 +1,7 @@
 import CredentialCore
 import OAuth
 
-/// What is said of a sign-in that is kept: who, where, for how long, and which command comes next.
+/// The summary of a stored sign-in: user, store, lifetime and the next command.
 struct SignedIn {
     private let account: Account
     private let result: SignInResult

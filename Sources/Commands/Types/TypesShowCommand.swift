@@ -41,7 +41,7 @@ struct TypesShowCommand: Command {
     /// The redirect URI that sign-ins use, where the definition names none.
     private func defaultRedirectURI(of type: AccountType, _ session: Session) -> String? {
         guard type.redirectURI == nil, type.signInFlow == .code,
-            // What is wrong with the adapter is told by whatever uses the type.
+            // Commands that use the type report a missing adapter.
             let adapter = try? session.context.adapters.adapter(of: type),
             adapter.defaultRedirectURI.hasPrefix("http")
         else { return nil }

@@ -1,4 +1,4 @@
-/// What is known of a provider beside its metadata: how a client gets a refresh token there, whether a refresh names its
+/// Facts about a provider that its metadata lacks: how a client gets a refresh token there, whether a refresh names its
 /// scopes, and whether the provider offers a choice of accounts. One table, by the host of the issuer or an endpoint.
 package struct KnownProvider: Sendable {
     /// How a client gets a refresh token.
@@ -29,7 +29,7 @@ package struct KnownProvider: Sendable {
         self.refreshNamesScope = refreshNamesScope
     }
 
-    /// What is known of the provider of a type; `nil` for one that is not in the table.
+    /// Looks up the provider of a type; `nil` for a provider that is not in the table.
     package init?(of type: AccountType) {
         let places = [type.issuer, type.endpoints[.authorization], type.endpoints[.token]].compactMap(\.self)
         for place in places {

@@ -135,7 +135,7 @@ package struct RefreshOperation: Sendable {
         let now = accounts.clock.now
         var warnings: [Message] = []
         var issued = issued
-        // What was saved before the judgement counts as a rotation of its own.
+        // A token that was saved before validation counts as a rotation of its own.
         let latest = job.tokenSet.grants[job.key.policy] ?? sent
         if job.isRefresh(issued, of: sent) {
             issued.grant.noteRotation(after: sent, newID: latest.id ?? newID)

@@ -5,7 +5,7 @@ package struct RefreshTokenAdvice: Sendable {
     package let cause: Message
     /// The change of the type that helps; `nil` where none does.
     package let change: String?
-    /// What is asked at the sign-in that helps.
+    /// The `prompt` of the sign-in that brings a refresh token.
     package let prompt: String?
     /// Whether the client itself is what has to be changed, at the provider.
     private let isOfClient: Bool
@@ -42,7 +42,7 @@ package struct RefreshTokenAdvice: Sendable {
         }
     }
 
-    /// What a new type lacks, so that its sign-ins may bring no refresh token; `nil` where nothing is known to lack.
+    /// Advice for a new type whose sign-ins may bring no refresh token; `nil` if the type has all that is known to be needed.
     ///
     /// - Parameters:
     ///   - scope: as for ``init(_:scope:asked:)``.

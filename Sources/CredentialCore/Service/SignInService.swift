@@ -118,7 +118,7 @@ package struct SignInService: Sendable {
                 set.generation = record.sealed?.generation ?? 0
             }
         }
-        // What comes from another machine has an id already, by which a copy of it is known here.
+        // A grant of another machine has an ID already, which identifies its copies here.
         var grant = result.tokens.grant
         grant.id = grant.id ?? Grant.newID(accounts.machine.random)
         // Hosts of a shared group know one grant of a policy: the others' refreshes are told apart by it.

@@ -33,7 +33,7 @@ final class RedirectDesk: Sendable {
     private let pages: RedirectPages
     private let takes: @Sendable (UInt32?) -> Bool
     private let stranger: @Sendable (UInt32?) -> Void
-    /// What every redirect is told where none is waited for any more.
+    /// The page for each redirect after the sign-in has ended; `nil` while a sign-in waits.
     private let last: Outcome?
     private let state = Monitor(State())
 

@@ -25,7 +25,7 @@ package final class ClockWatch: Sendable {
         }
     }
 
-    /// What is to be told: which clock is probably wrong, and by how much; `nil` while all clocks agree with this machine's.
+    /// The warning: which clock is probably wrong, and by how much; `nil` while all clocks agree with this machine's.
     package var warning: Message? { finding?.message }
 
     /// The same, with whether it is this machine's clock.

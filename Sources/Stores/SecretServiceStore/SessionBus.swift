@@ -23,8 +23,8 @@ package enum SessionBus {
         return usable.isEmpty ? nil : usable.joined(separator: ";")
     }
 
-    /// What to tell where the bus does not answer that `DBUS_SESSION_BUS_ADDRESS` names: the variable outlives its session in
-    /// the shells of tmux, screen and ssh. `nil` where the variable names none.
+    /// The error for a `DBUS_SESSION_BUS_ADDRESS` whose bus does not answer: in the shells of tmux, screen and ssh the variable
+    /// outlives its session. `nil` if the variable is not set.
     package static func staleVariable(environment: [String: String]) -> CredentialError? {
         guard let named = named(environment) else { return nil }
         var rest = environment
