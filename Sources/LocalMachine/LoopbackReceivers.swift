@@ -31,8 +31,8 @@ struct LoopbackReceivers: RedirectReceivers {
 
     /// Starts the process that answers after the sign-in, at the first wait: a listener that only finds a free port starts none.
     private final class Aftermath: Sendable {
-        private let start: @Sendable () -> RedirectAftermath?
-        private let process = Mutex<RedirectAftermath?>(nil)
+        private let start: @Sendable () -> LateRedirectResponder?
+        private let process = Mutex<LateRedirectResponder?>(nil)
 
         init(
             _ call: (program: String, environment: [String: String]), at redirectURI: String,
@@ -41,7 +41,7 @@ struct LoopbackReceivers: RedirectReceivers {
             // Without the process a browser shows an error of its own, and nothing else is lost.
             start = {
                 WebAddress(redirectURI).flatMap { address in
-                    try? RedirectAftermath(
+                    try? LateRedirectResponder(
                         at: address, for: peers, program: call.program, environment: call.environment)
                 }
             }

@@ -148,7 +148,7 @@ extension ClusterSharing: GroupHosting {
         let key = try link.hostKey()
         let own = ExpelledHost(name: link.backend.host, publicKey: key.publicKey)
         let isOwnKey = try fingerprint.map { (given) throws(CredentialError) in
-            try own.fingerprint(parts.cryptography) == given.lowercased()
+            try own.fingerprint(parts.cryptography) == KeyFingerprint.normalized(given) ?? given
         }
         // Another machine may have had its name before.
         guard host != own.name || isOwnKey == false else {

@@ -95,8 +95,8 @@ package final class ClusterSharing: GroupSharing {
         let links = links.withLock { Array($0.values) }
         return links.compactMap { link in
             link.takeAccepted().map { fingerprint in
-                "the group \(link.group) has the fingerprint \(fingerprint), which nobody has said beforehand: compare it with "
-                    + "what another host of it shows: credmgr groups hosts \(link.group)"
+                "this host accepted the key of group \(link.group) without --group-fingerprint: compare \(fingerprint) with the output "
+                    + "of 'credmgr groups hosts \(link.group)' on another host"
             }
         }
     }

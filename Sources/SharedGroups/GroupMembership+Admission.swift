@@ -67,7 +67,10 @@ extension GroupMembership {
             _ = try memory.known(newest)
             var host = try GroupHost(record)
             let shown = try host.fingerprint(cryptography)
-            guard ConstantTime.equal(Array(shown.utf8), Array(fingerprint.lowercased().utf8)) else {
+            guard
+                ConstantTime.equal(
+                    Array(shown.utf8), Array((KeyFingerprint.normalized(fingerprint) ?? fingerprint).utf8))
+            else {
                 throw CredentialError(
                     .denied, "the key in the cluster has the fingerprint \(shown), which is not what \(name) shows")
             }
@@ -122,7 +125,7 @@ extension GroupMembership {
         func isMeant(_ host: ExpelledHost) throws(CredentialError) -> Bool {
             guard host.name == name else { return false }
             guard let fingerprint else { return true }
-            return try host.fingerprint(cryptography) == fingerprint.lowercased()
+            return try host.fingerprint(cryptography) == KeyFingerprint.normalized(fingerprint) ?? fingerprint
         }
         for _ in 0..<Self.attempts {
             let reading = try cluster.read([epochKey], listing: path + "hosts/")

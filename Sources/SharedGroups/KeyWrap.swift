@@ -111,7 +111,8 @@ struct KeyWrap: Sendable {
     }
 
     /// The fingerprint that people compare of the group itself: 16 bytes that HKDF makes of the data key of an epoch, in groups of four digits.
-    /// Nobody who has not the key can make it, and nobody finds the key by it; whoever was expelled knows that of an older key.
+    /// Only holders of the data key can compute it, and it does not reveal the key. An expelled host knows the fingerprints of older
+    /// keys only.
     ///
     /// - Throws: ``ErrorCode/internalFault``.
     func fingerprint(of key: [UInt8], epoch: Int64) throws(CredentialError) -> String {

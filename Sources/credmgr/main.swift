@@ -24,8 +24,8 @@ do throws(CredentialError) {
     ProcessMemory.overwriteFreed()
     let environment = ProcessEnvironment.variables()
     LibrarySettings.drop()
-    if words.first == RedirectAftermath.command {
-        _exit(RedirectAftermath.run(words, random: SystemRandom(), translations: translations))
+    if words.first == LateRedirectResponder.command {
+        _exit(LateRedirectResponder.run(words, random: SystemRandom(), translations: translations))
     }
     let machine = try Machine(environment: environment, caller: caller, translations: translations)
     if words == [RefreshWire.command] {

@@ -42,8 +42,8 @@ final class Turns: Sendable {
         record.sealed = sealed
         scene.machine.setJournal(record.bytes, of: id)
         #expect(try status()?["status"] == "needs-login")
-        #expect(try status()?["status_reason"]?.string?.contains("no key opens it any more") == true)
-        #expect(scene.run("accounts", "show", id).output.contains("no key opens it any more"))
+        #expect(try status()?["status_reason"]?.string?.contains("cannot be decrypted") == true)
+        #expect(scene.run("accounts", "show", id).output.contains("cannot be decrypted"))
         let looked = scene.run("doctor")
         #expect(
             looked.output.contains("the sign-in of \(id) waits in the journal, and no key opens it any more"),

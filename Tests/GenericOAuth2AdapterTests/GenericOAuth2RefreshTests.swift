@@ -3,6 +3,7 @@ import CryptoSupport
 import GenericOAuth2Adapter
 import OAuth
 import StrictJSON
+import Synchronization
 import TestAdapters
 import TestPorts
 import Testing
@@ -97,6 +98,50 @@ import Testing
         }
         #expect(error?.code == .configuration && sent().last == "https://other.example/")
         #expect(fixture.provider.missing == 0)
+    }
+
+    @Test func `a new token in a malformed response to the refresh without resource is saved`() throws {
+        var fixture = try GenericFixture()
+        fixture.type.resource = "https://api.example/"
+        let grant = try fixture.signIn().tokens.grant
+        fixture.provider.expect("POST", "https://op.example/token", 400, ["error": "invalid_target"])
+        fixture.provider.expect("POST", "https://op.example/token") { _ in
+            HTTPResponse(
+                status: 200, headers: [],
+                body: Array(#"{"refresh_token": "rt-2-newer", "access_token": "a",}"#.utf8))
+        }
+        let saved = Mutex<[String?]>([])
+        var context = fixture.world.context
+        context.saveFirst = { (finding) throws(CredentialError) in
+            saved.withLock { $0.append(finding.refreshToken?.reveal()) }
+        }
+        var key = TokenRequestKey(scope: ["openid", "api"])
+        key.resource = fixture.type.resource
+        let error = #expect(throws: CredentialError.self) {
+            try fixture.adapter.refresh(
+                RefreshRequest(
+                    type: fixture.type, key: key, scope: ["openid", "api"], grant: grant, subject: "ada-1"),
+                in: context)
+        }
+        #expect(error?.code == .malformedReply)
+        #expect(saved.withLock { $0 } == ["rt-2-newer"])
+    }
+
+    @Test func `a refusal of the refresh without resource is the one that is reported`() throws {
+        var fixture = try GenericFixture()
+        fixture.type.resource = "https://api.example/"
+        let grant = try fixture.signIn().tokens.grant
+        fixture.provider.expect("POST", "https://op.example/token", 400, ["error": "invalid_target"])
+        fixture.provider.expect("POST", "https://op.example/token", 400, ["error": "invalid_grant"])
+        var key = TokenRequestKey(scope: ["openid", "api"])
+        key.resource = fixture.type.resource
+        let error = #expect(throws: CredentialError.self) {
+            try fixture.adapter.refresh(
+                RefreshRequest(
+                    type: fixture.type, key: key, scope: ["openid", "api"], grant: grant, subject: "ada-1"),
+                in: fixture.world.context)
+        }
+        #expect(error?.code == .signInRequired)
     }
 
     @Test func `discovers anew after a day`() throws {

@@ -44,6 +44,23 @@ import Testing
         #expect(used.digest(of: Secret("a-refresh-token")) != digest)
     }
 
+    @Test func `a key that cannot be read is never replaced, and is named`() throws {
+        used.record(Secret("r-1"), until: nil)
+        let path = folder + "/key", key = try Data(contentsOf: URL(fileURLWithPath: path))
+        for (damaged, mode) in [(Data([1, 2, 3]), 0o600), (key, 0o644)] as [(Data, mode_t)] {
+            try damaged.write(to: URL(fileURLWithPath: path))
+            #expect(chmod(path, mode) == 0)
+            let process = used
+            process.record(Secret("r-2"), until: nil)
+            #expect(!process.contains(Secret("r-1")) && process.digest(of: Secret("r-1")) == nil)
+            #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == damaged)
+            let error = #expect(throws: CredentialError.self) { try used.checkMemory() }
+            #expect(error?.code == .inputOutput && error?.message.contains(path) == true)
+        }
+        #expect(chmod(path, 0o600) == 0)
+        #expect(used.contains(Secret("r-1")) && !used.contains(Secret("r-2")))
+    }
+
     @Test func `the highest rotation number of a grant counts`() throws {
         let id = Base64URL.encode([UInt8](repeating: 7, count: 16))
         #expect(used.rotation(of: id) == nil)

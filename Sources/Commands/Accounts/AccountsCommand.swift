@@ -28,9 +28,9 @@ struct AccountsCommand: Command {
             of: type, leftOut: { session.notices.warning($1.text) })
         {
             let defaults = DefaultAccounts(registry, isWhole: isWhole)
-            let shutOut = session.shutOut(in: group)
+            let undecryptable = session.undecryptable(in: group)
             for var account in registry.accounts where registration == nil || account.registration == registration {
-                if shutOut.contains(account.id) { account.noteShutOut() }
+                if undecryptable.contains(account.id) { account.noteUndecryptable() }
                 // A definition that cannot be read is there, and `doctor` says what is wrong with it.
                 let isMissing = missing[account.type] ?? ((try? session.catalog.isDefined(account.type)) == false)
                 missing[account.type] = isMissing
@@ -52,14 +52,14 @@ struct AccountsCommand: Command {
 extension Session {
     /// The accounts of a group that have nothing but a sign-in in the journal that no key opens any more. If the journal is
     /// empty, as nearly always, nothing is opened for that; what cannot be found out now says nothing.
-    func shutOut(in group: KeychainGroup) -> Set<String> {
+    func undecryptable(in group: KeychainGroup) -> Set<String> {
         guard let waiting = try? context.journal.accounts(in: group), !waiting.isEmpty else { return [] }
         let repository = services(stores(mayPrompt: false)).repository
-        return Set(((try? repository.signInsShutOut(in: group)) ?? []).map(\.account.id))
+        return Set(((try? repository.undecryptableSignIns(in: group)) ?? []).map(\.account.id))
     }
 }
 
 extension Account {
     /// Shows that the account has to sign in again, which its record does not say.
-    mutating func noteShutOut() { status = .needsLogin(reason: TokenSetRepository.shutOutReason) }
+    mutating func noteUndecryptable() { status = .needsLogin(reason: TokenSetRepository.undecryptableReason) }
 }

@@ -23,7 +23,7 @@ struct AccountsShowCommand: Command {
     func run(_ session: Session) throws(CredentialError) {
         var (group, account) = try AccountFinder(session).account(
             arguments[Self.account], type: arguments[SharedOption.type], in: (["accounts", "show"], []))
-        if session.shutOut(in: group).contains(account.id) { account.noteShutOut() }
+        if session.undecryptable(in: group).contains(account.id) { account.noteUndecryptable() }
         let index = try session.context.records.index(of: group, .none)
         let presentation = AccountPresentation(
             account, group: group, isDefault: DefaultAccounts.contain(account, index))

@@ -30,17 +30,19 @@ struct RegistryCheck: DoctorCheck {
             return [Finding(check, error, repair: takeOver(group, error, services), in: group)]
         }
         services.repository.finishSignIns(in: group, locks: session.context.locks)
-        var shutOut: Set<String> = []
+        var undecryptable: Set<String> = []
         do throws(CredentialError) {
-            for (account, error) in try services.repository.signInsShutOut(in: group) {
-                shutOut.insert(account.id)
-                findings.append(self.shutOut(check, account, error, group, services))
+            for (account, error) in try services.repository.undecryptableSignIns(in: group) {
+                undecryptable.insert(account.id)
+                findings.append(self.undecryptable(check, account, error, group, services))
             }
-            findings += try services.repository.accountsWaiting(in: group).filter { !shutOut.contains($0.id) }.map {
-                account in
-                Finding(
-                    check, .problem, account.signInWaits, remedy: "it is put there by the next command that can")
-            }
+            findings += try services.repository.accountsWaiting(in: group).filter { !undecryptable.contains($0.id) }
+                .map {
+                    account in
+                    Finding(
+                        check, .problem, account.signInWaits, remedy: "it is put there by the next command that can"
+                    )
+                }
         } catch {
             findings.append(Finding(check, error))
         }
@@ -49,7 +51,7 @@ struct RegistryCheck: DoctorCheck {
         }
         let known = Dictionary(accounts.map { ($0.id, $0) }) { first, _ in first }
         findings += strangers(check, Set(known.keys).union(damaged), inventory, group, services)
-        findings += accounts.filter { !shutOut.contains($0.id) }
+        findings += accounts.filter { !undecryptable.contains($0.id) }
             .compactMap { finding(check, $0, inventory, group, services) }
         findings += inventory.unusable.map { store, id, error in
             unusable(check, id, store, error, known[id], group, services)
@@ -114,7 +116,7 @@ struct RegistryCheck: DoctorCheck {
     }
 
     /// A first sign-in that nothing will ever put where it belongs.
-    private func shutOut(
+    private func undecryptable(
         _ check: String, _ account: Account, _ error: CredentialError, _ group: KeychainGroup,
         _ services: AccountServices
     ) -> Finding {

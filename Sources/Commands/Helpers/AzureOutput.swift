@@ -153,7 +153,7 @@ enum AzureText {
 
     private static func rows(of value: JSONValue) -> [JSONValue] { value.array ?? (value == .null ? [] : [value]) }
 
-    /// Of what has no one line the Azure CLI prints how much it is: the number of elements, and nothing for an object.
+    /// A cell of the table. The Azure CLI prints an array as its length and an object as an empty cell.
     private static func cell(_ value: JSONValue) -> String {
         if let elements = value.array { return String(elements.count) }
         if value.object != nil { return "" }

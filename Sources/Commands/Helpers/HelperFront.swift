@@ -107,7 +107,7 @@ struct HelperFront: Sendable {
         for count in 0..<parts.count {
             let path = parts.prefix(count).map { "/" + $0 }.joined()
             guard let wider = Destination(address.replacing(path: path)),
-                resolver.authority.isOfOnePiece(below: wider, with: asked),
+                resolver.authority.hasSameRules(below: wider, as: asked),
                 case .account(let target)? = try? choose(Wanted(destination: wider), options),
                 target.account.id == found.target.account.id, target.type.name == found.target.type.name,
                 resolver.authority.username(beside: target.type, at: wider) == found.ruleUsername

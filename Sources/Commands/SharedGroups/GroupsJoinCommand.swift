@@ -42,17 +42,14 @@ struct GroupsJoinCommand: Command {
 }
 
 extension GroupsJoinCommand {
-    /// A fingerprint as it is compared: people may leave out its dashes.
+    /// The fingerprint of the option, in its usual form.
     private static func checked(_ text: String) throws(CredentialError) -> String {
-        let digits = text.lowercased().filter { $0 != "-" }
-        guard digits.utf8.count == 32, digits.allSatisfy({ $0.isASCII && $0.isHexDigit }) else {
+        guard let fingerprint = KeyFingerprint.normalized(text) else {
             throw CredentialError(
                 .usage, "--group-fingerprint takes eight groups of four digits, as a host of the group shows them",
                 hint: "credmgr groups join --help")
         }
-        let characters = Array(digits)
-        return stride(from: 0, to: characters.count, by: 4).map { String(characters[$0..<$0 + 4]) }
-            .joined(separator: "-")
+        return fingerprint
     }
 }
 

@@ -136,8 +136,8 @@ struct SignInDriver: Sendable {
                 noteHandler(type)
                 return .redirect(try paste(type))
             }
-            let words = LateReasons.text(plan, in: console.translations)
-            return try InterruptWords.during(words) { () throws(CredentialError) in
+            let words = MissingResponseHints.text(plan, in: console.translations)
+            return try InterruptMessage.during(words) { () throws(CredentialError) in
                 present(address, isFirst: isFirst)
                 if !opensBrowser { explainListening(receiver) }
                 return .redirect(
@@ -193,15 +193,16 @@ struct SignInDriver: Sendable {
     ) throws(CredentialError) -> String {
         let (seconds, notices) = (self.seconds, session.notices)
         let isExpected: @Sendable (String) -> Bool = { RedirectState.isPresent(state, in: $0) }
-        let reasons = try LateReasons(
-            LateReasons.lines(plan), probe: probe, notices, isQueued: session.mayAsk)
-        defer { reasons.end() }
+        // Without a thread there are no hints, and the sign-in goes on.
+        let reasons = try? MissingResponseHints(
+            MissingResponseHints.lines(plan), probe: probe, notices, isQueued: session.mayAsk)
+        defer { reasons?.end() }
         guard session.mayAsk else {
             return try receiver.wait(seconds: seconds, formOrigin: formOrigin, isExpected: isExpected)
         }
         return try waitBesideTerminal(receiver, formOrigin: formOrigin, isExpected: isExpected) {
             [translations = console.translations] in
-            reasons.queued().map { $0.text(in: translations) }
+            (reasons?.queued() ?? []).map { $0.text(in: translations) }
         }
     }
 

@@ -13,8 +13,8 @@ struct TypesImportCommand: Command {
 
             Shows each command, file and variable that the definition uses with the place that its content goes to, \
             the accounts that it sees, and the origins that their tokens may go to. Commands, files and variables need \
-            --trust, or a yes on a terminal. A definition that is not confirmed directs no tokens of accounts that \
-            were signed in under another type; 'types trust' confirms it later.
+            --trust, or a yes on a terminal. The API origins of an unconfirmed definition get no \
+            tokens of accounts that were signed in under another type; 'types trust' confirms it later.
             """,
         parameters: [file],
         options: [name, fix, exact, trust, force, SharedOption.json],

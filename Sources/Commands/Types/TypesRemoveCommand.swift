@@ -30,7 +30,7 @@ struct TypesRemoveCommand: Command {
         let isConfirmed = session.context.machine.trust.isConfirmed(name)
         let orphans = OrphanedAccounts(session)
         let before = orphans.ids
-        if let type { try session.definitions.pin(accountsOf: type) }
+        if let type { session.definitions.pin(accountsOf: type) }
         let paths = try session.catalog.remove(name)
         if let type {
             // Another type of the client needs it, and an unconfirmed definition may name any address.

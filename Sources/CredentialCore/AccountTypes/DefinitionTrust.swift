@@ -3,8 +3,8 @@ internal import StrictJSON
 /// Tells which definitions of account types the user has confirmed (docs/decisions/0031).
 ///
 /// A definition is the user's own word if the user wrote it into the user's own folder, by hand, by `types add` or by a program; if root
-/// owns its folder; or if its SHA-256 is in `trusted.json`. One that `types import` has written is none while the file is
-/// the one that `imported.json` names.
+/// owns its folder; or if its SHA-256 is in `trusted.json`. A definition that `types import` wrote is unconfirmed while its
+/// SHA-256 is the one in `imported.json`.
 package struct DefinitionTrust: Sendable {
     private let catalog: AccountTypeCatalog
     private let typeFiles: any TypeFiles

@@ -201,6 +201,15 @@ public enum RedirectPeers: Sendable, Hashable {
         }
     }
 
+    /// The word of `config.json`.
+    package var word: String {
+        switch self {
+        case .sameUser: "same-user"
+        case .user(let number): "uid:\(number)"
+        case .any: "any"
+        }
+    }
+
     /// Whether an answer of `owner` is taken.
     ///
     /// - Parameters:

@@ -19,6 +19,13 @@ extension Account {
             named["name"] = formerNames.displayName.map(JSONValue.string)
             json["former_names"] = .object(named)
         }
+        if let formerRegistration {
+            json["former_registration"] = .object(
+                JSONObject([
+                    "provider": .string(formerRegistration.provider),
+                    "client_id": .string(formerRegistration.clientID),
+                ]))
+        }
         json["label"] = label.map(JSONValue.string)
         json["store"] = .string(store.rawValue)
         json["leftover"] = leftover.map { .string($0.rawValue) }
@@ -66,6 +73,11 @@ extension Account {
         displayName = try reader.optionalString("name")
         formerNames = json["former_names"]?.object.map {
             Names(username: $0["username"]?.string, displayName: $0["name"]?.string)
+        }
+        if let former = json["former_registration"]?.object, let provider = former["provider"]?.string,
+            let clientID = former["client_id"]?.string
+        {
+            formerRegistration = Registration(provider: provider, clientID: clientID)
         }
         label = try reader.optionalString("label")
         leftover = try reader.optionalString("leftover").flatMap(StoreKind.init(rawValue:))

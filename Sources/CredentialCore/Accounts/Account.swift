@@ -22,6 +22,9 @@ public struct Account: Sendable, Hashable {
     /// What the sign-in before has called it, where a keyring has the tokens: the last one has changed that, and whoever ended
     /// between keyring and record has left it in the record.
     package var formerNames: Names?
+    /// The registration before `types set` moved the account, where a keyring has the tokens: a process that ends between keyring
+    /// and record leaves the record with it.
+    package var formerRegistration: Registration?
     /// The user's own name for it.
     public var label: String?
     /// Where its secrets are. Exactly one store is authoritative.
@@ -88,7 +91,7 @@ public struct Account: Sendable, Hashable {
     /// Whether these facts, which are sealed with the tokens, are what a record says in clear: the same person at the same
     /// provider, which stays so for as long as there is the account, under the same names.
     package func fits(_ record: Account) -> Bool {
-        hasRegistration(of: record) && subject == record.subject
+        (hasRegistration(of: record) || record.registration == formerRegistration) && subject == record.subject
             && (record.names == names || record.names == formerNames)
     }
 

@@ -287,7 +287,7 @@ package struct AccountSelection: Sendable {
     ) -> CredentialError {
         let former = indexes.flatMap { $0.index.entries(of: nil).filter { $0.type == candidates.type } }
         guard let provider = former.first?.registration.shownProvider else {
-            return kin(candidates, indexes)
+            return otherEndpoints(candidates, indexes)
                 ?? CredentialError(.noSuchAccount, "no account of \(candidates.place)", hint: candidates.login)
         }
         return CredentialError(
@@ -298,24 +298,24 @@ package struct AccountSelection: Sendable {
             """, hint: candidates.login, details: former.map(line))
     }
 
-    /// That accounts of the same provider and client are of other endpoints; `nil` if there are none of these.
-    private static func kin(
+    /// The error if accounts of this issuer and client exist, but under a type with other endpoints; else `nil`.
+    private static func otherEndpoints(
         _ candidates: Candidates, _ indexes: [(group: KeychainGroup, index: AccountIndex)]
     ) -> CredentialError? {
         guard let registration = candidates.registration else { return nil }
-        let kin = indexes.flatMap { _, index in
+        let found = indexes.flatMap { _, index in
             index.entries.filter {
                 $0.registration.clientID == registration.clientID
                     && $0.registration.shownProvider == registration.shownProvider
             }
         }
-        guard let first = kin.first else { return nil }
+        guard let first = found.first else { return nil }
         return CredentialError(
             .noSuchAccount,
             """
             no account of \(candidates.place): accounts of the same provider and client were signed in under \
             \(ForeignText.shown(first.type, limit: 60)), with other endpoints
-            """, hint: candidates.login, details: kin.map(line))
+            """, hint: candidates.login, details: found.map(line))
     }
 
     /// An id counts more than a name, and a name more than the beginning of an id, whatever group it is in.

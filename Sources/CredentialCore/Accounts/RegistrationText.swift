@@ -74,26 +74,12 @@ package struct RegistrationText: Sendable {
 
     private static func setting(_ word: String) -> String? {
         guard word.hasPrefix(setting) else { return nil }
-        return replaced("%25", by: "%", in: replaced("%20", by: " ", in: String(word.dropFirst(setting.count))))
+        return String(word.dropFirst(setting.count)).replacing("%20", with: " ").replacing("%25", with: "%")
     }
 
-    /// No value holds what parts the words.
+    /// A value without the blanks that separate words.
     private static func escaped(_ value: String) -> String {
-        replaced(" ", by: "%20", in: replaced("%", by: "%25", in: value))
-    }
-
-    private static func replaced(_ old: String, by new: String, in text: String) -> String {
-        var result = "", rest = text[...]
-        while let first = rest.first {
-            if rest.hasPrefix(old) {
-                result += new
-                rest = rest.dropFirst(old.count)
-            } else {
-                result.append(first)
-                rest = rest.dropFirst()
-            }
-        }
-        return result
+        value.replacing("%", with: "%25").replacing(" ", with: "%20")
     }
 
     private static func whole(_ address: WebAddress) -> String {

@@ -101,8 +101,8 @@ package struct OriginAuthority: Sendable {
         rules.filter { $0.place?.match(destination) == .yes }
     }
 
-    /// Whether no rule sets a part of what is below `wider` apart from `destination`, which is below it, too.
-    package func isOfOnePiece(below wider: Destination, with destination: Destination) -> Bool {
+    /// Whether the same rules apply to every path below `wider` as to `destination`, which is one of them.
+    package func hasSameRules(below wider: Destination, as destination: Destination) -> Bool {
         !rules.contains { rule in
             guard let place = rule.place, place.match(destination) == .otherPath else { return false }
             return place.isBelow(wider)

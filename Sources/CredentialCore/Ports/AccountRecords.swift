@@ -175,17 +175,23 @@ extension AccountRecords {
 
     /// Changes the facts of an account: reads, changes, writes, again where it was overtaken.
     ///
+    /// - Parameters:
+    ///   - id: the account.
+    ///   - group: its group.
+    ///   - isWrittenAnyway: whether the record is written even if nothing changed, as to give it its present form.
+    ///   - change: changes the facts.
     /// - Returns: whether there is such an account.
     /// - Throws: as ``write(_:expecting:)``; what `change` throws.
     @discardableResult
     public func update(
-        _ id: String, in group: KeychainGroup, _ change: (inout Account) throws(CredentialError) -> Void
+        _ id: String, in group: KeychainGroup, isWrittenAnyway: Bool = false,
+        _ change: (inout Account) throws(CredentialError) -> Void
     ) throws(CredentialError) -> Bool {
         for _ in 0..<Self.attempts {
             guard var record = try read(id, in: group) else { return false }
             let before = record.account
             try change(&record.account)
-            if record.account == before { return true }
+            if record.account == before, !isWrittenAnyway { return true }
             switch try write(record, expecting: record.generation) {
             case .done: return true
             case .overtaken: continue

@@ -29,7 +29,7 @@ package protocol PrivateFile: Sendable {
     ///
     /// - Throws: ``ErrorCode/inputOutput``.
     func remove() throws(CredentialError)
-    /// Takes the content back, which is of no use any more; what is written later stands there again.
+    /// Removes the file of an expired token, or empties it if it is mounted; the next write makes it again.
     ///
     /// - Throws: ``ErrorCode/inputOutput``.
     func withdraw() throws(CredentialError)

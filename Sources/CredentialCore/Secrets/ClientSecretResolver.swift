@@ -85,15 +85,18 @@ package struct ClientSecretResolver: ClientSecrets {
     ) throws(CredentialError) -> Secret? {
         let item = try bindings.item(kind, of: type)
         var failure: CredentialError?
+        // A store that failed is not asked a second time: a keyring would show its window again.
+        var answering: [StoreKind] = []
         for store in StoreKind.allCases {
             do throws(CredentialError) {
                 if let bytes = try stores.store(store).read(item) {
                     return Secret(String(decoding: bytes, as: UTF8.self))
                 }
+                answering.append(store)
             } catch { failure = failure ?? error }
         }
         let isOfAnother: Bool
-        switch try earlier(type, kind, item) {
+        switch try earlier(type, kind, item, in: answering) {
         case .own(let secret): return secret
         case .ofAnother: isOfAnother = true
         case nil: isOfAnother = false
@@ -116,11 +119,10 @@ package struct ClientSecretResolver: ClientSecrets {
 
     /// The secret that credmgr stored under the type's name before; it is moved to where the client's is, if it is the client's.
     private func earlier(
-        _ type: AccountType, _ kind: SecretItem.Kind, _ item: SecretItem
+        _ type: AccountType, _ kind: SecretItem.Kind, _ item: SecretItem, in places: [StoreKind]
     ) throws(CredentialError) -> Earlier? {
         let earlier = ClientBindings.earlierItem(kind, of: type)
-        for place in StoreKind.allCases {
-            // A store that cannot be asked was told of already.
+        for place in places {
             guard let store = try? stores.store(place), let bytes = try? store.read(earlier) else { continue }
             guard try bindings.ownsEarlier(type) else { return .ofAnother }
             // One that cannot be moved now is used all the same, and the next command moves it.

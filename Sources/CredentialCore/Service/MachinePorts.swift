@@ -103,6 +103,13 @@ package struct MachinePorts: Sendable {
         set { keptRecords = newValue }
     }
 
+    /// The registration that the record of an account has, in whatever form it was written; `nil` if there is no record.
+    ///
+    /// - Throws: as ``AccountRecords/read(_:in:)``.
+    func keptRegistration(of id: String, in group: KeychainGroup) throws(CredentialError) -> Registration? {
+        try keptRecords.read(id, in: group)?.account.registration
+    }
+
     /// Gives the definition of a name, a program's own first; `nil` if there is none that can be used.
     var definition: @Sendable (_ name: String) -> AccountType? {
         { [ownType, catalog] in ownType($0) ?? (try? catalog.definition(of: $0).type) }

@@ -33,8 +33,10 @@ package struct OwnDefinitions: Sendable {
         try catalog.checkFree(Name.checked(type.name, kind: .accountType), force: force)
         // One of another folder is hidden by the new one, which is as good as replaced.
         if let before = try? catalog.definition(of: type.name).type, !keepsRegistration(before, type) {
-            try accounts.registrationMove.pin(accountsOf: before)
+            accounts.registrationMove.pin(accountsOf: before)
         }
+        // A secret that stays under the name would be taken for that of the new definition's client.
+        if let old, ownsEarlier, let failure = bind(old), !keepsClient(old, type, author) { throw failure.error }
         switch author {
         case .imported: try trust.noteImport(of: type.name, AccountTypeCatalog.bytes(of: type))
         case .change: try trust.follow(type.name, AccountTypeCatalog.bytes(of: type))
@@ -42,11 +44,7 @@ package struct OwnDefinitions: Sendable {
         }
         let path = try catalog.add(type, force: force)
         if case .user = author { try trust.forgetImport(of: type.name) }
-        if let old {
-            if ownsEarlier { bind(old) }
-            guard keepsClient(old, type, author) else { return path }
-            settle(old, type, isMoved: true)
-        }
+        if let old, keepsClient(old, type, author) { settle(old, type, isMoved: true) }
         return path
     }
 
@@ -56,7 +54,8 @@ package struct OwnDefinitions: Sendable {
     package func forget(_ removed: AccountType, ownsEarlier: Bool) {
         // A mark of a definition that is gone says nothing.
         try? trust.forgetImport(of: removed.name)
-        if ownsEarlier { bind(removed) }
+        // `settle` reports a store that cannot be asked.
+        if ownsEarlier { _ = bind(removed) }
         settle(removed, try? catalog.definition(of: removed.name).type, isMoved: false)
     }
 
@@ -88,24 +87,27 @@ package struct OwnDefinitions: Sendable {
         return keepsRegistration(old, new)
     }
 
-    /// Moves what is stored under a type's name to where its client's secrets are.
-    private func bind(_ type: AccountType) {
+    /// Moves the secrets that are stored under a type's name to where its client's secrets are.
+    ///
+    /// - Returns: where one stays under the name, and why.
+    private func bind(_ type: AccountType) -> (store: StoreKind, error: CredentialError)? {
         let stores = quietStores
+        var failure: (store: StoreKind, error: CredentialError)?
         for kind in Self.kinds where Self.wants(type, kind) {
             guard let item = try? bindings.item(kind, of: type) else { continue }
-            // One that stays is told of with the client's own, and is not read under another client.
-            _ = take(ClientBindings.earlierItem(kind, of: type), item, stores, type.name)
+            failure = take(ClientBindings.earlierItem(kind, of: type), item, stores, type.name) ?? failure
         }
+        return failure
     }
 
     private func settle(_ old: AccountType, _ new: AccountType?, isMoved: Bool) {
-        let stores = quietStores
+        let stores = quietStores, wanted = wantedItems
         var failure: (store: StoreKind, error: CredentialError)?
         for kind in Self.kinds where Self.wants(old, kind) {
             guard let kept = try? bindings.item(kind, of: old) else { continue }
             let heir = new.flatMap { Self.wants($0, kind) ? try? bindings.item(kind, of: $0) : nil }
             if heir == kept { continue }
-            let stays = isWanted(kept), place = isMoved ? heir : nil
+            let stays = wanted.contains(kept), place = isMoved ? heir : nil
             if stays, place == nil { continue }
             failure = take(kept, place, stores, old.name, stays: stays) ?? failure
         }
@@ -119,24 +121,28 @@ package struct OwnDefinitions: Sendable {
         )
     }
 
-    /// Whether a definition that is there wants a stored secret: types of one client share it.
-    private func isWanted(_ item: SecretItem) -> Bool {
-        ((try? catalog.entries()) ?? []).contains { entry in
-            guard case .success(let type) = entry.type, Self.wants(type, item.kind) else { return false }
-            return (try? bindings.item(item.kind, of: type)) == item
+    /// The stored secrets that the definitions want; types of one client share theirs.
+    private var wantedItems: Set<SecretItem> {
+        var items: Set<SecretItem> = []
+        for entry in (try? catalog.entries()) ?? [] {
+            guard case .success(let type) = entry.type else { continue }
+            for kind in Self.kinds where Self.wants(type, kind) {
+                if let item = try? bindings.item(kind, of: type) { items.insert(item) }
+            }
         }
+        return items
     }
 
     // MARK: What no definition wants
 
     /// The secrets of clients in a group that no definition wants, of every store that answers without a question.
     package func unwanted(in group: KeychainGroup) -> [(store: StoreKind, item: SecretItem)] {
-        let stores = quietStores
+        let stores = quietStores, wanted = wantedItems
         var found: [(store: StoreKind, item: SecretItem)] = []
         for place in Self.places {
             for kind in Self.kinds {
                 for item in (try? stores.store(place).items(of: group, kind: kind)) ?? []
-                where !isWanted(item) && !isEarlierWanted(item) {
+                where !wanted.contains(item) && !isEarlierWanted(item) {
                     found.append((place, item))
                 }
             }

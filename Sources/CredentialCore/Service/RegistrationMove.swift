@@ -19,26 +19,28 @@ package struct RegistrationMove: Sendable {
     }
 
     /// Writes the registration of a type's accounts as the definition has it now, before another one takes the definition's place: a
-    /// record of the earlier form would be read as the new one's.
-    ///
-    /// - Throws: the errors of the records.
-    package func pin(accountsOf type: AccountType) throws(CredentialError) {
+    /// record of the earlier form would be read as the new one's. A group that cannot be read is reported and left as it is; an
+    /// unconfirmed definition does not get its accounts either.
+    package func pin(accountsOf type: AccountType) {
         // A definition that cannot be used tells no registration.
-        guard (try? Registration(of: type, accounts.machine.adapters)) != nil else { return }
-        for (group, account) in try accounts(of: type) { try pin(account.id, in: group) }
+        guard let registration = try? Registration(of: type, accounts.machine.adapters) else { return }
+        do throws(CredentialError) {
+            for group in try accounts.records.groups() {
+                do throws(CredentialError) {
+                    try pin(type, registration, in: group)
+                } catch { accounts.policy.warn(error.text) }
+            }
+        } catch { accounts.policy.warn(error.text) }
     }
 
-    private func pin(_ id: String, in group: KeychainGroup) throws(CredentialError) {
-        for _ in 0..<16 {
-            guard let record = try accounts.records.read(id, in: group) else { return }
-            switch try accounts.records.write(record, expecting: record.generation) {
-            case .done: return
-            case .unknown(let error): throw error
-            case .overtaken: continue
-            }
+    private func pin(
+        _ type: AccountType, _ registration: Registration, in group: KeychainGroup
+    ) throws(CredentialError) {
+        for account in try accounts.records.registry(of: group).accounts(of: registration)
+        where account.type == type.name {
+            guard try accounts.machine.keptRegistration(of: account.id, in: group) != registration else { continue }
+            try accounts.records.update(account.id, in: group, isWrittenAnyway: true) { _ in }
         }
-        throw CredentialError(
-            .temporary, "others have been changing the record of \(id) all the time", hint: "try again")
     }
 
     /// Gives an account another registration, in its record and in what is sealed with its tokens.
@@ -55,6 +57,7 @@ package struct RegistrationMove: Sendable {
             try accounts.records.update(id, in: group) { $0.registration = registration }
             return
         }
+        set.account.formerRegistration = record.account.store == .secretService ? record.account.registration : nil
         set.account.registration = registration
         switch try accounts.repository.save(&set, in: group) {
         case .stored: break

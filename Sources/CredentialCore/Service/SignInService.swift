@@ -129,6 +129,7 @@ package struct SignInService: Sendable {
         account.issuer = result.identity.issuer ?? account.issuer
         account.username = result.identity.username ?? account.username
         account.displayName = result.identity.displayName ?? account.displayName
+        account.formerRegistration = nil
         // What stands in one file changes at once.
         account.formerNames = account.store == .secretService && recorded != account.names ? recorded : nil
         account.policies = set.grants.keys.filter { !$0.isEmpty }.sorted()

@@ -50,20 +50,20 @@ extension TokenSetRepository {
     /// A locked or an absent store says nothing of the key.
     ///
     /// - Throws: the errors of the journal.
-    package func signInsShutOut(in group: KeychainGroup) throws(CredentialError) -> [(
+    package func undecryptableSignIns(in group: KeychainGroup) throws(CredentialError) -> [(
         account: Account, error: CredentialError
     )] {
         var found: [(account: Account, error: CredentialError)] = []
         try journal.eachRecord(in: group) { (id, bytes) throws(CredentialError) in
             guard let record = Self.signIn(bytes, of: id, in: group),
-                let error = try shutOut(record, in: group)
+                let error = try undecryptable(record, in: group)
             else { return }
             found.append((record.account, error))
         }
         return found
     }
 
-    private func shutOut(_ record: AccountRecord, in group: KeychainGroup) throws(CredentialError)
+    private func undecryptable(_ record: AccountRecord, in group: KeychainGroup) throws(CredentialError)
         -> CredentialError?
     {
         let account = record.account
@@ -91,7 +91,7 @@ extension TokenSetRepository {
     /// - Throws: the errors of the journal and the records.
     func setAsideShutOut(_ id: String, in group: KeychainGroup) throws(CredentialError) -> String? {
         guard let bytes = try journal.read(id, in: group), let record = Self.signIn(bytes, of: id, in: group),
-            try shutOut(record, in: group) != nil
+            try undecryptable(record, in: group) != nil
         else { return nil }
         let place = try journal.setAsideUnopened(id, in: group)
         if try records.read(id, in: group) != nil {
@@ -102,8 +102,9 @@ extension TokenSetRepository {
         return place
     }
 
-    /// Why an account has to sign in again whose first sign-in waits behind a key that is gone.
-    package static let shutOutReason = "its sign-in waits in the journal, and no key opens it any more"
+    /// The reason to sign in again if the first sign-in cannot be decrypted.
+    package static let undecryptableReason =
+        "its first sign-in is in the journal and cannot be decrypted: the key is lost"
 
     /// Whether the journal has a whole sign-in of an account, not a generation that only its token set opens.
     func isSignInWaiting(_ id: String, in group: KeychainGroup) throws(CredentialError) -> Bool {

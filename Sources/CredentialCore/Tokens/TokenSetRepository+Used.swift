@@ -40,24 +40,38 @@ extension TokenSetRepository {
         set.allGrants.compactMap { $0.grant.toSend.refreshToken.flatMap(usedTokens.digest(of:)) }.sorted()
     }
 
-    /// The account of this machine that has a refresh token, in any group that is not shared; `nil` if none has it.
+    /// The accounts of this machine by their refresh tokens, of every group that is not shared.
     ///
-    /// - Parameter account: the id of an account that does not count.
-    /// - Throws: the errors of ``AccountRecords/registry(of:damaged:)``.
-    package func holder(
-        of token: Secret, besides account: String?
-    ) throws(CredentialError) -> (account: Account, group: KeychainGroup)? {
-        guard let digest = usedTokens.digest(of: token) else { return nil }
+    /// - Throws: the errors of ``AccountRecords/groups()``.
+    package func tokenHolders() throws(CredentialError) -> TokenHolders {
+        var holders = TokenHolders(usedTokens)
         for group in try records.groups() {
             // The records of a shared group have digests by other hosts' keys. A group that cannot be read is reported by `doctor`,
             // and keeps no import into another one back.
             guard (try? sharing.isShared(group)) == false,
                 let registry = try? records.registry(of: group, damaged: { _, _ in })
             else { continue }
-            let found = registry.accounts.first { $0.id != account && $0.tokenDigests.contains(digest) }
-            if let found { return (found, group) }
+            for account in registry.accounts { holders.add(account, in: group) }
         }
-        return nil
+        return holders
+    }
+}
+
+/// Tells which account has a refresh token, by the digests in the records.
+package struct TokenHolders: Sendable {
+    private let usedTokens: any UsedRefreshTokens
+    private var accounts: [String: (account: Account, group: KeychainGroup)] = [:]
+
+    init(_ usedTokens: any UsedRefreshTokens) { self.usedTokens = usedTokens }
+
+    /// Adds an account.
+    mutating func add(_ account: Account, in group: KeychainGroup) {
+        for digest in account.tokenDigests { accounts[digest] = (account, group) }
+    }
+
+    /// The account that has a token; `nil` if none has it.
+    subscript(_ token: Secret) -> (account: Account, group: KeychainGroup)? {
+        usedTokens.digest(of: token).flatMap { accounts[$0] }
     }
 }
 

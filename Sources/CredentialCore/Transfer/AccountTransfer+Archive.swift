@@ -36,9 +36,13 @@ extension AccountTransfer {
             note("account type \(name) is defined in \(path)")
         }
         var failures: [CredentialError] = []
+        var holders = try accounts.repository.tokenHolders()
         for entry in Self.defaultsFirst(archive.accounts) {
             do throws(CredentialError) {
-                if let account = try take(entry, of: archive, into: store) { try taken(account) }
+                if let (account, group) = try take(entry, of: archive, into: store, holders) {
+                    holders.add(account, in: group)
+                    try taken(account)
+                }
             } catch {
                 guard error.code == .signInRequired else { throw error }
                 failures.append(error)
@@ -89,8 +93,8 @@ extension AccountTransfer {
     }
 
     private func take(
-        _ sent: AccountArchive.Entry, of archive: AccountArchive, into store: StoreKind
-    ) throws(CredentialError) -> Account? {
+        _ sent: AccountArchive.Entry, of archive: AccountArchive, into store: StoreKind, _ holders: TokenHolders
+    ) throws(CredentialError) -> (account: Account, group: KeychainGroup)? {
         let account = sent.tokenSet.account
         let group = self.group ?? sent.group
         let shown: Message = "\(ForeignText.shown(account.shownName)) of account type \(account.type)"
@@ -123,7 +127,9 @@ extension AccountTransfer {
         }
         let taken = try fitting(usable, in: group, shown)
         for (_, grant) in taken {
-            try checkIsOnlyCopy(grant.toSend.refreshToken, shown, of: type, besides: known?.id)
+            if let holder = grant.toSend.refreshToken.flatMap({ holders[$0] }), holder.account.id != known?.id {
+                throw hasCopy(shown, of: type, holder)
+            }
         }
         for (policy, grant) in taken {
             let identity = Identity(
@@ -139,24 +145,18 @@ extension AccountTransfer {
         if let label = account.label {
             try records.update(kept.account.id, in: group) { $0.label = label }
         }
-        return kept.account
+        return (kept.account, group)
     }
 
-    /// Refuses a refresh token that another account of this machine has: the second of the two to be refreshed would send a
+    /// The error for a refresh token that another account of this machine has: the second of the two to be refreshed would send a
     /// used one.
-    ///
-    /// - Parameter account: the account that it is for, if that exists.
-    /// - Throws: ``ErrorCode/signInRequired``, naming the account that has it.
-    func checkIsOnlyCopy(
-        _ token: Secret?, _ shown: Message, of type: AccountType, besides account: String?
-    ) throws(CredentialError) {
-        guard let token, let (holder, place) = try accounts.repository.holder(of: token, besides: account) else {
-            return
-        }
+    func hasCopy(
+        _ shown: Message, of type: AccountType, _ holder: (account: Account, group: KeychainGroup)
+    ) -> CredentialError {
         let group = self.group ?? type.keychainGroup
-        throw CredentialError(
+        return CredentialError(
             .signInRequired,
-            "\(shown): account \(holder.id) of group \(place) has the same refresh token, which cannot be used twice",
+            "\(shown): account \(holder.account.id) of group \(holder.group) has the same refresh token, which cannot be used twice",
             hint: LoginCommandLine(type: type.name, group: group == type.keychainGroup ? nil : group).hint)
     }
 }

@@ -13,9 +13,14 @@ extension AccountTransfer {
     ) -> [CredentialError] {
         var failures: [CredentialError] = [], sharer: String?
         for lack in found.lacks { warn(lack.advice.map { "\(lack.text); \($0)" } ?? lack.text) }
+        let known: TokenHolders
+        do throws(CredentialError) { known = try accounts.repository.tokenHolders() } catch { return [error] }
+        var holders = known
         for signIn in found.signIns {
             do throws(CredentialError) {
-                try taken(try take(signIn, typeName, store))
+                let (account, group) = try take(signIn, typeName, store, holders)
+                holders.add(account, in: group)
+                try taken(account)
                 if signIn.isSharedFurther { sharer = signIn.program }
             } catch { failures.append(error) }
         }
@@ -28,8 +33,8 @@ extension AccountTransfer {
     }
 
     private func take(
-        _ signIn: ForeignSignIn, _ typeName: String?, _ store: StoreKind
-    ) throws(CredentialError) -> Account {
+        _ signIn: ForeignSignIn, _ typeName: String?, _ store: StoreKind, _ holders: TokenHolders
+    ) throws(CredentialError) -> (account: Account, group: KeychainGroup) {
         let type = try type(for: signIn, typeName)
         try checkPlace(of: type, signIn)
         var refreshToken: Secret?
@@ -41,11 +46,11 @@ extension AccountTransfer {
                     + "machine has seen", hint: LoginCommandLine(type: type.name).hint)
         }
         // The same account may be renewed; another one would end with the next refresh of either.
-        if let refreshToken, let (holder, place) = try accounts.repository.holder(of: refreshToken, besides: nil) {
+        if let holder = refreshToken.flatMap({ holders[$0] }) {
             let isRenewed =
-                holder.registration == (try registration(of: type)) && place == group ?? type.keychainGroup
-            let besides = isRenewed ? holder.id : nil
-            try checkIsOnlyCopy(refreshToken, "the sign-in of \(signIn.program)", of: type, besides: besides)
+                holder.account.registration == (try registration(of: type))
+                && holder.group == group ?? type.keychainGroup
+            if !isRenewed { throw hasCopy("the sign-in of \(signIn.program)", of: type, holder) }
         }
         let adapter = try adapters.adapter(of: type)
         let policy = try adapter.policy(signIn.policy, of: type)
@@ -63,7 +68,7 @@ extension AccountTransfer {
             refreshToken, replacedBy: result.tokens.grant.refreshToken, grant: nil,
             until: result.tokens.grant.refreshExpiresAt)
         for warning in outcome.warnings { warn(warning) }
-        return outcome.account
+        return (outcome.account, group)
     }
 
     /// The type of the same client: a refresh token is good with no other, and is not shown to another's provider.

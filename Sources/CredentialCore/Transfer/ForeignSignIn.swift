@@ -41,10 +41,6 @@ package struct ForeignFile: Sendable {
     package var signIns: [ForeignSignIn] = []
     /// Why others cannot: what the file lacks for each.
     package var lacks: [CredentialError] = []
-
-    static func + (one: ForeignFile, other: ForeignFile) -> ForeignFile {
-        ForeignFile(signIns: one.signIns + other.signIns, lacks: one.lacks + other.lacks)
-    }
 }
 
 /// An item of another program's in the desktop's keyring.

@@ -103,11 +103,11 @@ public struct CodeFlow: Sendable {
         return .done(try client.signInResult(received, for: request, scope: words))
     }
 
-    /// The member of what is pending with the value of `prompt` that nobody asked for but a sign-in of somebody else.
+    /// The pending member with the `prompt` value that credmgr itself chose for `login --new`.
     package static let ownPrompt = "own_prompt"
 
-    /// The value of `prompt` for a sign-in of somebody else: a choice of accounts where the provider has one, else to sign in
-    /// anew, as every provider of OpenID Connect knows it.
+    /// The value of `prompt` for a different user: a choice of accounts if the provider has one, else a new sign-in, which OpenID
+    /// Connect Core §3.1.2.1 defines.
     private func promptForAnother(_ scope: [String]) -> String? {
         if let prompt = client.dialect.promptForAnother { return prompt }
         let offersAccounts =

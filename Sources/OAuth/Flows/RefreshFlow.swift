@@ -72,10 +72,10 @@ public struct RefreshFlow: Sendable {
         {
             // Without it a refresh is for the resources of the sign-in (RFC 8707 §2.2), which is the type's.
             client.context.note("the provider refused a refresh with resource; asking again without it")
-            let second = try send(named, nil)
-            if case .object? = try? second.reply() {
+            // Whatever the second response is, it is the one that may hold a new refresh token.
+            response = try send(named, nil)
+            if case .object? = try? response.reply() {
                 GrantState.noteRefusedResource(in: &request.grant.adapterState)
-                response = second
             }
         }
         let rotated = rotatedToken(of: response.response, to: request)

@@ -98,7 +98,7 @@ public struct ServerMetadata: Sendable {
                     .validationFailed,
                     "the metadata of '\(expected)' is for another issuer, '\(ForeignText.shown(issuer))'",
                     hint: isTemplate
-                        ? "it stands for each tenant: name yours in the issuer, by its id in place of the word in braces"
+                        ? "the issuer is a template for all tenants: replace the part in braces with the ID of your tenant"
                         : "write the issuer in the account type exactly as the provider does")
             }
         }

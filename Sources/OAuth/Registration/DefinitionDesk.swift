@@ -46,11 +46,7 @@ package struct DefinitionDesk: Sendable {
     ) throws(CredentialError) -> String { try accounts.ownDefinitions.put(type, force: force, by: author) }
 
     /// Writes the registration of a type's accounts into their records, before its definition is removed.
-    ///
-    /// - Throws: the errors of the records.
-    package func pin(accountsOf type: AccountType) throws(CredentialError) {
-        try accounts.registrationMove.pin(accountsOf: type)
-    }
+    package func pin(accountsOf type: AccountType) { accounts.registrationMove.pin(accountsOf: type) }
 
     /// Whether any definition that is there is of the same client, which the provider knows by one registration.
     package func isClientUsed(_ type: AccountType) -> Bool { accounts.ownDefinitions.isClientUsed(type) }

@@ -7,12 +7,6 @@ extension PrivateDirectory {
         var status = stat()
         let isKnown = unsafe fstat(descriptor.number, &status) == 0
         // A snapshot of a file system on the same machine has the same numbers on another device.
-        return "\(isKnown ? status.st_dev : 0) \(isKnown ? status.st_ino : 0) \(Self.run)"
-    }
-
-    /// The kernel's random name of its run; empty where that is not shown.
-    private static var run: String {
-        let name = try? PlainFile.read("/proc/sys/kernel/random/boot_id", limit: 64)?.content
-        return String(decoding: (name ?? []).prefix { $0 != 0x0A }, as: UTF8.self)
+        return "\(isKnown ? status.st_dev : 0) \(isKnown ? status.st_ino : 0) \(BootID.current ?? "")"
     }
 }

@@ -13,7 +13,7 @@ package struct ProcessMark: Sendable, Hashable {
 
     /// The mark of a process that lives; `nil` if `/proc` does not say when it started.
     package init?(of process: Int32) {
-        guard let startTime = Self.startTime(of: process), let boot = Self.currentBoot,
+        guard let startTime = ProcessState.startTime(of: process), let boot = BootID.current,
             let namespace = PIDNamespace.own
         else { return nil }
         self.init(processID: process, startTime: startTime, boot: boot, namespace: namespace)
@@ -37,28 +37,7 @@ package struct ProcessMark: Sendable, Hashable {
     /// Whether the process lives, and is not this one. Of a process in another PID namespace that is not known here: it counts as
     /// dead, as does one of an earlier boot.
     package var isAnotherLivingProcess: Bool {
-        processID != getpid() && boot == Self.currentBoot && namespace == PIDNamespace.own
-            && startTime == Self.startTime(of: processID)
-    }
-
-    private static var currentBoot: String? {
-        read("/proc/sys/kernel/random/boot_id").flatMap { $0.split(separator: "\n").first.map(String.init) }
-    }
-
-    /// When a process started, in clock ticks since the boot (field 22 of proc_pid_stat(5)); `nil` if it is not there, or has
-    /// ended and waits for its parent.
-    private static func startTime(of process: Int32) -> String? {
-        // The name in brackets may hold anything; the fields are the words behind the last one.
-        guard let text = read("/proc/\(process)/stat"), let bracket = text.lastIndex(of: ")") else { return nil }
-        let fields = text[text.index(after: bracket)...].split(separator: " ")
-        guard fields.count > 19, fields[0] != "Z", fields[0] != "X" else { return nil }
-        return String(fields[19])
-    }
-
-    private static func read(_ path: String) -> String? {
-        let number = unsafe open(path, O_RDONLY | O_CLOEXEC)
-        guard number >= 0 else { return nil }
-        let file = FileDescriptor(owning: number)
-        return String(decoding: file.read(1_024, at: 0), as: UTF8.self)
+        processID != getpid() && boot == BootID.current && namespace == PIDNamespace.own
+            && startTime == ProcessState.startTime(of: processID)
     }
 }

@@ -19,31 +19,47 @@ final class MachineKey: Sendable {
         self.random = random
     }
 
-    /// HMAC-SHA-256 of `bytes` by the key; `nil` if the key cannot be read, or made.
+    /// HMAC-SHA-256 of `bytes` by the key; `nil` if the key cannot be read, or made. A key that cannot be read now is never
+    /// replaced: nothing made with it would be recognised.
     ///
     /// - Parameter makesKey: whether a key is made if there is none.
     func code(of bytes: [UInt8], makesKey: Bool) -> [UInt8]? {
         let key = known.withLock { known in
-            if known == nil { known = read() ?? (makesKey ? make() : nil) }
+            do throws(CredentialError) {
+                if known == nil { known = try read() }
+                if known == nil, makesKey { known = try make() }
+            } catch {
+                // The caller works without a key, and `check()` reports the cause.
+            }
             return known
         }
         return key.map { SHA256.code(of: bytes, key: $0) }
     }
 
-    private func read() -> [UInt8]? {
-        guard let folder = try? PrivateDirectory.open(folder, below: stateHome),
-            let key = try? folder.read(name, limit: SHA256.size), key.count == SHA256.size
+    /// Checks that the key can be read, if there is one.
+    ///
+    /// - Throws: ``ErrorCode/inputOutput``, with the cause.
+    func check() throws(CredentialError) { _ = try read() }
+
+    /// The key; `nil` if there is none.
+    private func read() throws(CredentialError) -> [UInt8]? {
+        guard let folder = try PrivateDirectory.open(folder, below: stateHome),
+            let key = try folder.read(name, limit: SHA256.size)
         else { return nil }
+        guard key.count == SHA256.size else {
+            let path = ForeignText.shown(folder.path(of: name), limit: 4_096)
+            throw CredentialError(
+                .inputOutput, "the key file \(path) holds \(key.count) bytes instead of \(SHA256.size)",
+                hint: "rm \(ShellQuote.word(path))")
+        }
         return key
     }
 
     /// Writes a key. If two processes make one at once, the later one stays, and nothing that the other has made is
     /// recognised.
-    private func make() -> [UInt8]? {
+    private func make() throws(CredentialError) -> [UInt8] {
         let key = random.bytes(SHA256.size)
-        guard let folder = try? PrivateDirectory.create(folder, below: stateHome),
-            (try? folder.write(key, to: name)) != nil
-        else { return nil }
+        try PrivateDirectory.create(folder, below: stateHome).write(key, to: name)
         return key
     }
 }

@@ -66,6 +66,7 @@ package final class UsedTokenFiles: UsedRefreshTokens {
                 hint: "df -h '\(place)'")
         }
         try PrivateDirectory.checkCanBeMade("\(place)/line")
+        try key.check()
         for name in try folder.names() { _ = try folder.read(name, limit: Self.limit) }
     }
 
@@ -131,7 +132,9 @@ package final class UsedTokenFiles: UsedRefreshTokens {
     /// Appends to the file that has the name afterwards: a line in a file that another process has replaced may be lost.
     private func append(_ bytes: [UInt8], to name: String, in folder: borrowing PrivateDirectory) {
         for _ in 0..<Self.exchanges {
-            guard let file = try? folder.openShared(name, appending: true), file.writeAll(bytes) == 0 else { return }
+            guard let file = try? folder.openShared(name, appending: true), file.writeAll(bytes) == 0 else {
+                return
+            }
             if folder.isCurrent(file, name) { return }
         }
     }

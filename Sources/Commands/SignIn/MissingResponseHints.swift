@@ -3,9 +3,9 @@ import OAuth
 import Platform
 import Synchronization
 
-/// The likely reasons why nobody comes back from the browser, told once: after 15 s, after 3 s where the authorization endpoint
-/// refuses the request. Where SIGINT ends the process before, ``InterruptWords`` has them.
-final class LateReasons: Sendable {
+/// Hints for the user if no authorization response arrives, printed once: after 15 s, or after 3 s if the authorization endpoint
+/// answers 400 or 404. If SIGINT ends the process before, ``InterruptMessage`` prints them.
+final class MissingResponseHints: Sendable {
     /// When they are told, in milliseconds since the page was opened.
     struct Times {
         /// Milliseconds until the reasons are shown, if the authorization endpoint refused the request.
@@ -60,7 +60,7 @@ final class LateReasons: Sendable {
             return !state.isTold
         }
         guard isFirst else { return }
-        InterruptWords.drop()
+        InterruptMessage.drop()
         if !isQueued { for line in lines { notices.say(line) } }
     }
 

@@ -2,9 +2,9 @@ package import CredentialCore
 import Glibc
 import Synchronization
 
-/// Says something at the moment at which SIGINT ends the process. A handler may do little: the text stands ready in memory
-/// that is never freed while it may be written.
-package enum InterruptWords {
+/// Writes a message to standard error if SIGINT ends the process. A signal handler may do little: the text is in memory that is not
+/// freed while it may be written.
+package enum InterruptMessage {
     private nonisolated(unsafe) static var text: UnsafeMutableBufferPointer<UInt8>?
 
     /// Has `words` written to standard error if SIGINT ends the process while `work` goes on. One call at a time says
@@ -23,8 +23,8 @@ package enum InterruptWords {
         isDropped.store(false, ordering: .sequentiallyConsistent)
         unsafe text = bytes
         let before = signal(SIGINT) { _ in
-            if !InterruptWords.isDropped.load(ordering: .sequentiallyConsistent),
-                let text = unsafe InterruptWords.text
+            if !InterruptMessage.isDropped.load(ordering: .sequentiallyConsistent),
+                let text = unsafe InterruptMessage.text
             {
                 _ = unsafe write(2, text.baseAddress, text.count)
             }

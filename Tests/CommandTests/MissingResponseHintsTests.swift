@@ -6,16 +6,16 @@ import Testing
 @testable import Commands
 
 /// When a person is told why nobody may come back from the browser.
-@Suite struct LateReasonsTests {
+@Suite struct MissingResponseHintsTests {
     private let console = MemoryConsole()
     private var notices: Notices {
         Notices(console: console, environment: [:], isQuiet: false, isVerbose: false)
     }
     private let lines: [Message] = ["perhaps this", "perhaps that"]
 
-    private func reasons(isQueued: Bool = false, late: Int32) throws -> LateReasons {
-        try LateReasons(
-            lines, probe: nil, notices, isQueued: isQueued, times: LateReasons.Times(early: 1, late: late))
+    private func reasons(isQueued: Bool = false, late: Int32) throws -> MissingResponseHints {
+        try MissingResponseHints(
+            lines, probe: nil, notices, isQueued: isQueued, times: MissingResponseHints.Times(early: 1, late: late))
     }
 
     /// Waits until something is there, 30 s at most.
@@ -36,15 +36,15 @@ import Testing
         over.end()
         // One that goes on has told them by the time at which the other would have.
         let other = MemoryConsole()
-        let going = try LateReasons(
+        let going = try MissingResponseHints(
             lines, probe: nil, Notices(console: other, environment: [:], isQuiet: false, isVerbose: false),
-            isQueued: false, times: LateReasons.Times(early: 1, late: 200))
+            isQueued: false, times: MissingResponseHints.Times(early: 1, late: 200))
         wait { other.notices.contains("that") }
         going.end()
         #expect(console.notices.isEmpty)
     }
 
-    @Test func `who has the terminal takes them, and gets each once`() throws {
+    @Test func `the thread that owns the terminal gets each hint once`() throws {
         let reasons = try reasons(isQueued: true, late: 10)
         var taken: [String] = []
         wait {

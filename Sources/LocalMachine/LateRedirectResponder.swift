@@ -9,7 +9,7 @@ import Synchronization
 ///
 /// The process reads the outcome from its standard input, and listens once that ends because the caller has ended. It gets the
 /// outcome as text, and no token.
-package final class RedirectAftermath: Sendable {
+package final class LateRedirectResponder: Sendable {
     /// The word by which this program is called for it; redirect URI and peers follow.
     package static let command = "__redirect-aftermath"
     /// How long it answers, in seconds.
@@ -100,16 +100,5 @@ package final class RedirectAftermath: Sendable {
 
     private static func message(_ name: String, _ line: JSONObject) -> Message? {
         line[name].flatMap(Message.init(json:))
-    }
-}
-
-extension RedirectPeers {
-    /// The word of `config.json`.
-    fileprivate var word: String {
-        switch self {
-        case .sameUser: "same-user"
-        case .user(let number): "uid:\(number)"
-        case .any: "any"
-        }
     }
 }
