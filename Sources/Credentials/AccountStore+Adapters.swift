@@ -23,7 +23,7 @@ public struct AdapterCheck: Sendable, Hashable {
 
 extension AccountStore {
     /// Tries what every adapter must do on the adapter of a type: one of ``Options/adapters``, a built-in one or a plugin.
-    /// It is the suite that the built-in adapters pass, and that `credmgr providers test` runs.
+    /// It is the suite that the built-in adapters pass, and that `credmgr adapters test` runs.
     ///
     /// The provider need not answer: what cannot be had without it is skipped. Nobody is asked for anything.
     ///

@@ -191,7 +191,7 @@ package struct PluginAdapter: CredentialAdapter {
             throw CredentialError(
                 .malformedReply,
                 "the plugin \(name) answered with '\(reply.kind.rawValue)', which is no answer here",
-                hint: "credmgr providers test \(name)")
+                hint: "credmgr adapters test \(name)")
         }
     }
 

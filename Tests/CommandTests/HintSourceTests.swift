@@ -119,8 +119,8 @@ import Testing
         ("credmgr login --type …", "Types without an account, under a group of one's own too"),
         ("credmgr login …", "no message: how a hint is known to be one to sign in"),
         ("credmgr presets", "Without types and accounts"),
-        ("credmgr providers", "Without types and accounts"),
-        ("credmgr providers test …", "PluginTests"),
+        ("credmgr adapters", "Without types and accounts"),
+        ("credmgr adapters test …", "PluginTests"),
         (
             "credmgr refresh --all --group … --min-valid 365d",
             "SharedGroupTests: an expelled host gets nothing more"

@@ -84,7 +84,7 @@ import Testing
         try follow(["accounts", "export", home.path + "/file"], exits: 3)
         try follow(["aws"], exits: 2)
         #expect(try follow(["logout"], exits: 2) == "credmgr accounts")
-        try follow(["providers", "test", "nothing"], exits: 2)
+        try follow(["adapters", "test", "nothing"], exits: 2)
         try follow(["types", "add", "X", "--preset", "nothing-like-any-of-them"], exits: 2)
     }
 

@@ -125,7 +125,7 @@ import Testing
     func `The examples pass the suite that is shipped`(_ name: String) throws {
         let home = try Home()
         try home.install(example: name)
-        let results = try home.json(["providers", "test", name, "--json"]).array ?? []
+        let results = try home.json(["adapters", "test", name, "--json"]).array ?? []
         #expect(results.count > 15)
         #expect(results.allSatisfy { $0.object?["result"] != "FAILED" })
     }
@@ -138,11 +138,11 @@ import Testing
         try FileManager.default.setAttributes(
             [.posixPermissions: 0o666], ofItemAtPath: folder + "/static-token/manifest.json")
         try FileManager.default.createDirectory(atPath: folder + "/oauth2", withIntermediateDirectories: true)
-        let listed = try home.json(["providers", "--json"]).array?.compactMap(\.object) ?? []
+        let listed = try home.json(["adapters", "--json"]).array?.compactMap(\.object) ?? []
         #expect(listed.map { $0["name"] } == ["azure-b2c", "oauth2", "oauth-example", "oauth2", "static-token"])
         #expect(listed.map { $0["status"] }.suffix(3) == ["available", "refused", "refused"])
         #expect(listed.last?["reason"]?.string?.contains("others can write") == true)
-        let shown = try home.run(["providers"])
+        let shown = try home.run(["adapters"])
         #expect(shown.standardError.contains("chmod go-w"))
         try home.run(["types", "add", "F", "--adapter", "static-token", "--client-id", "f"], exits: 2)
         let doctor = try ChildProcess(Home.program, ["doctor"], environment: home.environment).run()
@@ -187,7 +187,7 @@ import Testing
     func `A name that leaves the folder names no adapter`(_ name: String) throws {
         let home = try Home()
         try home.run(["types", "add", "X", "--adapter", name, "--client-id", "x"], exits: 2)
-        try home.run(["providers", "test", name], exits: 2)
+        try home.run(["adapters", "test", name], exits: 2)
     }
 
     @Test func `A preset makes a type, and says what is missing`() throws {

@@ -3,7 +3,7 @@ import StrictJSON
 import TestSupport
 import Testing
 
-/// `credmgr providers test`: what an author of an adapter sees.
+/// `credmgr adapters test`: what an author of an adapter sees.
 @Suite struct `The conformance suite` {
     private let home: Home
 
@@ -11,7 +11,7 @@ import Testing
 
     /// The results by the names of the checks; of the two parts for plugins no name is in both.
     private func results(_ words: [String], exits status: Int32 = 0) throws -> [String: String] {
-        let outcome = try home.run(["providers", "test"] + words + ["--json"], exits: status)
+        let outcome = try home.run(["adapters", "test"] + words + ["--json"], exits: status)
         let checks = try JSONValue.parse(Array(outcome.standardOutput.utf8)).array?.compactMap(\.object) ?? []
         return Dictionary(
             uniqueKeysWithValues: checks.map { ($0["check"]?.string ?? "", $0["result"]?.string ?? "") })
@@ -29,8 +29,8 @@ import Testing
         }
         #expect(try home.json(["accounts", "--json"]) == [])
         // They need a type of theirs.
-        try home.run(["providers", "test", "oauth2"], exits: 2)
-        try home.run(["providers", "test", "oauth2", "--type", DemoTenant.typeName], exits: 2)
+        try home.run(["adapters", "test", "oauth2"], exits: 2)
+        try home.run(["adapters", "test", "oauth2", "--type", DemoTenant.typeName], exits: 2)
     }
 
     @Test func `Checks that need a provider are skipped without one, which is no failure`() throws {
@@ -41,7 +41,7 @@ import Testing
         let results = try results(["oauth2", "--type", "Work"])
         #expect(results["begin"] == "skipped" && results["state"] == "skipped" && results["denial"] == "skipped")
         #expect(results["definition"] == "passed" && !results.values.contains("FAILED"))
-        let text = try home.run(["providers", "test", "oauth2", "--type", "Work"]).standardOutput
+        let text = try home.run(["adapters", "test", "oauth2", "--type", "Work"]).standardOutput
         #expect(text.contains("skipped  a redirect with another state is refused (begin fails: "))
     }
 
@@ -61,7 +61,7 @@ import Testing
     @Test func `A broken plugin fails check by check, with exit 1`() throws {
         try home.install(plugin: "echo \"$request\" >&2; exit 3")
         // What was found is the result, failures too.
-        let text = try ChildProcess(Home.program, ["providers", "test", "canned"], environment: home.environment)
+        let text = try ChildProcess(Home.program, ["adapters", "test", "canned"], environment: home.environment)
             .run()
         #expect(text.exitStatus == 1)
         #expect(text.standardOutput.contains("FAILED   an unknown operation is answered with unsupported ("))
@@ -69,11 +69,11 @@ import Testing
         #expect(text.standardError.contains("the adapter canned fails "))
         #expect(text.standardError.contains("plugin-protocol.md"))
         #expect(!(text.standardOutput + text.standardError).contains("canary"))
-        try home.run(["providers", "test", "nobody"], exits: 2)
+        try home.run(["adapters", "test", "nobody"], exits: 2)
         // One that must not be used is not run, either.
         try FileManager.default.setAttributes(
             [.posixPermissions: 0o777], ofItemAtPath: home.path + "/data/credmgr/providers/canned/run")
-        try home.run(["providers", "test", "canned"], exits: 2)
+        try home.run(["adapters", "test", "canned"], exits: 2)
     }
 
     @Test func `A plugin that hangs is given up on at the time allowed`() throws {

@@ -15,7 +15,7 @@ enum ConformanceSubject: String, CaseIterable, Sendable {
     case azureB2C = "azure-b2c", oauth2, oauthExample = "oauth-example", staticToken = "static-token"
 }
 
-/// One suite for all adapters, built in and external: the one that `credmgr providers test` runs.
+/// One suite for all adapters, built in and external: the one that `credmgr adapters test` runs.
 @Suite struct ConformanceTests {
     private static let demo = Result {
         let key = try LibCryptography().generateKey(.rs256)

@@ -3,10 +3,13 @@ import CredentialCore
 import PluginHost
 import StrictJSON
 
-/// `credmgr providers`: the adapters, built in and external, and why one was refused.
+/// `credmgr adapters`: the adapters, built in and external, and why one was refused.
 struct AdaptersCommand: Command {
     static let spec = CommandSpec(
-        ["providers"], aliases: [["providers", "list"], ["providers", "ls"]],
+        ["adapters"],
+        aliases: [
+            ["adapters", "list"], ["adapters", "ls"], ["providers"], ["providers", "list"], ["providers", "ls"],
+        ],
         "list the adapters, and why one is refused",
         details: """
             Lists the adapters that are built in and those found in $XDG_DATA_HOME/credmgr/providers and \

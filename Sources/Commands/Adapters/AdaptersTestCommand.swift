@@ -3,10 +3,10 @@ import CredentialCore
 import PluginHost
 import StrictJSON
 
-/// `credmgr providers test`: the conformance suite.
+/// `credmgr adapters test`: the conformance suite.
 struct AdaptersTestCommand: Command {
     static let spec = CommandSpec(
-        ["providers", "test"], "run the conformance suite on an adapter",
+        ["adapters", "test"], aliases: [["providers", "test"]], "run the conformance suite on an adapter",
         details: """
             Checks that an adapter keeps to the protocol of docs/plugin-protocol.md. Nobody is asked for anything and \
             nothing is stored. Without --type a plugin is tested with a type made up for it.
@@ -24,7 +24,7 @@ struct AdaptersTestCommand: Command {
         guard let adapter = try session.context.adapters.adapter(named: name) else {
             throw CredentialError(
                 .configuration, "there is no adapter '\(ForeignText.shown(name, limit: 60))'",
-                hint: "credmgr providers")
+                hint: "credmgr adapters")
         }
         let type = try type(of: adapter, session)
         let context = session.services(session.stores(mayPrompt: false)).adapterContext

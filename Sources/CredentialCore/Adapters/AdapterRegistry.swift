@@ -29,7 +29,7 @@ public struct AdapterRegistry: Sendable {
             "account type \(type.name) names the adapter '\(ForeignText.shown(type.adapter, limit: 60))', "
                 + "which is not installed",
             hint: NearestWord.to(type.adapter, among: builtIn.map(\.name)).map { "did you mean '\($0)'?" }
-                ?? "credmgr providers")
+                ?? "credmgr adapters")
     }
 
     /// The adapter called `name`; `nil` where there is none.

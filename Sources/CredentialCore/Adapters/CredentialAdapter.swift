@@ -8,7 +8,7 @@ public import StrictJSON
 public protocol CredentialAdapter: Sendable {
     /// The word that types name it by.
     var name: String { get }
-    /// One line for `credmgr providers`.
+    /// One line for `credmgr adapters`.
     var summary: String { get }
 
     /// The redirect URI of types that name none: a loopback one, its port chosen at sign-in (RFC 8252 §7.3).

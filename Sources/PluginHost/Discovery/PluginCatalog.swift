@@ -99,7 +99,7 @@ package struct PluginCatalog: Sendable {
             } catch {
                 throw CredentialError(
                     .configuration, "the adapter '\(name)' in \(place.path) is refused: \(error)",
-                    hint: error.advice ?? "credmgr providers", details: error.details)
+                    hint: error.advice ?? "credmgr adapters", details: error.details)
             }
         }
         return nil

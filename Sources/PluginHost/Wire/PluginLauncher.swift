@@ -101,7 +101,7 @@ package struct PluginLauncher: Sendable {
             throw CredentialError(
                 .temporary,
                 "the plugin \(name) gave no answer to '\(request.operation)' within \(limit(timeout)) s",
-                hint: "credmgr providers test \(name)")
+                hint: "credmgr adapters test \(name)")
         case .left(let supervisor): throw PluginFailure.remaining(name, supervisor)
         case .outputTooLarge:
             throw transcript.fault("printed more than \(PluginProtocol.outputLimit) bytes")

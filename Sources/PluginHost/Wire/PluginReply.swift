@@ -98,6 +98,6 @@ package struct PluginTranscript: Sendable {
 
     func fault(_ what: Message) -> CredentialError {
         CredentialError(
-            .malformedReply, "the plugin \(plugin) \(what)", hint: "credmgr providers test \(plugin)")
+            .malformedReply, "the plugin \(plugin) \(what)", hint: "credmgr adapters test \(plugin)")
     }
 }
