@@ -206,7 +206,7 @@ let testTargets: [Target] = [
         "SharedGroupsTests",
         [
             "SharedGroups", "EtcdCluster", "CurlTransport", "CredentialCore", "StrictJSON", "CryptoSupport",
-            "Platform", "Simulation",
+            "Platform", "Simulation", "TestPorts",
             "TestSupport",
         ]),
     tests(
@@ -217,7 +217,7 @@ let testTargets: [Target] = [
         "EncryptedFileStoreTests",
         [
             "EncryptedFileStore", "LocalFiles", "Platform", "CryptoSupport", "CredentialCore", "StrictJSON",
-            "TestSupport",
+            "TestPorts", "TestSupport",
         ]),
     tests(
         "SealedCacheTests",

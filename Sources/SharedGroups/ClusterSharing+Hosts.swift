@@ -163,14 +163,19 @@ extension ClusterSharing: GroupHosting {
         return expulsion
     }
 
-    /// Seals every account that is not under the newest key yet, with the intent of who refreshes it and what stands aside: an
+    package func sealAnew(_ group: KeychainGroup) throws(CredentialError) -> [(id: String, error: CredentialError)] {
+        try sealAnew(try sharedLink(group))
+    }
+
+    /// Seals every account that is not under the newest key and in the present form yet, with the intent of who refreshes it and what stands aside: an
     /// answer belongs to the refresh token that it replaces, whatever key that is sealed under by then.
     private func sealAnew(_ link: GroupLink) throws(CredentialError) -> [(id: String, error: CredentialError)] {
         let newest = try GroupMembership.epoch(try link.standing([]).epoch)
         var failures: [(id: String, error: CredentialError)] = []
         let records = try link.cluster.list(link.path + "a/")
         // Who has changed one of an account's records since the key was made has left the others under the old one.
-        let older = Set(records.filter { (try? GroupSeal.epoch(of: $0)) != newest }.map(\.key))
+        let older = Set(
+            records.filter { (try? GroupSeal.epoch(of: $0)) != newest || !GroupSeal.isOfThisForm($0) }.map(\.key))
         for id in records.compactMap({ link.account(ofSet: $0.key) }) {
             let keys = link.keys(id)
             guard [keys.set, keys.aside, keys.intent].contains(where: older.contains) else { continue }

@@ -61,7 +61,7 @@ extension ClusterSharing {
                 }
                 sound = if case .held(let before) = past { before } else { nil }
                 if case .forgotten = past { isForgotten = true }
-            } else if try GroupSeal.epoch(of: record) == epoch {
+            } else if try GroupSeal.epoch(of: record) == epoch, GroupSeal.isOfThisForm(record) {
                 continue
             }
             if let sound {

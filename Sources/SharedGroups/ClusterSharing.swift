@@ -93,11 +93,16 @@ package final class ClusterSharing: GroupSharing {
 
     package func takeNotes() -> [Message] {
         let links = links.withLock { Array($0.values) }
-        return links.compactMap { link in
-            link.takeAccepted().map { fingerprint in
+        return links.flatMap { link in
+            let accepted: Message? = link.takeAccepted().map { fingerprint in
                 "this host accepted the key of group \(link.group) without --group-fingerprint: compare \(fingerprint) with the output "
                     + "of 'credmgr groups hosts \(link.group)' on another host"
             }
+            let raised: Message? =
+                link.takeRaised()
+                ? "group \(link.group) has records of format 2 from now on: a host with an older credmgr uses it again once credmgr "
+                    + "is upgraded there" : nil
+            return [accepted, raised].compactMap(\.self)
         }
     }
 
@@ -228,7 +233,8 @@ private struct ClusterVault: TokenSetVault {
         _ tokenSet: [UInt8], of account: String, generation: Int64, in group: KeychainGroup
     ) throws(CredentialError) -> SealedTokenSet {
         let link = try sharing.sharedLink(group)
-        let bytes = try link.seal.seal(tokenSet, at: link.keys(account).set, epoch: try link.currentEpoch())
+        // It is sealed again on its way into the cluster, which may not answer now.
+        let bytes = try link.seal.sealHere(tokenSet, at: link.keys(account).set, epoch: try link.currentEpoch())
         return SealedTokenSet(generation: generation, key: "0", bytes: bytes)
     }
 

@@ -29,6 +29,15 @@ extension GroupLink: GroupKeys {
         }
     }
 
+    func raiseFormat() throws(CredentialError) {
+        if state.withLock({ $0.hasFormat }) { return }
+        let hadFormat = try membership.raiseFormat()
+        state.withLock { state in
+            state.hasFormat = true
+            state.raised = state.raised || !hadFormat
+        }
+    }
+
     /// A data key that the cluster has for this host, with the record of its epoch.
     private func taken(_ epoch: Int64) throws(CredentialError) -> DataKey {
         if let failure = recentFailure { throw failure }

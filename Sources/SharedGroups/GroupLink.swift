@@ -25,6 +25,10 @@ final class GroupLink: Sendable {
         var failure: (error: CredentialError, at: Int64)?
         /// The group's fingerprint by the first key, which was taken without anybody's word and is not told yet.
         var accepted: String?
+        /// Whether the group's record says that records of the present form stand in the cluster.
+        var hasFormat = false
+        /// Whether this process has made it say so, which is not told yet.
+        var raised = false
         /// The data keys of this host as the cluster has them, still wrapped.
         var given: [Int64: [UInt8]] = [:]
         /// Accounts as they were read.
@@ -62,6 +66,14 @@ final class GroupLink: Sendable {
         state.withLock { state in
             defer { state.accepted = nil }
             return state.accepted
+        }
+    }
+
+    /// Whether this process has raised the group's format; it is told once.
+    func takeRaised() -> Bool {
+        state.withLock { state in
+            defer { state.raised = false }
+            return state.raised
         }
     }
 
@@ -176,6 +188,8 @@ final class GroupLink: Sendable {
                     + "belongs to: another cluster answers there, or the group was made anew",
                 hint: "before this host joins it again: credmgr groups leave \(group) --keep")
         }
+        // A cluster that was put back may say something else than before.
+        state.withLock { $0.hasFormat = facts.format == GroupFacts.format }
         guard let host = try found[2].map({ (record) throws(CredentialError) in try GroupHost(record) }),
             host.publicKey == backend.publicKey
         else {
@@ -285,6 +299,7 @@ final class GroupLink: Sendable {
             object["at"] = .integer(seen.at)
             object["data_key"] = .integer(newest)
             object["wrapped"] = .string(Base64URL.encode(key))
+            object["has_format"] = .bool(state.hasFormat)
             return object
         }
     }
@@ -300,6 +315,7 @@ final class GroupLink: Sendable {
         state.withLock { state in
             state.seen[id] = Seen(reading: reading, at: at)
             state.given[number] = key
+            if handed["has_format"]?.bool == true { state.hasFormat = true }
         }
     }
 

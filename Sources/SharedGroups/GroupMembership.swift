@@ -228,6 +228,24 @@ package struct GroupMembership: Sendable {
         return try GroupFacts(record).id
     }
 
+    /// Has the group's record say that records of the present form stand in the cluster.
+    ///
+    /// - Returns: whether it said so before.
+    /// - Throws: as ``groupID()``; ``ErrorCode/temporary``.
+    func raiseFormat() throws(CredentialError) -> Bool {
+        for _ in 0..<Self.attempts {
+            let found = try cluster.read([groupKey])[0]
+            guard let record = found else { break }
+            let facts = try GroupFacts(record)
+            if facts.format == GroupFacts.format { return true }
+            var transaction = ClusterTransaction()
+            transaction.expect(record, at: groupKey)
+            transaction.changes = [.put(groupKey, facts.raised)]
+            if try cluster.commit(transaction) { return false }
+        }
+        throw busy
+    }
+
     /// Changes what the hosts agree on.
     ///
     /// - Parameters:

@@ -1,13 +1,20 @@
 import CredentialCore
 
-/// Seals and opens what stands in the cluster: ChaCha20-Poly1305 (RFC 8439) under the group's data key of an epoch.
+/// Seals and opens what stands in the cluster, each record under a key of its own that is derived from the group's data key of an
+/// epoch (``SaltedSeal``).
 ///
 /// ```
-/// 01  EPOCH (8 bytes, most significant first)  NONCE (12)  SEALED AND TAG
+/// 02  EPOCH (8 bytes, most significant first)  SALT (32)  SEALED AND TAG
+/// ```
+///
+/// The first form, which is read still, is ChaCha20-Poly1305 under the data key itself:
+///
+/// ```
+/// 01  EPOCH (8)  NONCE (12)  SEALED AND TAG
 /// ```
 ///
 /// The first nine bytes, the group's id and the record's key are authenticated, so that a record that stands under another's
-/// key, in another group, or under another epoch does not open. What was once written stays in the log and the snapshots of
+/// key, in another group, under another epoch or in another form does not open. What was once written stays in the log and the snapshots of
 /// every node of the cluster; only what this gives may ever be put there.
 package struct GroupSeal: Sendable {
     private let groupID: [UInt8]
@@ -15,7 +22,9 @@ package struct GroupSeal: Sendable {
     private let cryptography: any Cryptography
     private let random: any RandomSource
 
-    private static let version: UInt8 = 1
+    private static let salted = SaltedSeal(for: "credmgr group record 2")
+    private static let version: UInt8 = 2
+    private static let firstVersion: UInt8 = 1
     private static let headSize = 9
     private static let nonceSize = 12
 
@@ -33,18 +42,25 @@ package struct GroupSeal: Sendable {
         self.random = random
     }
 
-    /// Seals `plaintext` for the record under `key`.
+    /// Seals `plaintext` to be put into the cluster, for the record under `key`.
+    ///
+    /// - Throws: what ``GroupKeys/key(ofEpoch:)`` and ``GroupKeys/raiseFormat()`` throw.
+    func seal(_ plaintext: [UInt8], at key: String, epoch: Int64) throws(CredentialError) -> [UInt8] {
+        try keys.raiseFormat()
+        return try sealHere(plaintext, at: key, epoch: epoch)
+    }
+
+    /// As ``seal(_:at:epoch:)``, for what stays on this host: nothing is said to the others.
     ///
     /// - Throws: what ``GroupKeys/key(ofEpoch:)`` throws.
-    func seal(_ plaintext: [UInt8], at key: String, epoch: Int64) throws(CredentialError) -> [UInt8] {
+    func sealHere(_ plaintext: [UInt8], at key: String, epoch: Int64) throws(CredentialError) -> [UInt8] {
         var head = [Self.version]
         for shift in stride(from: 56, through: 0, by: -8) {
             head.append(UInt8(truncatingIfNeeded: epoch >> Int64(shift)))
         }
-        let nonce = random.bytes(Self.nonceSize)
-        let sealed = try cryptography.seal(
-            plaintext, key: try keys.key(ofEpoch: epoch), nonce: nonce, authenticating: context(head, key))
-        return head + nonce + sealed
+        return head
+            + (try Self.salted.seal(
+                plaintext, key: try keys.key(ofEpoch: epoch), context: context(head, key), random, cryptography))
     }
 
     /// Opens a record.
@@ -52,16 +68,27 @@ package struct GroupSeal: Sendable {
     /// - Throws: ``ErrorCode/storeDamaged`` when it is none of this group, of another key, or was changed; what
     ///   ``GroupKeys/key(toOpen:)`` throws.
     func open(_ record: ClusterRecord) throws(CredentialError) -> [UInt8] {
-        let value = record.value
-        guard value.count > Self.headSize + Self.nonceSize else { throw Self.damaged(record.key) }
-        let head = Array(value[..<Self.headSize])
-        let plaintext = try cryptography.open(
-            Array(value[(Self.headSize + Self.nonceSize)...]), key: try keys.key(toOpen: Self.epoch(of: record)),
-            nonce: Array(value[Self.headSize..<Self.headSize + Self.nonceSize]),
-            authenticating: context(head, record.key))
+        let key = try keys.key(toOpen: Self.epoch(of: record))
+        let context = context(Array(record.value[..<Self.headSize]), record.key)
+        let rest = Array(record.value[Self.headSize...])
+        let plaintext =
+            Self.isOfThisForm(record)
+            ? try Self.salted.open(rest, key: key, context: context, cryptography)
+            : try openFirstForm(rest, key: key, context: context)
         guard let plaintext else { throw Self.damaged(record.key) }
         return plaintext
     }
+
+    private func openFirstForm(
+        _ rest: [UInt8], key: [UInt8], context: [UInt8]
+    ) throws(CredentialError) -> [UInt8]? {
+        guard rest.count > Self.nonceSize else { return nil }
+        return try cryptography.open(
+            Array(rest[Self.nonceSize...]), key: key, nonce: Array(rest[..<Self.nonceSize]), authenticating: context)
+    }
+
+    /// Whether a record has the form that this program writes.
+    static func isOfThisForm(_ record: ClusterRecord) -> Bool { record.value.first == version }
 
     /// The token set that the record of an account holds.
     ///
@@ -77,7 +104,9 @@ package struct GroupSeal: Sendable {
     ///
     /// - Throws: ``ErrorCode/storeDamaged``.
     static func epoch(of record: ClusterRecord) throws(CredentialError) -> Int64 {
-        guard record.value.count > headSize, record.value[0] == version else { throw damaged(record.key) }
+        guard record.value.count > headSize, record.value[0] == version || record.value[0] == firstVersion else {
+            throw damaged(record.key)
+        }
         return record.value[1..<headSize].reduce(Int64(0)) { $0 << 8 | Int64($1) }
     }
 
@@ -112,6 +141,12 @@ protocol GroupKeys: Sendable {
     ///
     /// - Throws: ``ErrorCode/storeLocked``; ``ErrorCode/storeDamaged`` where no host has it.
     func key(toOpen epoch: Int64) throws(CredentialError) -> [UInt8]
+
+    /// Has the group's record say that records of the present form stand in the cluster. A host of an earlier version would take
+    /// them for damaged; so it does nothing at all in the group.
+    ///
+    /// - Throws: ``ErrorCode/temporary``; ``ErrorCode/storeUnavailable`` for a group of a newer form.
+    func raiseFormat() throws(CredentialError)
 
     /// Looks whether the cluster names everybody of whom this host knows that they were expelled; what is sealed under this epoch's
     /// key from now on is where the maker of that key has made it.

@@ -32,29 +32,51 @@ struct GroupFacts: Sendable {
     /// What a newer version has put there stays.
     private var object = JSONObject()
 
+    /// The form of what is sealed in the group: the records' and so on (``GroupSeal``).
+    private(set) var format: Int64
+    /// The form that this program writes; it reads the first one as well.
+    static let format: Int64 = 2
+
     private static let idSize = 16
 
     /// A group that begins.
     init(settings: GroupSettings, _ random: any RandomSource) {
         id = random.bytes(Self.idSize)
         self.settings = settings
-        object["version"] = 1
+        format = Self.format
+        object["version"] = .integer(Self.format)
         object["id"] = .string(Base64URL.encode(id))
     }
 
     /// Reads a record of the cluster.
     ///
-    /// - Throws: ``ErrorCode/storeDamaged``.
+    /// - Throws: ``ErrorCode/storeDamaged``; ``ErrorCode/storeUnavailable`` for one of a newer version.
     init(_ record: ClusterRecord) throws(CredentialError) {
-        guard let object = try? JSONValue.parse(record.value, limits: .ownFile).object, object["version"] == 1,
-            let id = object["id"]?.string.flatMap(Base64URL.decode), id.count == Self.idSize
+        guard let object = try? JSONValue.parse(record.value, limits: .ownFile).object,
+            let format = object["version"]?.integer, format > 0
         else {
             throw GroupMembership.damaged("\(record.key) of the cluster is no group of this version", record.key)
         }
+        guard format <= Self.format else {
+            throw CredentialError(
+                .storeUnavailable, "a newer credmgr has written \(record.key) of the cluster (format \(format))",
+                hint: "upgrade credmgr")
+        }
+        guard let id = object["id"]?.string.flatMap(Base64URL.decode), id.count == Self.idSize else {
+            throw GroupMembership.damaged("\(record.key) of the cluster is no group of this version", record.key)
+        }
         self.id = id
+        self.format = format
         self.object = object
         settings = GroupSettings(object)
         agreement = KeyProof(object["agreed"])
+    }
+
+    /// As it stands in the cluster once records of the present form do.
+    var raised: [UInt8] {
+        var object = object
+        object["version"] = .integer(Self.format)
+        return JSONValue.object(object).bytes()
     }
 
     /// As it stands in the cluster once one who has the data key of an epoch has set what the hosts agree on.

@@ -12,8 +12,11 @@ struct LateAnswer: Hashable {
     /// The token set with what was issued.
     var tokenSet: TokenSet
 
-    private static let context = Array("credmgr late answer 1".utf8)
-    private static let sealNonceSize = 12
+    private static let salted = SaltedSeal(for: "credmgr late answer 2")
+    /// How an entry of the journal begins; one of the first form begins with a random nonce.
+    private static let mark = Array("answer-2".utf8)
+    private static let firstContext = Array("credmgr late answer 1".utf8)
+    private static let firstNonceSize = 12
 
     init(nonce: IntentNonce, replaced: TokenDigest, policy: String, tokenSet: TokenSet) {
         self.nonce = nonce
@@ -26,23 +29,32 @@ struct LateAnswer: Hashable {
     func sealed(
         by key: [UInt8], _ cryptography: any Cryptography, _ random: any RandomSource
     ) throws(CredentialError) -> [UInt8] {
-        let sealNonce = random.bytes(Self.sealNonceSize)
-        return sealNonce
-            + (try cryptography.seal(
-                JSONValue.object(json).bytes(), key: key, nonce: sealNonce, authenticating: Self.context))
+        Self.mark
+            + (try Self.salted.seal(
+                JSONValue.object(json).bytes(), key: key, context: Self.mark, random, cryptography))
     }
 
     /// Reads what ``sealed(by:_:_:)`` made.
     ///
     /// - Throws: ``ErrorCode/storeDamaged``.
     init(opening entry: [UInt8], key: [UInt8], _ cryptography: any Cryptography) throws(CredentialError) {
-        guard entry.count > Self.sealNonceSize,
-            let plaintext = try cryptography.open(
-                Array(entry[Self.sealNonceSize...]), key: key, nonce: Array(entry[..<Self.sealNonceSize]),
-                authenticating: Self.context),
+        guard let plaintext = try Self.plaintext(entry, key, cryptography),
             let object = try? JSONValue.parse(plaintext, limits: .ownFile).object
         else { throw Self.damaged }
         try self.init(json: object)
+    }
+
+    private static func plaintext(
+        _ entry: [UInt8], _ key: [UInt8], _ cryptography: any Cryptography
+    ) throws(CredentialError) -> [UInt8]? {
+        if entry.starts(with: mark) {
+            let sealed = Array(entry[mark.count...])
+            if let plaintext = try salted.open(sealed, key: key, context: mark, cryptography) { return plaintext }
+        }
+        guard entry.count > firstNonceSize else { return nil }
+        return try cryptography.open(
+            Array(entry[firstNonceSize...]), key: key, nonce: Array(entry[..<firstNonceSize]),
+            authenticating: firstContext)
     }
 
     /// The answer as a JSON object.

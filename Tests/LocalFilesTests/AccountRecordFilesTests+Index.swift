@@ -14,7 +14,7 @@ extension AccountRecordFilesTests {
         #expect(try records.groups() == [group])
         for check in [IndexCheck.none, .ids, .everything] {
             let error = #expect(throws: CredentialError.self) { try records.index(of: group, check) }
-            #expect(error?.code == .storeDamaged && error?.hint == "(umask 077; echo 1 > \(format))")
+            #expect(error?.code == .storeDamaged && error?.hint == "(umask 077; echo 2 > \(format))")
         }
         #expect(throws: CredentialError.self) { try add(3...3) }
         try Data("1\n".utf8).write(to: URL(fileURLWithPath: format))

@@ -62,7 +62,7 @@ import Testing
         #expect(try records.groups() == [group])
         let attributes = try FileManager.default.attributesOfItem(atPath: folder + "/accounts/" + Self.id(1))
         #expect((attributes[.posixPermissions] as? NSNumber)?.intValue == 0o600)
-        #expect(try text("format") == "1\n")
+        #expect(try text("format") == "2\n")
     }
 
     @Test func `only who has read a generation replaces it`() throws {
@@ -167,12 +167,37 @@ import Testing
         }
         #expect(try text("accounts/" + Self.id(1)) == newer)
         #expect(try records.read(Self.id(2), in: group) != nil)
-        try write("2\n", to: "format")
+        try write("3\n", to: "format")
         #expect(throws: CredentialError.self) { try records.read(Self.id(2), in: group) }
         #expect(throws: CredentialError.self) { try add(3...3) }
         try write("none\n", to: "format")
         let damage = #expect(throws: CredentialError.self) { try records.index(of: group, .none) }
         #expect(damage?.code == .storeDamaged)
+    }
+
+    @Test func `a group of layout 1 is read as it is, and says 2 before anything is written`() throws {
+        try add(1...2)
+        try write("1\n", to: "format")
+        #expect(try records.read(Self.id(1), in: group) != nil)
+        #expect(try records.index(of: group, .everything).ids.count == 2)
+        #expect(try text("format") == "1\n")
+        try add(3...3)
+        #expect(try text("format") == "2\n")
+        // The journal's entries have a form of this layout, too, and room for them is set aside before tokens are asked for.
+        let journal = JournalFiles(GroupFolders(dataHome: temporary.path))
+        try write("1\n", to: "format")
+        try journal.write([1], for: Self.id(1), in: group)
+        #expect(try text("format") == "2\n")
+        try write("1\n", to: "format")
+        try journal.reserve(100, for: Self.id(1), in: group)
+        #expect(try text("format") == "2\n")
+        try write("1\n", to: "format")
+        try journal.reserveForSending(100, of: Self.id(1), in: group)
+        #expect(try text("format") == "2\n")
+        // Of a group without accounts it says nothing.
+        let other = try KeychainGroup("other")
+        try journal.write([1], for: Self.id(1), in: other)
+        #expect(!FileManager.default.fileExists(atPath: temporary.path + "/credmgr/groups/other/format"))
     }
 
     @Test func `what an older version has kept is said, and never no accounts`() throws {

@@ -49,6 +49,7 @@ private struct ClusterMemory: GroupMemory {
     func key(of epoch: KeyEpoch) throws(CredentialError) -> [UInt8] { try key(ofEpoch: epoch.number) }
     func key(toOpen epoch: Int64) throws(CredentialError) -> [UInt8] { try key(ofEpoch: epoch) }
     func check(_ epoch: KeyEpoch) {}
+    func raiseFormat() throws(CredentialError) { _ = try host.group.raiseFormat() }
     func known(_ epoch: KeyEpoch) -> KeyEpoch { .none }
     var settings: GroupSettings? { nil }
     func user(of host: ExpelledHost) -> String? { nil }

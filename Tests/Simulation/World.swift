@@ -432,7 +432,10 @@ final class SimulatedCluster: @unchecked Sendable {
     }
 
     static func tokenSet(_ value: [UInt8]) -> TokenSet? { try? TokenSet(decoding: plaintext(value)) }
-    static func plaintext(_ value: [UInt8]) -> [UInt8] { Array(value.dropFirst(21).dropLast(16)) }
+    /// Behind the form, the epoch and the salt; in the first form the nonce.
+    static func plaintext(_ value: [UInt8]) -> [UInt8] {
+        Array(value.dropFirst(value.first == 1 ? 21 : 41).dropLast(16))
+    }
 }
 
 extension TokenSet {

@@ -12,6 +12,9 @@ struct StoreRekeyCommand: Command {
             Without --group it is the file of each group. The one of group default also keeps the sign-ins that wait \
             for their second half (login --print-url), whatever their group is.
 
+            Of a group that several hosts share it also encrypts anew what stands in the cluster in an earlier form, by the \
+            group's key; 'groups expel' gives the group another key.
+
             A passphrase has at least 8 characters, or --weak-passphrase says that you know what you do. Where there is no \
             file yet, one is made.
             """,
@@ -53,6 +56,7 @@ struct StoreRekeyCommand: Command {
             session.notices.note(
                 "the encrypted file of group \(group) is opened by \(key.opener), and by nothing else")
         }
+        try sealShared(session)
         if case .passphrase = key {
             let opener: Message =
                 if let giver = session.context.machine.passphrase.giver {
@@ -68,6 +72,27 @@ struct StoreRekeyCommand: Command {
                 "sign-ins that wait for their second half are kept in group \(KeychainGroup.standard), whose file stays as "
                     + "it is")
         }
+    }
+
+    /// Has what stands in the clusters of shared groups sealed in the present form.
+    ///
+    /// - Throws: the first error, once every group had its turn.
+    private func sealShared(_ session: Session) throws(CredentialError) {
+        let sharing = session.context.machine.sharing
+        var failure: CredentialError?
+        for group in try StoreGroups.withTypes(session) {
+            do throws(CredentialError) {
+                guard try sharing.backend(of: group) != nil else { continue }
+                for (id, error) in try sharing.membership.sealAnew(group) {
+                    session.notices.warning("\(id) is not sealed anew: \(error)")
+                    failure = failure ?? error
+                }
+            } catch {
+                session.notices.warning("the records of group \(group) in its cluster are not sealed anew: \(error)")
+                failure = failure ?? error
+            }
+        }
+        if let failure { throw failure }
     }
 
     /// The opener of a file when this began.

@@ -42,6 +42,11 @@ package protocol GroupHosting: Sendable {
         _ host: String, fingerprint: String?, from group: KeychainGroup
     ) throws(CredentialError) -> Expulsion
 
+    /// Seals what stands in the cluster and is not under the newest key, or in an earlier form, once more.
+    ///
+    /// - Returns: the accounts that could not be sealed, with the reasons.
+    func sealAnew(_ group: KeychainGroup) throws(CredentialError) -> [(id: String, error: CredentialError)]
+
     /// Leaves the group; the last host takes the group itself away.
     ///
     /// - Parameters:

@@ -241,6 +241,9 @@ package struct NothingShared: GroupSharing, GroupHosting, TokenSetVault {
     package func expel(
         _ host: String, fingerprint: String?, from group: KeychainGroup
     ) throws(CredentialError) -> Expulsion { throw Self.error }
+    package func sealAnew(_ group: KeychainGroup) throws(CredentialError) -> [(id: String, error: CredentialError)] {
+        throw Self.error
+    }
     package func leave(
         _ group: KeychainGroup, _ agree: ([TokenSet], Bool) throws(CredentialError) -> Void,
         take: ([TokenSet], Bool) throws(CredentialError) -> Void

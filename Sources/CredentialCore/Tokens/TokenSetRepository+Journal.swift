@@ -34,10 +34,10 @@ extension TokenSetRepository {
     func sealed(
         _ set: TokenSet, _ name: String, _ group: KeychainGroup
     ) throws(CredentialError) -> [UInt8] {
-        let nonce = random.bytes(12)
-        return nonce
-            + (try cryptography.seal(
-                set.encoded(), key: set.journalKey, nonce: nonce, authenticating: header(name, group)))
+        Self.journalMark
+            + (try Self.journalSeal.seal(
+                set.encoded(), key: set.journalKey, context: context(Self.journalMark, name, group), random,
+                cryptography))
     }
 
     /// Keeps the record of a first sign-in that its store has not taken, sealed with the key of the group's file: there
@@ -165,14 +165,37 @@ extension TokenSetRepository {
     func open(
         _ record: [UInt8], key: [UInt8], _ account: String, _ group: KeychainGroup
     ) throws(CredentialError) -> TokenSet? {
-        guard record.count > 12 else { return nil }
-        let opened = try cryptography.open(
-            Array(record[12...]), key: key, nonce: Array(record[..<12]), authenticating: header(account, group))
+        var opened = try openThisForm(record, key, account, group)
+        // A random nonce may look like the mark.
+        if opened == nil { opened = try openFirstForm(record, key, account, group) }
         return try opened.map { (bytes) throws(CredentialError) in try TokenSet(decoding: bytes) }
     }
 
-    private func header(_ account: String, _ group: KeychainGroup) -> [UInt8] {
-        Array("credmgr journal 1\n\(group.name)\n\(account)".utf8)
+    private func openThisForm(
+        _ record: [UInt8], _ key: [UInt8], _ account: String, _ group: KeychainGroup
+    ) throws(CredentialError) -> [UInt8]? {
+        guard record.starts(with: Self.journalMark) else { return nil }
+        return try Self.journalSeal.open(
+            Array(record[Self.journalMark.count...]), key: key, context: context(Self.journalMark, account, group),
+            cryptography)
+    }
+
+    /// The first form was sealed by the journal's key itself, and begins with a random nonce.
+    private func openFirstForm(
+        _ record: [UInt8], _ key: [UInt8], _ account: String, _ group: KeychainGroup
+    ) throws(CredentialError) -> [UInt8]? {
+        guard record.count > 12 else { return nil }
+        return try cryptography.open(
+            Array(record[12...]), key: key, nonce: Array(record[..<12]),
+            authenticating: context(Array("credmgr journal 1".utf8), account, group))
+    }
+
+    private static let journalSeal = SaltedSeal(for: "credmgr journal 2")
+    /// How an entry begins.
+    private static let journalMark = Array("credmgr journal 2".utf8)
+
+    private func context(_ mark: [UInt8], _ account: String, _ group: KeychainGroup) -> [UInt8] {
+        mark + Array("\n\(group.name)\n\(account)".utf8)
     }
 }
 

@@ -6,9 +6,9 @@ import Platform
 /// Reading takes no lock, for a record is only ever replaced as a whole. `format` says which layout a group has.
 /// `docs/file-store.md` describes the files.
 package struct AccountRecordFiles: AccountRecords {
-    /// The layout of a group's folder that this program reads and writes.
-    static let layout = 1
-    static let formatName = "format"
+    /// The layout of a group's folder that this program writes; it reads every earlier one.
+    static let layout = GroupFolders.layout
+    static let formatName = GroupFolders.formatName
     static let indexName = "index"
     /// Where an older version of this program had all accounts of a group.
     static let olderName = "accounts.json"
@@ -201,11 +201,16 @@ package struct AccountRecordFiles: AccountRecords {
 
     private func isThere(
         _ group: KeychainGroup, _ folder: borrowing PrivateDirectory
-    ) throws(CredentialError) -> Bool {
+    ) throws(CredentialError) -> Bool { try layout(of: group, folder) != nil }
+
+    /// The layout of a group that has accounts, or had some; `nil` for another.
+    private func layout(
+        of group: KeychainGroup, _ folder: borrowing PrivateDirectory
+    ) throws(CredentialError) -> Int? {
         guard let text = try folder.read(Self.formatName, limit: 4_096) else {
             guard folder.contains(Self.olderName) else {
                 // It is written before any account is.
-                guard Self.hasAccounts(folder) else { return false }
+                guard Self.hasAccounts(folder) else { return nil }
                 let path = ForeignText.shown(folder.path(of: Self.formatName), limit: 4_096)
                 throw CredentialError(
                     .storeDamaged,
@@ -224,12 +229,12 @@ package struct AccountRecordFiles: AccountRecords {
                 .storeDamaged, "the file \(path) is damaged: it holds no number",
                 hint: "(umask 077; echo \(Self.layout) > \(ShellQuote.word(path)))")
         }
-        guard number == Self.layout else {
+        guard number <= Self.layout else {
             throw CredentialError(
                 .unsupported, "a newer credmgr keeps the accounts of group \(group) (layout \(number) in \(path))",
                 hint: "upgrade credmgr")
         }
-        return true
+        return number
     }
 
     private static func hasAccounts(_ folder: borrowing PrivateDirectory) -> Bool {
@@ -238,7 +243,8 @@ package struct AccountRecordFiles: AccountRecords {
 
     private func makeGroup(_ group: KeychainGroup) throws(CredentialError) {
         let folder = try folders.create(of: group)
-        if try isThere(group, folder) { return }
+        // Where this program writes, one that knows an earlier layout alone must not.
+        if try layout(of: group, folder) == Self.layout { return }
         try folder.write(Array("\(Self.layout)\n".utf8), to: Self.formatName)
     }
 

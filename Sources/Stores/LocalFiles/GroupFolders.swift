@@ -64,6 +64,26 @@ package struct GroupFolders: Sendable {
         return try root.names().compactMap { try? KeychainGroup($0) }
     }
 
+    // MARK: The layout
+
+    /// The layout of a group's folder that this program writes. In layout 2 the records may have several grants of a policy, and
+    /// the journal has its second form; a program that knows layout 1 alone would lose both.
+    static let layout = 2
+    /// The file that says which layout a folder has.
+    static let formatName = "format"
+
+    /// Has a group of an earlier layout say that this program writes there, so that one that does not know this layout leaves the
+    /// group alone.
+    ///
+    /// - Throws: ``ErrorCode/inputOutput``.
+    func raiseLayout(of group: KeychainGroup) throws(CredentialError) {
+        guard let folder = try open(of: group), let text = try folder.read(Self.formatName, limit: 4_096),
+            let number = Int(String(decoding: text.prefix { $0 != 0x0A }, as: UTF8.self)), number > 0,
+            number < Self.layout
+        else { return }
+        try folder.write(Array("\(Self.layout)\n".utf8), to: Self.formatName)
+    }
+
     private func components(_ folder: Folder, _ group: KeychainGroup) -> [String] {
         ["credmgr", "groups", group.name] + (folder == .group ? [] : [folder.rawValue])
     }

@@ -51,6 +51,7 @@ package struct JournalFiles: GenerationJournal {
     package func write(
         _ sealed: [UInt8], for account: String, in group: KeychainGroup
     ) throws(CredentialError) {
+        try folders.raiseLayout(of: group)
         let folder = try folders.create(.journal, of: group)
         if try folder.writeReserved(sealed, from: account + Self.reserveSuffix, to: account) { return }
         try folder.write(sealed, to: account, tidying: false)
@@ -60,6 +61,7 @@ package struct JournalFiles: GenerationJournal {
     ///
     /// - Throws: ``ErrorCode/inputOutput``.
     package func reserve(_ size: Int, for account: String, in group: KeychainGroup) throws(CredentialError) {
+        try folders.raiseLayout(of: group)
         try folders.create(.journal, of: group).reserve(size, in: account + Self.reserveSuffix)
     }
 
@@ -69,6 +71,8 @@ package struct JournalFiles: GenerationJournal {
     package func reserveForSending(
         _ size: Int, of account: String, in group: KeychainGroup
     ) throws(CredentialError) {
+        // Now rather than when the tokens have come, which is no time to learn that the disk is full.
+        try folders.raiseLayout(of: group)
         let folder = try folders.create(.journal, of: group), name = account + Self.reserveSuffix
         if let file = try folder.openExisting(name), let mark = ProcessMark(file.read(256, at: 0)),
             mark.isAnotherLivingProcess
