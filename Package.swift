@@ -206,8 +206,7 @@ let testTargets: [Target] = [
         "SharedGroupsTests",
         [
             "SharedGroups", "EtcdCluster", "CurlTransport", "CredentialCore", "StrictJSON", "CryptoSupport",
-            "Platform", "Simulation", "TestPorts",
-            "TestSupport",
+            "Platform", "Simulation", "Commands", "TestCommands", "TestPorts", "TestSupport",
         ]),
     tests(
         "LocalMachineTests",

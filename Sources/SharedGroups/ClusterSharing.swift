@@ -100,8 +100,8 @@ package final class ClusterSharing: GroupSharing {
             }
             let raised: Message? =
                 link.takeRaised()
-                ? "group \(link.group) has records of format 2 from now on: a host with an older credmgr uses it again once credmgr "
-                    + "is upgraded there" : nil
+                ? "group \(link.group) uses format 2 from now on: hosts with an older credmgr cannot use it until you upgrade credmgr there"
+                : nil
             return [accepted, raised].compactMap(\.self)
         }
     }

@@ -76,6 +76,7 @@ import Testing
     static let states: [(command: String, state: String)] = [
         ("credmgr --help", "A slip on the command line"),
         ("credmgr accounts", "Without types and accounts, Two accounts of one type, Nothing named to sign out"),
+        ("credmgr accounts export --help", "TransferTests: a wrong passphrase or a changed file gives nothing"),
         ("credmgr aws --help", "Without types and accounts"),
         (
             "credmgr claims --access-token --type …",

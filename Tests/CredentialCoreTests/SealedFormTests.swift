@@ -202,7 +202,15 @@ import Testing
         machine.breakStore(.file, with: nil)
         let read = try repository(machine).read(set.account, in: .standard, isLocked: false)
         #expect(read?.grants[""]?.refreshToken == Secret("refresh-ada-1"))
-        // Changed, cut, without what says its form, or in the place of another account's, it is none.
+        // In the place of another account's it is none, though that had the same key.
+        var other = TokenSet(
+            account: Account(
+                id: "fedcba9876543210", type: "Work", adapter: "oauth2", registration: set.account.registration,
+                subject: "bob", store: .file, now: set.account.createdAt), journalKey: set.journalKey)
+        guard case .stored = try repository(machine).save(&other, in: .standard) else { throw Refused() }
+        machine.setJournal(entry, of: other.account.id)
+        #expect(try repository(machine).read(other.account, in: .standard, isLocked: false)?.grants.isEmpty == true)
+        // Nor is it one that is changed, cut, or without what says its form.
         var changed = entry
         changed[20] ^= 1
         for damaged in [changed, Array(entry.dropLast()), Array(entry.dropFirst(17)), Array(entry.prefix(17))] {

@@ -120,6 +120,8 @@ import Testing
                 ["accounts", "import", changed, "--passphrase-file", "-"], input: "correct horse\n",
                 exits: 2)
             #expect(outcome.standardOutput.isEmpty)
+            #expect(
+                outcome.standardError.contains(new.contains("version") ? "hint: upgrade credmgr" : "credmgr accounts export --help"))
         }
         #expect(try there.json(["accounts", "--json"]) == [])
         #expect(try there.json(["types", "--json"]) == [])

@@ -1,8 +1,10 @@
+import Commands
 import CredentialCore
 import CryptoSupport
 import Foundation
 import Platform
 import StrictJSON
+import TestCommands
 import TestPorts
 import Testing
 
@@ -222,12 +224,28 @@ import Testing
         #expect(try format(scene) == 1 && forms(scene) == [1])
         #expect(try sharing.sealAnew(World.group).isEmpty)
         #expect(try format(scene) == 2 && forms(scene) == [2] && scene.standing == before)
-        #expect(sharing.takeNotes().map(\.description).filter { $0.contains("records of format 2") }.count == 1)
+        #expect(sharing.takeNotes().map(\.description).filter { $0.contains("uses format 2 from now on") }.count == 1)
         #expect(sharing.takeNotes().isEmpty)
         // A second time there is nothing to do.
         let revisions = scene.world.cluster.content.records.mapValues(\.revision)
         #expect(try sharing.sealAnew(World.group).isEmpty)
         #expect(scene.world.cluster.content.records.mapValues(\.revision) == revisions)
+    }
+
+    @Test func `store rekey writes the records of a shared group in the second form`() throws {
+        let scene = try SharedScene(), before = scene.standing, console = MemoryConsole()
+        try makeFirstForm(scene)
+        let process = scene.run.hosts[1].process()
+        var context = CommandScene(cryptography: LibCryptography()).context(console)
+        context.machine = process.ports
+        #expect(Program(context: context).run(["store", "rekey", "--key-file"]) == 0, "\(console.notices)")
+        #expect(try format(scene) == 2 && forms(scene) == [2] && scene.standing == before)
+        #expect(console.notices.contains("uses format 2 from now on"))
+        // A record that nobody can open is named.
+        let place = scene.link.keys(scene.account).intent
+        put([1] + [UInt8](repeating: 0, count: 60), at: place, scene.world.cluster)
+        let again = Program(context: context).run(["store", "rekey", "--key-file"])
+        #expect(again == 5 && console.notices.contains("warning: \(scene.account) is not sealed anew: "))
     }
 
     @Test func `a refresh in a group of the first form writes the second, and raises the group first`() throws {

@@ -27,8 +27,13 @@ import Testing
         return scene
     }
 
-    @Test func `layout 1 is opened, with everything in it`() throws {
-        let scene = try scene(layout: 1)
+    /// The file that says which layout the group has.
+    private func format(_ scene: Scene) throws -> String {
+        try String(contentsOfFile: scene.groupFolder + "/format", encoding: .utf8)
+    }
+
+    @Test(arguments: [1, 2]) func `a layout is opened, with everything in it`(_ layout: Int) throws {
+        let scene = try scene(layout: layout)
         let listed = try scene.run(["accounts", "--json"])
         #expect(listed.exitStatus == 0, "\(listed.standardError)")
         let accounts = try JSONValue.parse(Array(listed.standardOutput.utf8)).array?.compactMap(\.object) ?? []
@@ -43,9 +48,35 @@ import Testing
         #expect(
             try scene.run(["which", "--type", "Work", "--explain"]).standardOutput.contains(
                 "by the default of the type"))
+        // Who only reads changes nothing, and who writes says so.
+        #expect(try format(scene) == "\(layout)\n")
         #expect(try scene.run(["label", "bob@example.com", "second"]).exitStatus == 0)
+        #expect(try format(scene) == "2\n")
         #expect(try scene.run(["accounts", "show", "second"]).standardOutput.contains("bob@example.com"))
         #expect(try scene.run(["logout", "--account", "ada@example.com"]).exitStatus == 0)
         #expect(try scene.accounts().accounts.map(\.label) == ["second"])
+    }
+
+    @Test func `a later layout is named, and nothing in it is changed`() throws {
+        let scene = try scene(layout: 2), folder = scene.groupFolder
+        try Data("3\n".utf8).write(to: URL(fileURLWithPath: folder + "/format"))
+        try #require(chmod(folder + "/format", 0o600) == 0)
+        func content() throws -> [String: Data] {
+            var content: [String: Data] = [:]
+            for name in try FileManager.default.subpathsOfDirectory(atPath: folder) {
+                content[name] = FileManager.default.contents(atPath: folder + "/" + name)
+            }
+            return content.filter { !$0.key.hasPrefix("locks") }
+        }
+        let before = try content()
+        for words in [
+            ["accounts"], ["label", "bob@example.com", "second"], ["logout", "--account", "ada@example.com"],
+            ["token", "--account", "ada@example.com"],
+        ] {
+            let outcome = try scene.run(words)
+            #expect(outcome.exitStatus == 2, "\(words)")
+            #expect(outcome.standardError.contains("a newer credmgr keeps the accounts of group default (layout 3"))
+        }
+        #expect(try content() == before)
     }
 }

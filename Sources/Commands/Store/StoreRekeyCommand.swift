@@ -12,8 +12,7 @@ struct StoreRekeyCommand: Command {
             Without --group it is the file of each group. The one of group default also keeps the sign-ins that wait \
             for their second half (login --print-url), whatever their group is.
 
-            Of a group that several hosts share it also encrypts anew what stands in the cluster in an earlier form, by the \
-            group's key; 'groups expel' gives the group another key.
+            For a shared group, it also encrypts old records in the cluster anew. The group's key stays; 'groups expel' replaces it.
 
             A passphrase has at least 8 characters, or --weak-passphrase says that you know what you do. Where there is no \
             file yet, one is made.

@@ -77,7 +77,7 @@ package enum SealedArchive {
 
     private static var changed: CredentialError {
         CredentialError(
-            .configuration, "the exported file is damaged, or was changed", hint: "export the accounts once more")
+            .configuration, "the exported file is damaged, or was changed", hint: "to export the accounts once more: credmgr accounts export --help")
     }
 
     // MARK: The header
