@@ -163,7 +163,8 @@ extension ClusterSharing: GroupHosting {
         return expulsion
     }
 
-    package func sealAnew(_ group: KeychainGroup) throws(CredentialError) -> [(id: String, error: CredentialError)] {
+    package func sealAnew(_ group: KeychainGroup) throws(CredentialError) -> [(id: String, error: CredentialError)]
+    {
         try sealAnew(try sharedLink(group))
     }
 

@@ -84,7 +84,8 @@ package struct GroupSeal: Sendable {
     ) throws(CredentialError) -> [UInt8]? {
         guard rest.count > Self.nonceSize else { return nil }
         return try cryptography.open(
-            Array(rest[Self.nonceSize...]), key: key, nonce: Array(rest[..<Self.nonceSize]), authenticating: context)
+            Array(rest[Self.nonceSize...]), key: key, nonce: Array(rest[..<Self.nonceSize]), authenticating: context
+        )
     }
 
     /// Whether a record has the form that this program writes.

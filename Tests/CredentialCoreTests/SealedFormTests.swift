@@ -13,7 +13,8 @@ import Testing
 
     private struct Refused: Error {}
 
-    static let checkout = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("../..")
+    static let checkout = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent(
+        "../..")
 
     static func fixture(_ name: String) throws -> [UInt8] {
         Array(try Data(contentsOf: checkout.appendingPathComponent("Tests/Fixtures/formats/" + name)))
@@ -99,7 +100,8 @@ import Testing
         #expect(damaged.count == 21)
         for document in damaged {
             let error = #expect(throws: CredentialError.self) { try open(document) }
-            #expect(error?.code == .configuration && error?.message == "the exported file is damaged, or was changed")
+            #expect(
+                error?.code == .configuration && error?.message == "the exported file is damaged, or was changed")
         }
     }
 
@@ -139,7 +141,8 @@ import Testing
 
     @Test(.needs(.python), arguments: [1, 2])
     func `the program of docs/file-formats.md reads an archive`(form: Int) throws {
-        let page = try String(contentsOf: Self.checkout.appendingPathComponent("docs/file-formats.md"), encoding: .utf8)
+        let page = try String(
+            contentsOf: Self.checkout.appendingPathComponent("docs/file-formats.md"), encoding: .utf8)
         let blocks = page.components(separatedBy: "```python\n").dropFirst().compactMap {
             $0.components(separatedBy: "\n```").first
         }

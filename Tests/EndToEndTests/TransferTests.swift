@@ -116,12 +116,9 @@ import Testing
         ] {
             #expect(whole.contains(old))
             let changed = try there.write(whole.replacingOccurrences(of: old, with: new), to: "changed")
-            let outcome = try there.run(
-                ["accounts", "import", changed, "--passphrase-file", "-"], input: "correct horse\n",
-                exits: 2)
-            #expect(outcome.standardOutput.isEmpty)
-            #expect(
-                outcome.standardError.contains(new.contains("version") ? "hint: upgrade credmgr" : "credmgr accounts export --help"))
+            let outcome = try `import`(changed, at: there, exits: 2)
+            let hint = new.contains("version") ? "upgrade credmgr" : "credmgr accounts export --help"
+            #expect(outcome.standardOutput.isEmpty && outcome.standardError.contains(hint))
         }
         #expect(try there.json(["accounts", "--json"]) == [])
         #expect(try there.json(["types", "--json"]) == [])

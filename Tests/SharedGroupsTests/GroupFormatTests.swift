@@ -68,7 +68,8 @@ import Testing
         #expect(late.tokenSet.grants[""]?.refreshToken == Secret("refresh-ada-2"))
         // The proofs of decision 20, and the passphrase, are as they were.
         let key = try group.open(1, try group.groupID(), ("one", host))
-        #expect(try group.wrap(try group.groupID()).isAgreed(GroupFacts(record(group.groupKey)), key: key, epoch: 1))
+        #expect(
+            try group.wrap(try group.groupID()).isAgreed(GroupFacts(record(group.groupKey)), key: key, epoch: 1))
         let wrapped = try record(group.dataKey(1, GroupMembership.passphraseName)).value
         let opened = try group.wrap(try group.groupID())
             .unwrap(wrapped, by: Secret("correct horse"), epoch: 1)
@@ -183,7 +184,8 @@ import Testing
 
     /// Has the cluster of a scene say what one of the first form did.
     private func makeFirstForm(_ scene: SharedScene) throws {
-        let cluster = scene.world.cluster, cryptography = ToyCryptography(random: SimulatedRandom(world: scene.world))
+        let cluster = scene.world.cluster,
+            cryptography = ToyCryptography(random: SimulatedRandom(world: scene.world))
         let id = scene.link.backend.groupID
         for record in cluster.content.records.values where record.key.hasPrefix(World.path + "a/") {
             let epoch = try GroupSeal.epoch(of: record), head = [1] + record.value[1..<9]
@@ -210,8 +212,9 @@ import Testing
     }
 
     private func forms(_ scene: SharedScene) -> Set<UInt8> {
-        Set(scene.world.cluster.content.records.values.filter { $0.key.hasPrefix(World.path + "a/") }
-            .compactMap(\.value.first))
+        Set(
+            scene.world.cluster.content.records.values.filter { $0.key.hasPrefix(World.path + "a/") }
+                .compactMap(\.value.first))
     }
 
     @Test func `sealing a group of the first form anew raises it, says so once, and loses nothing`() throws {
@@ -224,7 +227,8 @@ import Testing
         #expect(try format(scene) == 1 && forms(scene) == [1])
         #expect(try sharing.sealAnew(World.group).isEmpty)
         #expect(try format(scene) == 2 && forms(scene) == [2] && scene.standing == before)
-        #expect(sharing.takeNotes().map(\.description).filter { $0.contains("uses format 2 from now on") }.count == 1)
+        #expect(
+            sharing.takeNotes().map(\.description).filter { $0.contains("uses format 2 from now on") }.count == 1)
         #expect(sharing.takeNotes().isEmpty)
         // A second time there is nothing to do.
         let revisions = scene.world.cluster.content.records.mapValues(\.revision)

@@ -87,7 +87,8 @@ struct StoreRekeyCommand: Command {
                     failure = failure ?? error
                 }
             } catch {
-                session.notices.warning("the records of group \(group) in its cluster are not sealed anew: \(error)")
+                session.notices.warning(
+                    "the records of group \(group) in its cluster are not sealed anew: \(error)")
                 failure = failure ?? error
             }
         }

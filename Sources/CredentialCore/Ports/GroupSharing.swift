@@ -241,7 +241,8 @@ package struct NothingShared: GroupSharing, GroupHosting, TokenSetVault {
     package func expel(
         _ host: String, fingerprint: String?, from group: KeychainGroup
     ) throws(CredentialError) -> Expulsion { throw Self.error }
-    package func sealAnew(_ group: KeychainGroup) throws(CredentialError) -> [(id: String, error: CredentialError)] {
+    package func sealAnew(_ group: KeychainGroup) throws(CredentialError) -> [(id: String, error: CredentialError)]
+    {
         throw Self.error
     }
     package func leave(
