@@ -168,8 +168,8 @@ extension ClusterSharing: GroupHosting {
         try sealAnew(try sharedLink(group))
     }
 
-    /// Seals every account that is not under the newest key and in the present form yet, with the intent of who refreshes it and what stands aside: an
-    /// answer belongs to the refresh token that it replaces, whatever key that is sealed under by then.
+    /// Seals every account that is not under the newest key and in the present form yet, with the intent of who refreshes it and
+    /// what stands aside: an answer belongs to the refresh token that it replaces, whatever key that is sealed under by then.
     private func sealAnew(_ link: GroupLink) throws(CredentialError) -> [(id: String, error: CredentialError)] {
         let newest = try GroupMembership.epoch(try link.standing([]).epoch)
         var failures: [(id: String, error: CredentialError)] = []

@@ -33,7 +33,7 @@ struct GroupFacts: Sendable {
     private var object = JSONObject()
 
     /// The form of what is sealed in the group: the records' and so on (``GroupSeal``).
-    private(set) var format: Int64
+    let format: Int64
     /// The form that this program writes; it reads the first one as well.
     static let format: Int64 = 2
 
