@@ -2,7 +2,9 @@ package import CredentialCore
 
 /// What a command line asks for.
 package enum Invocation: Sendable {
-    /// Help about the words: a command, a namespace, or everything for no words.
+    /// Nothing: no command is named, at most options of every command.
+    case nothing
+    /// Help about the words: a command, a namespace, or the program for no words.
     case help([String])
     /// The version.
     case version
@@ -22,7 +24,7 @@ package struct ArgumentParser: Sendable {
     /// Makes a parser.
     package init(_ table: CommandTable) { self.table = table }
 
-    /// Reads the words behind the program's name. No words at all ask for help, as does a namespace alone.
+    /// Reads the words behind the program's name. A namespace alone asks for help.
     ///
     /// - Throws: ``ErrorCode/usage`` with what helps as its hint.
     package func parse(_ words: [String]) throws(CredentialError) -> Invocation {

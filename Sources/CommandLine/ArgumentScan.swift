@@ -120,7 +120,7 @@ struct ArgumentScan {
         if values[CommandTable.version.spec.name] != nil { return .version }
         guard let command, command.role != .namespace else {
             if let fault { throw fault }
-            return .help(path)
+            return path.isEmpty ? .nothing : .help(path)
         }
         let options = table.options(of: command)
         for name in values.keys.sorted() where !options.contains(where: { $0.name == name }) {

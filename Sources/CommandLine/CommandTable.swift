@@ -6,6 +6,10 @@ package struct CommandTable: Sendable {
     package let sections: [Section]
     /// The options that stand before or after every command.
     package let globalOptions: [OptionSpec]
+    /// The commands that most users need, for the one screen of `--help`.
+    package var usual: [[String]] { texts.usual() }
+    /// The command to begin with.
+    package var beginning: [String] { texts.beginning() }
     /// Every status that a command can end with.
     package var exitStatuses: [ExitStatusText] { texts.exitStatuses() }
     /// The environment variables that are read.
@@ -15,6 +19,8 @@ package struct CommandTable: Sendable {
 
     /// What only help and manual pages ask for.
     private struct Texts: Sendable {
+        let usual: @Sendable () -> [[String]]
+        let beginning: @Sendable () -> [String]
         let exitStatuses: @Sendable () -> [ExitStatusText]
         let environment: @Sendable () -> [EnvironmentText]
         let files: @Sendable () -> [FileText]
@@ -52,16 +58,26 @@ package struct CommandTable: Sendable {
 
     /// Makes a table.
     ///
-    /// - Parameter globalOptions: the options of every command, without `--version` and `--help`.
+    /// - Parameters:
+    ///   - sections: the commands by subject.
+    ///   - globalOptions: the options of every command, without `--version` and `--help`.
+    ///   - usual: the commands that most users need, in the order help shows them.
+    ///   - beginning: the command to begin with.
+    ///   - exitStatuses: every status that a command can end with.
+    ///   - environment: the environment variables that are read.
+    ///   - files: the files that are read and written.
     package init(
         sections: [Section], globalOptions: [any DeclaredOption],
+        usual: @autoclosure @escaping @Sendable () -> [[String]] = [],
+        beginning: @autoclosure @escaping @Sendable () -> [String] = [],
         exitStatuses: @autoclosure @escaping @Sendable () -> [ExitStatusText] = [],
         environment: @autoclosure @escaping @Sendable () -> [EnvironmentText] = [],
         files: @autoclosure @escaping @Sendable () -> [FileText] = []
     ) {
         self.sections = sections
         self.globalOptions = globalOptions.map(\.spec) + [Self.version.spec, Self.help.spec]
-        texts = Texts(exitStatuses: exitStatuses, environment: environment, files: files)
+        texts = Texts(
+            usual: usual, beginning: beginning, exitStatuses: exitStatuses, environment: environment, files: files)
     }
 
     /// All commands.

@@ -3,8 +3,22 @@ package import CredentialCore
 /// What may stand at the cursor of a command line, by the same table as everything else.
 package struct Completer: Sendable {
     private let table: CommandTable
-    private let lookUp: @Sendable (ValueSpec.Completion) -> [String]
+    private let lookUp: @Sendable (ValueSpec.Completion) -> [Name]
     private let translations: any Translations
+
+    /// A name of the user's that may be completed.
+    package struct Name: Sendable, ExpressibleByStringLiteral {
+        /// The name.
+        package let word: String
+        /// What a shell shows beside it.
+        package let text: String?
+
+        /// Makes a name.
+        package init(_ word: String, _ text: String? = nil) { (self.word, self.text) = (word, text) }
+
+        /// Takes a name without a text.
+        package init(stringLiteral word: String) { self.init(word) }
+    }
 
     /// Makes a completer.
     ///
@@ -13,7 +27,7 @@ package struct Completer: Sendable {
     ///   - lookUp: the names of the user's types, accounts, policies or groups.
     package init(
         _ table: CommandTable, in translations: any Translations = English(),
-        lookUp: @escaping @Sendable (ValueSpec.Completion) -> [String]
+        lookUp: @escaping @Sendable (ValueSpec.Completion) -> [Name]
     ) {
         self.table = table
         self.translations = translations
@@ -97,7 +111,8 @@ package struct Completer: Sendable {
         case .file: Offers(files: true)
         case .words(let words): Offers(candidates: words.map { (prefix + $0, nil) })
         case .accountType, .account, .policy, .group:
-            Offers(candidates: lookUp(value.completion).map { (prefix + $0, nil) })
+            Offers(
+                candidates: lookUp(value.completion).map { (prefix + $0.word, $0.text.map(Message.init(verbatim:))) })
         }
     }
 

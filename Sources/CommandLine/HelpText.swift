@@ -17,7 +17,7 @@ package struct HelpText: Sendable {
         self.translations = translations
     }
 
-    /// Help about a command, a namespace, or, for no words, everything.
+    /// Help about a command, a namespace, or, for no words, the program on one screen.
     ///
     /// - Throws: ``ErrorCode/usage`` when the words name nothing.
     package func about(_ words: [String]) throws(CredentialError) -> String {
@@ -35,9 +35,31 @@ package struct HelpText: Sendable {
 
     // MARK: Pages
 
+    /// What most users need, on a screen of 24 lines of 80 columns.
     private var overview: String {
-        var text = wrapped(said("Manages the OAuth sign-ins of many accounts and gives tools their tokens."))
-        text += "\n\(said("Usage:")) credmgr COMMAND [OPTION…]\n"
+        var text = beginning
+        if !table.beginning.isEmpty {
+            text += "\n\(said("Get started:")) credmgr \(table.beginning.joined(separator: " "))\n"
+        }
+        let commands = table.usual.compactMap(table.command)
+        text += "\n" + list(commands.map { ($0.name, $0.summary) })
+        text += "\n" + wrapped(said("All commands and options: credmgr help --all"))
+        return text + wrapped(said("Help about one command: credmgr COMMAND --help"))
+    }
+
+    /// Commands as they are typed, and what each of them does.
+    package func list(of paths: [[String]]) -> String {
+        list(paths.compactMap(table.command).map { ("credmgr \($0.name)", $0.summary) })
+    }
+
+    private var beginning: String {
+        wrapped(said("Manages the OAuth sign-ins of many accounts and gives tools their tokens."))
+            + "\n\(said("Usage:")) credmgr COMMAND [OPTION…]\n"
+    }
+
+    /// Every command, the options of all of them, the environment and the exit statuses.
+    package var everything: String {
+        var text = beginning
         let labels = table.children(of: []).map(label)
         for section in table.sections {
             let entries = section.commands.filter { $0.role != .hidden && $0.path.count == 1 }
@@ -71,7 +93,7 @@ package struct HelpText: Sendable {
         }
         if !command.examples.isEmpty { text += heading("Examples") }
         for example in command.examples { text += "  # \(said(example.purpose))\n  \(example.line)\n" }
-        return text + "\n" + wrapped(said("Options of every command: credmgr --help"))
+        return text + "\n" + wrapped(said("Options of every command: credmgr help --all"))
     }
 
     /// The usage line of a command: `credmgr types show TYPE [OPTION…]`, `credmgr exec [OPTION…] -- COMMAND`.
@@ -139,7 +161,7 @@ package struct HelpText: Sendable {
 
 extension String {
     /// A summary as a sentence: a capital first and a full stop, as wide as the characters before it.
-    var capitalizedSentence: String {
+    package var capitalizedSentence: String {
         prefix(1).uppercased() + dropFirst() + (TextLayout.endsWide(self) ? "。" : ".")
     }
 }

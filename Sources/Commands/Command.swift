@@ -138,7 +138,7 @@ extension CredentialError {
     }
 
     /// What goes away by itself counts least, then what a person has to do, then what nobody expected.
-    fileprivate var gravity: Int {
+    var gravity: Int {
         switch code.exitStatus {
         case 6: 0
         case 5: 1

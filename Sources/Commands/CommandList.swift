@@ -14,8 +14,9 @@ enum CommandList {
             [
                 AccountsCommand.self, AccountsShowCommand.self, AccountsDataCommand.self,
                 AccountsExportCommand.self,
-                AccountsImportCommand.self, UseCommand.self,
-                LabelCommand.self, WhichCommand.self, GroupsCommand.self, WatchCommand.self,
+                AccountsImportCommand.self, StatusCommand.self, UseCommand.self,
+                LabelCommand.self, WhichCommand.self, RulesCommand.self, RulesAddCommand.self,
+                RulesRemoveCommand.self, GroupsCommand.self, WatchCommand.self,
             ]),
         Section(
             "Groups of several hosts",
@@ -50,6 +51,17 @@ enum CommandList {
             ]),
     ]
 
+    /// The commands that most users need.
+    static let usual = ["login", "logout", "token", "request", "exec", "accounts", "status", "use", "setup", "doctor"]
+
+    /// The commands that lead to a first sign-in; the first of them that the program has is named.
+    private static let beginnings = ["init", "login"]
+
+    /// The command to begin with.
+    static var beginning: String? {
+        beginnings.first { name in sections.contains { $0.commands.contains { $0.spec.path == [name] } } }
+    }
+
     /// Commands about one subject.
     struct Section: Sendable {
         let title: Message
@@ -78,6 +90,7 @@ extension CommandTable {
         sections: CommandList.sections.map { section in
             Section(section.title) { section.commands.map { $0.spec } }
         },
-        globalOptions: GlobalOption.all, exitStatuses: ExitStatusText.all, environment: EnvironmentText.all,
+        globalOptions: GlobalOption.all, usual: CommandList.usual.map { [$0] },
+        beginning: CommandList.beginning.map { [$0] } ?? [], exitStatuses: ExitStatusText.all, environment: EnvironmentText.all,
         files: FileText.all)
 }

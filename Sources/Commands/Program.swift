@@ -26,6 +26,7 @@ package struct Program: Sendable {
         var wantsJSON: Bool?
         do throws(CredentialError) {
             switch try parser.parse(words) {
+            case .nothing: return try runNothing(words, parser)
             case .help(let path):
                 let console = context.console
                 try write(
@@ -39,6 +40,7 @@ package struct Program: Sendable {
             }
             return 0
         } catch {
+            if error.isInResult { return error.code.exitStatus }
             let notices = Notices(
                 console: context.console, environment: context.environment, isQuiet: false, isVerbose: isVerbose)
             notices.error(error)
@@ -52,13 +54,30 @@ package struct Program: Sendable {
         }
     }
 
-    private func run(_ arguments: Arguments) throws(CredentialError) {
+    /// No command is named: a terminal gets the state of things, or the first steps; anything else has forgotten a word.
+    private func runNothing(_ words: [String], _ parser: ArgumentParser) throws(CredentialError) -> Int32 {
+        let console = context.console
+        guard console.resultIsTerminal, case .command(let arguments) = try parser.parse(StatusCommand.spec.path + words)
+        else {
+            console.writeNotice(
+                try HelpText(.standard, width: console.width, in: console.translations).about([]))
+            return ErrorCode.usage.exitStatus
+        }
+        try StartPage(arguments).print(try session(arguments))
+        return 0
+    }
+
+    private func session(_ arguments: Arguments) throws(CredentialError) -> Session {
         let options = try GlobalOptions(arguments, environment: context.environment)
-        let session = Session(
+        return Session(
             context: context, options: options,
             notices: Notices(
                 console: context.console, environment: context.environment, isQuiet: options.isQuiet,
                 isVerbose: options.isVerbose))
+    }
+
+    private func run(_ arguments: Arguments) throws(CredentialError) {
+        let session = try session(arguments)
         guard let command = CommandList.command(arguments.command) else {
             throw CredentialError(.internalFault, "the command '\(arguments.command.name)' cannot be run")
         }

@@ -7,9 +7,12 @@ struct AccountsCommand: Command {
         ["accounts"], aliases: [["accounts", "list"], ["accounts", "ls"]], "list the accounts that are signed in",
         details: """
             Lists the accounts of the group, or of all groups when none is named, with their status, their default \
-            and the store that keeps their secrets. It works while the keyring is locked.
+            and the store that keeps their secrets. It works while the keyring is locked. A terminal shows the group and \
+            the store only if they differ, and of each ID the beginning that stands for it.
             """,
-        options: [SharedOption.type, SharedOption.json])
+        options: [SharedOption.type, wide, SharedOption.json])
+
+    private static let wide = Option.flag("wide", "show every column and whole IDs on a terminal, too")
 
     static let configurationUse = ConfigurationUse.advisory
 
@@ -24,9 +27,11 @@ struct AccountsCommand: Command {
         }
         var rows: [AccountPresentation] = []
         var missing: [String: Bool] = [:]
+        var all: [Account] = []
         for (group, registry, isWhole) in try session.registries(
             of: type, leftOut: { session.notices.warning($1.text) })
         {
+            all += registry.accounts
             let defaults = DefaultAccounts(registry, isWhole: isWhole)
             let undecryptable = session.undecryptable(in: group)
             for var account in registry.accounts where registration == nil || account.registration == registration {
@@ -43,13 +48,32 @@ struct AccountsCommand: Command {
         if rows.isEmpty {
             session.notices.note("no account is signed in")
         } else {
-            try session.print(AccountPresentation.table(rows, now: session.context.clock.now))
+            try session.print(
+                AccountTable(rows, shortIDs: ShortIDs(all), now: session.context.clock.now),
+                isWide: arguments[Self.wide])
         }
         for row in rows { if let note = row.ending(now: session.context.clock.now) { session.notices.note(note) } }
     }
 }
 
 extension Session {
+    /// Prints a list of accounts: on a terminal by its width, else with all that there is.
+    func print(_ table: AccountTable, isWide: Bool) throws(CredentialError) {
+        guard context.console.resultIsTerminal else { return try print(table.whole) }
+        try print(
+            table.text(
+                AccountTable.Form(
+                    width: context.console.width, hasColour: coloursResult, isWide: isWide,
+                    isList: !TerminalManners.repaints(context.environment)),
+                in: context.console.translations))
+    }
+
+    /// Whether the result is shown in colours.
+    var coloursResult: Bool {
+        ErrorRenderer.colourIsWanted(
+            isTerminal: context.console.resultIsTerminal, environment: context.environment)
+    }
+
     /// The accounts of a group that have nothing but a sign-in in the journal that no key opens any more. If the journal is
     /// empty, as nearly always, nothing is opened for that; what cannot be found out now says nothing.
     func undecryptable(in group: KeychainGroup) -> Set<String> {

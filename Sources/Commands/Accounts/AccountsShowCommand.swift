@@ -14,7 +14,7 @@ struct AccountsShowCommand: Command {
         examples: [.init("by the beginning of its id", "credmgr accounts show 08f0")], exitStatuses: [3])
 
     private static let account = Parameter.required(
-        "account", .account, "its id or the beginning of it, username, subject or label")
+        "account", .account, "its ID or the beginning of that, username, subject or label")
 
     static let configurationUse = ConfigurationUse.advisory
 

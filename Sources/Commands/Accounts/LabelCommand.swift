@@ -5,10 +5,10 @@ import CredentialCore
 struct LabelCommand: Command {
     static let spec = CommandSpec(
         ["label"], "give an account a name of your own",
-        parameters: [account, text],
+        parameters: [account, text], options: [SharedOption.type],
         exitStatuses: [3])
 
-    private static let account = Parameter.required("account", .account, "its id, username, subject or label")
+    private static let account = Parameter.required("account", .account, "its ID or the beginning of that, username, subject or label")
     private static let text = Parameter.required("text", .any("TEXT"), "the name; an empty one removes it")
 
     let arguments: Arguments
@@ -18,10 +18,11 @@ struct LabelCommand: Command {
         guard ForeignText.shown(text, limit: 200) == text else {
             throw CredentialError(.usage, "a label has at most 200 characters, none of them invisible")
         }
-        let selection = try AccountFinder(session).selection(
-            arguments[Self.account], in: (["label"], text.hasPrefix("-") ? ["--", text] : [text]))
-        let group = selection.group, account = selection.account
-        let others = selection.names.matches(for: text, of: nil).filter { $0.id != account.id }
+        let (group, account) = try AccountFinder(session).account(
+            arguments[Self.account], type: arguments[SharedOption.type],
+            in: (["label"], text.hasPrefix("-") ? ["--", text] : [text]))
+        let names = try session.context.records.index(of: group, .ids)
+        let others = names.matches(for: text, of: nil).filter { $0.id != account.id }
         guard text.isEmpty || others.isEmpty else {
             throw CredentialError(.usage, "another account of group \(group) goes by that name already")
         }

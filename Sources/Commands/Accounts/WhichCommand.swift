@@ -18,7 +18,7 @@ struct WhichCommand: Command {
         let options = TargetOptions(type: arguments[SharedOption.type])
         let resolver = TargetResolver(session)
         let target = try resolver.target(options)
-        let place = place(of: target, resolver, options, session)
+        let place = resolver.place(of: target, options)
         if arguments.wantsJSON {
             let index = try session.context.records.index(of: target.group, .none)
             var json =
@@ -39,15 +39,5 @@ struct WhichCommand: Command {
             if let place { line += " (\(place))" }
         }
         try session.print(line + "\n")
-    }
-
-    /// The file, and the line in it, of the rule that chose the account, or its type; `nil` where no file did.
-    private func place(
-        of target: Target, _ resolver: TargetResolver, _ options: TargetOptions, _ session: Session
-    ) -> RuleLocation? {
-        let rule =
-            target.rule == .configuration
-            ? try? resolver.rule(options, for: target.type) : try? resolver.ruleOfType(options)
-        return rule.flatMap(session.rulePlace)
     }
 }

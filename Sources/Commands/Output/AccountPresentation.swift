@@ -3,12 +3,12 @@ package import StrictJSON
 
 /// An account as `accounts` shows it.
 package struct AccountPresentation: Sendable {
-    private let account: Account
-    private let group: KeychainGroup
+    let account: Account
+    let group: KeychainGroup
     /// Whether it is the default of its type.
     let isDefault: Bool
     /// Whether nothing defines its type.
-    private let isTypeMissing: Bool
+    let isTypeMissing: Bool
 
     /// Makes a presentation.
     ///
@@ -53,35 +53,16 @@ package struct AccountPresentation: Sendable {
     /// The document of `accounts --json`.
     package static func json(_ accounts: [AccountPresentation]) -> JSONValue { .array(accounts.map(\.json)) }
 
-    /// The accounts as a table; `*` marks the default of a type.
-    package static func table(_ accounts: [AccountPresentation], now: Instant) -> Table {
-        var table = Table(["", "NAME", "TYPE", "GROUP", "STATUS", "TOKEN", "STORE", "ID"], whole: ["", "ID"])
-        for presentation in accounts {
-            let account = presentation.account
-            let status = presentation.status
-            table.add([
-                presentation.isDefault ? "*" : "",
-                Message(verbatim: presentation.name),
-                presentation.isTypeMissing ? "\(account.type) (type missing)" : Message(verbatim: account.type),
-                Message(verbatim: presentation.group.name),
-                Message(verbatim: status.word),
-                presentation.tokenEnd(now: now),
-                Message(verbatim: account.store.rawValue),
-                Message(verbatim: account.id),
-            ])
-        }
-        return table
-    }
-
-    /// When the token ends; that the sign-in ends with it, where it does.
-    private func tokenEnd(now: Instant) -> Message {
+    /// When the token ends; that the sign-in ends with it, where it does, and that a refresh brings the next one.
+    func tokenEnd(now: Instant) -> Message {
         guard let end = account.expiresAt else { return "" }
-        guard account.endsWithToken else { return RelativeTime.until(end, now: now) }
-        return end > now ? "ends \(RelativeTime.until(end, now: now))" : "ended"
+        if account.endsWithToken { return end > now ? "ends \(RelativeTime.until(end, now: now))" : "ended" }
+        if end <= now, case .active = account.status { return "refreshes" }
+        return RelativeTime.until(end, now: now)
     }
 
     /// How a person knows it: a label does not hide who it is.
-    private var name: String {
+    var name: String {
         guard let label = account.label, let username = account.username else { return account.shownName }
         return "\(label) (\(username))"
     }
@@ -104,7 +85,7 @@ package struct AccountPresentation: Sendable {
         .joined([Message(verbatim: word)] + (reason.map { [Message(kept: $0)] } ?? []), by: ": ")
     }
 
-    private var status: (word: String, reason: String?) {
+    var status: (word: String, reason: String?) {
         switch account.status {
         case .active: ("active", nil)
         case .needsLogin(let reason): ("needs-login", reason)

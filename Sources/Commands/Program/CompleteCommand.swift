@@ -21,20 +21,22 @@ struct CompleteCommand: Command {
     }
 
     /// The names that can be completed. What cannot be read has no completions: there is nobody to tell.
-    private static func names(_ kind: ValueSpec.Completion, _ session: Session) -> [String] {
+    private static func names(_ kind: ValueSpec.Completion, _ session: Session) -> [Completer.Name] {
         let records = session.context.records
         switch kind {
-        case .accountType: return (try? session.catalog.entries().map(\.name)) ?? []
-        case .group: return (try? records.groups().map(\.name)) ?? []
+        case .accountType: return ((try? session.catalog.entries()) ?? []).map { Completer.Name($0.name) }
+        case .group: return ((try? records.groups()) ?? []).map { Completer.Name($0.name) }
         case .account:
             let groups = (try? records.groups()) ?? []
             // Whoever presses Tab waits for no cluster.
             return groups.flatMap { (try? records.seenIndex(of: $0, .none).entries) ?? [] }.flatMap { account in
-                [account.label, account.username].compactMap(\.self).filter { !$0.contains(" ") } + [account.id]
+                [account.label, account.username].compactMap(\.self).filter { !$0.contains(" ") }
+                    .map { Completer.Name($0) }
+                    + [Completer.Name(account.id, "\(ForeignText.shown(account.shownName)) (\(account.type))")]
             }
         case .policy:
             return ((try? session.catalog.entries()) ?? []).flatMap { entry in
-                (try? entry.type.get().policies.keys.sorted()) ?? []
+                ((try? entry.type.get().policies.keys.sorted()) ?? []).map { Completer.Name($0) }
             }
         default: return []
         }

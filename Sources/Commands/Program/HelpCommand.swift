@@ -6,9 +6,11 @@ struct HelpCommand: Command {
     static let spec = CommandSpec(
         ["help"], "print help about a command",
         parameters: [command],
-        options: [man, pages])
+        options: [all, man, pages])
 
     private static let command = Parameter.variadic("command", .any("COMMAND"), "the words of the command")
+    private static let all = Option.flag(
+        "all", "print every command and option, the environment and the exit codes")
     private static let man = Option.flag(
         "man", "print the manual page of the command, or the overview, as roff source")
 
@@ -29,7 +31,13 @@ struct HelpCommand: Command {
         if arguments[Self.man] {
             return try session.print(page.source(about: arguments[Self.command]))
         }
-        try session.print(
-            try HelpText(.standard, width: console.width, in: console.translations).about(arguments[Self.command]))
+        let text = HelpText(.standard, width: console.width, in: console.translations)
+        if arguments[Self.all] {
+            guard arguments[Self.command].isEmpty else {
+                throw CredentialError(.usage, "--all excludes a command", hint: "credmgr help --all")
+            }
+            return try session.print(text.everything)
+        }
+        try session.print(try text.about(arguments[Self.command]))
     }
 }

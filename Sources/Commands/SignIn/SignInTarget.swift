@@ -80,18 +80,6 @@ struct SignInTarget {
                     : "--type is missing, and it may be one of \(names.count): \(names.prefix(20).joined(separator: ", "))",
                 hint: session.loginHint(among: names))
         }
-        return try pick(names, session)
-    }
-
-    /// Asks for one of several.
-    private static func pick(_ names: [String], _ session: Session) throws(CredentialError) -> String {
-        session.notices.say("Which account type?")
-        for (number, name) in names.enumerated() { session.notices.say("  \(number + 1)  \(name)") }
-        while true {
-            let answer = try session.context.console.ask("Its number or name: ", isSecret: false).reveal()
-            let wanted = answer.split(separator: " ").joined(separator: " ")
-            if names.contains(wanted) { return wanted }
-            if let number = Int(wanted), names.indices.contains(number - 1) { return names[number - 1] }
-        }
+        return names[try Picker("Which account type?", names).pick(session)]
     }
 }

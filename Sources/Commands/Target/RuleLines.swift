@@ -18,6 +18,15 @@ extension Session {
     }
 }
 
+extension TargetResolver {
+    /// The file, and the line in it, of the rule that chose the account, or its type; `nil` where no file did.
+    func place(of target: Target, _ options: TargetOptions) -> RuleLocation? {
+        let rule =
+            target.rule == .configuration ? try? rule(options, for: target.type) : try? ruleOfType(options)
+        return rule.flatMap(session.rulePlace)
+    }
+}
+
 /// Where the rules of a `config.json` begin, for messages: the parsed document has no lines any more.
 enum RuleLines {
     /// The line, counted from 1, on which the rule at `index` begins; `nil` where there is none.

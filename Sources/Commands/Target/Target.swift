@@ -40,7 +40,7 @@ package struct TargetOptions: Sendable {
 
 /// Finds types, groups and accounts (docs/choosing-accounts.md).
 package struct TargetResolver: Sendable {
-    private let session: Session
+    let session: Session
 
     /// Makes a resolver.
     package init(_ session: Session) { self.session = session }

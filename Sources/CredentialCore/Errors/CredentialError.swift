@@ -18,6 +18,8 @@ public struct CredentialError: Error, Sendable, Equatable, CustomStringConvertib
     public var stepUp: StepUp?
     /// What to do about the failures that this error tells of besides its own, each a hint as ``hint`` is.
     package var furtherHints: [Message] = []
+    /// Whether the result of the command says it already, so that only the exit status is left to give.
+    package var isInResult = false
     /// Whether a request failed before anything of it had left this machine.
     package var isBeforeRequest = false
     /// Whether nothing of a cluster was seen, though not for a passing reason: this host's certificate has ended.

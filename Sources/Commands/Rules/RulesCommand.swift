@@ -1,0 +1,164 @@
+import CommandLine
+import CredentialCore
+import StrictJSON
+
+/// `credmgr rules`.
+struct RulesCommand: Command {
+    static let spec = CommandSpec(
+        ["rules"], aliases: [["rules", "list"], ["rules", "ls"]], "list the rules that choose accounts",
+        details: """
+            Lists the rules of config.json: in which directory, or for which server, which account is taken. The first rule that \
+            matches is applied.
+            """,
+        options: [SharedOption.json])
+
+    let arguments: Arguments
+
+    func run(_ session: Session) throws(CredentialError) {
+        let rules = session.configuration.rules
+        if arguments.wantsJSON {
+            return try session.print(.array(rules.indices.map { json(of: rules[$0], number: $0 + 1, session) }))
+        }
+        guard !rules.isEmpty else {
+            return session.notices.note("no rule is defined; to define one for this directory: credmgr use --here")
+        }
+        var table = Table(["NUMBER", "DIRECTORY", "SERVER", "TYPE", "ACCOUNT", "HERE"], whole: ["NUMBER", "HERE"])
+        for (index, rule) in rules.enumerated() {
+            let here: Message = rule.isHere(session) ? "yes" : "no"
+            table.add([
+                Message(verbatim: String(index + 1)), Message(verbatim: rule.directory ?? "-"),
+                Message(verbatim: rule.place?.description ?? "-"), Message(verbatim: rule.type ?? "-"),
+                Message(verbatim: rule.account ?? "-"), here,
+            ])
+        }
+        try session.print(table)
+    }
+
+    private func json(of rule: AccountRule, number: Int, _ session: Session) -> JSONValue {
+        [
+            "number": .integer(Int64(number)),
+            "directory": JSONValue(rule.directory),
+            "host": JSONValue(rule.hostAndPort),
+            "path": JSONValue(rule.place?.path),
+            "type": JSONValue(rule.type),
+            "account": JSONValue(rule.account),
+            "username": JSONValue(rule.username),
+            "here": .bool(rule.isHere(session)),
+            "file": .string(session.context.configurationFile),
+            "line": JSONValue(session.rulePlace(rule)?.line.map(Int64.init)),
+        ]
+    }
+}
+
+extension AccountRule {
+    /// The host as the rule names it, with the port.
+    var hostAndPort: String? {
+        place.map { place in
+            let path = place.path.map { "/" + $0 } ?? ""
+            return String(place.description.dropLast(path.count))
+        }
+    }
+
+    /// Whether the directory of this call is one that the rule is for.
+    func isHere(_ session: Session) -> Bool {
+        let home = session.context.environment["HOME"] ?? "/"
+        return session.context.workingDirectories.contains { fits(workingDirectory: $0, home: home) }
+    }
+}
+
+/// The options that say what a rule is for.
+private enum RuleOption {
+    static let directory = Option.value(
+        "directory", .any("DIRECTORY"), "the directory: absolute, or beginning with '~/'; '**' at the end for all below")
+    static let host = Option.value("host", .any("HOST"), "the server: a host name, or host:port")
+    static let path = Option.value("path", .any("PATH"), "the path on the server that the rule is for")
+}
+
+/// `credmgr rules add`.
+struct RulesAddCommand: Command {
+    static let spec = CommandSpec(
+        ["rules", "add"], "add a rule that chooses an account",
+        details: """
+            Writes a rule to config.json: in a directory, or for a server, this type or account is taken. A rule for the same place is \
+            replaced. The new rule comes before those that are for more. A rule with a host also lets the tokens of the \
+            account go to that server.
+            """,
+        options: [
+            RuleOption.directory, RuleOption.host, RuleOption.path, SharedOption.type, SharedOption.account, username,
+        ],
+        examples: [
+            .init("one account for a directory", "credmgr rules add --directory '~/work/**' --account ada@example.com"),
+            .init("one account for a server", "credmgr rules add --host git.example.com --type Work"),
+        ], exitStatuses: [3])
+
+    private static let username = Option.value(
+        "username", .any("NAME"), "the user name that the server wants beside a token")
+
+    let arguments: Arguments
+
+    func run(_ session: Session) throws(CredentialError) {
+        guard arguments[RuleOption.directory] != nil || arguments[RuleOption.host] != nil else {
+            throw CredentialError(.usage, "--directory or --host is missing", hint: "credmgr rules add --help")
+        }
+        var type = arguments[SharedOption.type], name: String?
+        if let type { _ = try TargetResolver(session).type(named: type) }
+        if let wanted = arguments[SharedOption.account] {
+            let (group, account) = try AccountFinder(session).account(wanted, type: type)
+            type = type ?? account.type
+            name = try session.ruleName(of: account, in: group)
+        }
+        guard type != nil || name != nil else {
+            throw CredentialError(.usage, "--type or --account is missing", hint: "credmgr rules add --help")
+        }
+        let new = try NewRule([
+            ("directory", arguments[RuleOption.directory].map(session.shortened)), ("host", arguments[RuleOption.host]),
+            ("path", arguments[RuleOption.path]), ("type", type), ("account", name),
+            ("username", arguments[Self.username]),
+        ])
+        let file = ForeignText.shown(session.context.configurationFile)
+        session.notices.note(
+            try session.write(new) ? "replaced a rule in \(file): \(new.text)" : "added to \(file): \(new.text)")
+    }
+}
+
+/// `credmgr rules remove`.
+struct RulesRemoveCommand: Command {
+    static let spec = CommandSpec(
+        ["rules", "remove"], aliases: [["rules", "rm"]], "remove a rule that chooses an account",
+        details: "Removes one rule of config.json: by its number in 'credmgr rules', or by what it is for.",
+        parameters: [number],
+        options: [RuleOption.directory, RuleOption.host, RuleOption.path, SharedOption.type],
+        examples: [.init("the second one", "credmgr rules remove 2")])
+
+    private static let number = Parameter.optional("number", .any("NUMBER"), "the number of the rule")
+
+    let arguments: Arguments
+
+    func run(_ session: Session) throws(CredentialError) {
+        let rules = session.configuration.rules
+        let directory = arguments[RuleOption.directory].map(session.shortened), host = arguments[RuleOption.host]
+        let path = arguments[RuleOption.path], type = arguments[SharedOption.type], number = arguments[Self.number]
+        guard number != nil || directory != nil || host != nil || type != nil else {
+            throw CredentialError(.usage, "\(Self.number.spec.value.placeholder) is missing", hint: "credmgr rules")
+        }
+        let found = rules.indices.filter { index in
+            let rule = rules[index]
+            return (number.map { $0 == String(index + 1) } ?? true) && (directory.map { $0 == rule.directory } ?? true)
+                && (host.map { RulePlace($0, path: path) == rule.place } ?? true)
+                && (type.map { $0 == rule.type } ?? true)
+        }
+        guard let index = found.first else {
+            throw CredentialError(.usage, "there is no such rule", hint: "credmgr rules")
+        }
+        guard found.count == 1 else {
+            throw CredentialError(
+                .usage, "\(found.count) rules match; name one by its number", hint: "credmgr rules")
+        }
+        let file = try RuleFile(session)
+        guard let text = file.removing(index) else {
+            throw CredentialError(.configuration, "the rules of \(ForeignText.shown(file.path)) cannot be found")
+        }
+        try file.write(text, session)
+        session.notices.note("removed rule \(index + 1) from \(ForeignText.shown(file.path))")
+    }
+}
