@@ -21,6 +21,18 @@ import Testing
         try Snapshot.expect(try page(topic), named: name)
     }
 
+    @Test func `help of every command is as its snapshot says`() throws {
+        try Snapshot.expect(HelpText(.standard).everything, named: "help-all")
+        #expect(HelpText(.standard).everything.contains("\nExit status:\n"))
+    }
+
+    @Test func `the one screen of help has ten commands that exist`() throws {
+        let names = CommandTable.standard.usual
+        #expect(names.count == 10)
+        #expect(names.allSatisfy { CommandTable.standard.command($0) != nil })
+        #expect(CommandTable.standard.command(CommandTable.standard.beginning) != nil)
+    }
+
     @Test func `the manual page is as its snapshot says`() throws {
         try Snapshot.expect(try manual.source(about: []), named: "manual-page")
         try Snapshot.expect(try manual.source(about: ["accounts", "show"]), named: "manual-page-accounts-show")
@@ -41,7 +53,7 @@ import Testing
     }
 
     @Test func `each heading of the overview has something below it`() throws {
-        let lines = try page("").split(separator: "\n", omittingEmptySubsequences: false)
+        let lines = HelpText(.standard).everything.split(separator: "\n", omittingEmptySubsequences: false)
         for (heading, next) in zip(lines, lines.dropFirst()) where heading.hasSuffix(":") && !heading.hasPrefix(" ")
         {
             #expect(next.hasPrefix("  "), "\(heading)")
@@ -57,13 +69,13 @@ import Testing
     @Test func `no snapshot is of a page that is gone`() throws {
         let pages = Self.topics.map { (["help"] + $0.split(separator: " ")).joined(separator: "-") }
         let scripts = Shell.allCases.map { "completion-\($0.rawValue)" }
-        let expected = (pages + scripts + ["manual-page", "manual-page-accounts-show"]).map { $0 + ".txt" }
+        let expected = (pages + scripts + ["help-all", "manual-page", "manual-page-accounts-show"]).map { $0 + ".txt" }
         #expect(
             try FileManager.default.contentsOfDirectory(atPath: Snapshot.folder.path).sorted() == expected.sorted())
     }
 
     @Test func `hidden commands are not shown`() throws {
-        #expect(try !page("").contains("__complete"))
+        #expect(!HelpText(.standard).everything.contains("__complete"))
         #expect(try !manual.source(about: []).contains("__complete"))
         #expect(throws: CredentialError.self) { try manual.source(about: ["__complete"]) }
     }

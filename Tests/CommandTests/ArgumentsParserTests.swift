@@ -123,7 +123,7 @@ import Testing
     }
 
     @Test(arguments: [
-        (["-h"], []), (["--help"], []), ([], []), (["-q"], []), (["store"], ["store"]),
+        (["-h"], []), (["--help"], []), (["store"], ["store"]),
         (["token", "-h"], ["token"]), (["types", "show", "--help"], ["types", "show"]),
         (["token", "--unknown", "--type", "-h"], ["token"]), (["-vh", "use", "a", "b", "c"], ["use"]),
         (["store", "-h"], ["store"]),
@@ -134,6 +134,14 @@ import Testing
             return
         }
         #expect(path == topic)
+    }
+
+    @Test(arguments: [[], ["-q"], ["--group", "work"]])
+    func `no command is nothing`(_ words: [String]) throws {
+        guard case .nothing = try parser.parse(words) else {
+            Issue.record("not nothing: \(words)")
+            return
+        }
     }
 
     @Test func `help does not win behind two dashes or over an unknown command`() {

@@ -4,9 +4,9 @@ import StrictJSON
 import Testing
 
 @Suite struct OutputAccountTests {
-    private func account() -> Account {
+    private func account(_ id: String = "0123456789abcdef") -> Account {
         Account(
-            id: "0123456789abcdef", type: "ToDo", adapter: "azure-b2c",
+            id: id, type: "ToDo", adapter: "azure-b2c",
             registration: Registration(provider: "b2c", clientID: "client"), subject: "sub", store: .secretService,
             now: Instant(epochSeconds: 0))
     }
@@ -54,24 +54,99 @@ import Testing
         #expect(shown?["refresh_expires_at"] == "1970-01-02T00:00:00Z")
     }
 
-    @Test func `the table marks the default and tells how long the token lasts`() {
-        var lost = account()
-        lost.label = "old\u{1B}"
-        lost.status = .needsLogin(reason: "revoked")
-        var good = account()
+    private func list(_ change: (inout Account, inout Account) -> Void = { _, _ in }) -> AccountTable {
+        var good = account(), lost = account("01239876543210ff")
         good.username = "ann"
         good.expiresAt = Instant(epochSeconds: 2_520)
-        let table = AccountPresentation.table(
+        lost.label = "old\u{1B}"
+        lost.status = .needsLogin(reason: "revoked")
+        change(&good, &lost)
+        return AccountTable(
             [
                 AccountPresentation(good, group: .standard, isDefault: true),
                 AccountPresentation(lost, group: .standard, isDefault: false),
-            ], now: Instant(epochSeconds: 0))
+            ], shortIDs: ShortIDs([good, lost]), now: Instant(epochSeconds: 0))
+    }
+
+    @Test func `programs get a table with every column and whole IDs`() {
         #expect(
-            table.text(width: nil) == """
-                   NAME  TYPE  GROUP    STATUS       TOKEN      STORE           ID
+            list().whole.text(width: nil) == """
+                   NAME  TYPE  GROUP    STATUS       EXPIRES    STORE           ID
                 *  ann   ToDo  default  active       in 42 min  secret-service  0123456789abcdef
-                   old   ToDo  default  needs-login             secret-service  0123456789abcdef
+                   old   ToDo  default  needs-login             secret-service  01239876543210ff
 
                 """)
+    }
+
+    @Test func `a terminal gets short IDs, a legend, and group and store only if they differ`() {
+        #expect(
+            list().text(AccountTable.Form(width: 80)) == """
+                   NAME  TYPE  STATUS       EXPIRES    ID
+                *  ann   ToDo  active       in 42 min  01234
+                   old   ToDo  needs-login             01239
+
+                * is the default of its type
+
+                """)
+        #expect(list { $1.store = .file }.text(AccountTable.Form(width: 80)).contains("STORE"))
+        let wide = list().text(AccountTable.Form(width: 80, isWide: true))
+        #expect(wide.contains("0123456789abcdef") && wide.contains("default") && wide.contains("secret-service"))
+    }
+
+    @Test func `accounts of one type are listed together`() {
+        let accounts = ["A", "B", "A"].enumerated().map { number, type in
+            var account = account("\(number)123456789abcdef")
+            account.type = type
+            return account
+        }
+        let table = AccountTable(
+            accounts.map { AccountPresentation($0, group: .standard, isDefault: false) },
+            shortIDs: ShortIDs(accounts), now: Instant(epochSeconds: 0))
+        let lines = table.text(AccountTable.Form(width: 80)).split(separator: "\n").dropFirst()
+        #expect(lines.map { $0.suffix(4) } == ["0123", "2123", "1123"])
+        #expect(!table.text(AccountTable.Form(width: 80)).contains("default of its type"), "there is none")
+    }
+
+    @Test func `a name that would be cut makes a list, as does accessible mode`() {
+        let name = String(repeating: "n", count: 60)
+        let text = list { good, _ in good.username = name }.text(AccountTable.Form(width: 80))
+        #expect(
+            text == """
+                name: \(name)
+                type: ToDo
+                status: active
+                expires: in 42 min
+                default: yes
+                id: 01234
+
+                name: old
+                type: ToDo
+                status: needs-login
+                id: 01239
+
+                """)
+        #expect(list().text(AccountTable.Form(width: 80, isList: true)).hasPrefix("name: ann\ntype: ToDo\n"))
+        let types = list { good, lost in (good.type, lost.type) = (name, name) }
+        #expect(types.text(AccountTable.Form(width: 80)).contains("nnn…"), "a type may be cut")
+    }
+
+    @Test func `the status is coloured, and the columns stay where they are`() {
+        let text = list().text(AccountTable.Form(width: 80, hasColour: true))
+        #expect(text.contains("\u{1B}[32mactive\u{1B}[0m       in 42 min"))
+        #expect(text.contains("\u{1B}[31mneeds-login\u{1B}[0m             01239"))
+        let plain = text.replacing("\u{1B}[32m", with: "").replacing("\u{1B}[31m", with: "")
+            .replacing("\u{1B}[0m", with: "")
+        #expect(plain == list().text(AccountTable.Form(width: 80)))
+    }
+
+    @Test func `a token that a refresh replaces does not look like an end`() {
+        func expires(_ change: (inout Account) -> Void) -> String {
+            list { good, _ in
+                good.expiresAt = Instant(epochSeconds: -5)
+                change(&good)
+            }.text(AccountTable.Form(width: 80))
+        }
+        #expect(expires { _ in }.contains("active       refreshes"))
+        #expect(expires { $0.status = .needsLogin(reason: "revoked") }.contains("needs-login  expired"))
     }
 }

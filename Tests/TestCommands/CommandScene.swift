@@ -69,7 +69,11 @@ package struct CommandScene: Sendable {
     package func run(
         _ words: [String], input: String? = nil, answers: [String]? = nil, trace: PortTrace = PortTrace()
     ) -> Outcome {
-        let console = MemoryConsole(input: input, answers: answers)
+        run(words, on: MemoryConsole(input: input, answers: answers), trace: trace)
+    }
+
+    /// Runs one command line on a terminal of one's own.
+    package func run(_ words: [String], on console: MemoryConsole, trace: PortTrace = PortTrace()) -> Outcome {
         let status = Program(context: context(console, trace)).run(words)
         return Outcome(
             status: programs.ending?.exitStatus ?? status, output: console.result, notices: console.notices)

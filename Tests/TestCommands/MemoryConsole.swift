@@ -21,7 +21,13 @@ package final class MemoryConsole: Console {
     /// - Parameters:
     ///   - input: what comes on standard input; `nil` where it may not be read.
     ///   - answers: what the person there types, in order; `nil` where there is none.
-    package init(input: String? = nil, answers: [String]? = nil) {
+    ///   - width: the columns of the terminal.
+    ///   - translations: the language.
+    package init(
+        input: String? = nil, answers: [String]? = nil, width: Int = 120, translations: any Translations = English()
+    ) {
+        self.width = width
+        self.translations = translations
         state = Mutex(State(input: input.map { Array($0.utf8) }, answers: answers ?? []))
         hasPerson = answers != nil
     }
@@ -37,10 +43,10 @@ package final class MemoryConsole: Console {
 
     package var resultIsTerminal: Bool { hasPerson }
     package var noticeIsTerminal: Bool { hasPerson }
-    package let width = 120
+    package let width: Int
     /// What was waited for.
     package let waits = RecordedWaiting()
-    package var translations: any Translations { English() }
+    package let translations: any Translations
     package var waiting: any WaitingDisplay { waits }
 
     package func writeResult(_ bytes: [UInt8]) throws(CredentialError) { state.withLock { $0.result += bytes } }

@@ -45,7 +45,8 @@ struct UseCommand: Command {
         let directory = try session.ruleDirectory()
         try session.write(
             try NewRule([
-                ("directory", directory), ("type", type), ("account", try session.ruleName(of: account, in: group)),
+                ("directory", directory), ("type", type),
+                ("account", try session.ruleName(of: account, in: group, type: type)),
             ]))
         session.notices.note(
             "\(account.id) (\(ForeignText.shown(account.shownName))) is used in \(ForeignText.shown(directory))")

@@ -151,7 +151,20 @@ extension Session {
     }
 
     /// How a rule names an account: by its user name if no other account of the group has that, else by its ID.
-    func ruleName(of account: Account, in group: KeychainGroup) throws(CredentialError) -> String {
+    ///
+    /// - Parameters:
+    ///   - account: the account.
+    ///   - group: its group.
+    ///   - type: the type that the rule names.
+    /// - Throws: ``ErrorCode/usage`` if the type's group is another one: a rule names no group.
+    func ruleName(
+        of account: Account, in group: KeychainGroup, type: String
+    ) throws(CredentialError) -> String {
+        let own = try TargetResolver(self).type(named: type).keychainGroup
+        guard own == group else {
+            throw CredentialError(
+                .usage, "a rule names no group: account \(account.id) is in group \(group), account type \(type) is of \(own)")
+        }
         guard let username = account.username else { return account.id }
         let fitting = try context.records.index(of: group, .none).withUnreadable.matches(
             for: username, of: account.registration)

@@ -104,8 +104,9 @@ struct RulesAddCommand: Command {
         if let type { _ = try TargetResolver(session).type(named: type) }
         if let wanted = arguments[SharedOption.account] {
             let (group, account) = try AccountFinder(session).account(wanted, type: type)
-            type = type ?? account.type
-            name = try session.ruleName(of: account, in: group)
+            let known = type ?? account.type
+            type = known
+            name = try session.ruleName(of: account, in: group, type: known)
         }
         guard type != nil || name != nil else {
             throw CredentialError(.usage, "--type or --account is missing", hint: "credmgr rules add --help")
