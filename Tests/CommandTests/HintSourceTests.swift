@@ -139,6 +139,9 @@ import Testing
             "SharedGroupTests: a refresh that nobody knows the end of"
         ),
         ("credmgr token --type …", "no message of the command: the library's for what it cannot do"),
+        ("credmgr help --all", "StatusCommandTests: credmgr alone in a pipe"),
+        ("credmgr rules add --help", "RulesCommandTests: a rule that is not valid is not written"),
+        ("credmgr use --here", "RulesCommandTests: rules are added, listed with what applies here"),
         ("credmgr types", "Without types and accounts, What doctor says to do, does it"),
         ("credmgr types add --help", "Without types and accounts"),
         ("credmgr token …", "The first hour: a sign-in says who, where and what comes next"),

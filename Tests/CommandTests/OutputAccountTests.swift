@@ -65,7 +65,7 @@ import Testing
             [
                 AccountPresentation(good, group: .standard, isDefault: true),
                 AccountPresentation(lost, group: .standard, isDefault: false),
-            ], shortIDs: ShortIDs([good, lost]), now: Instant(epochSeconds: 0))
+            ], shortIDs: ShortIDs(["0123456789abcdef", "01239876543210ff"]), now: Instant(epochSeconds: 0))
     }
 
     @Test func `programs get a table with every column and whole IDs`() {

@@ -86,9 +86,9 @@ import Testing
     @Test func `rules are added, listed with what applies here, and removed`() throws {
         #expect(scene.run("rules").notices.contains("no rule is defined"))
         for words in [
-            ["--directory", "~/work/**", "--account", "ada"],
+            ["--directory", "~/other/../work/", "--account", "ada"],
             ["--host", "git.example.com:8443", "--path", "team", "--type", "Tasks", "--username", "x"],
-            ["--directory", "/memory/home/**", "--account", "bob"],
+            ["--directory", ".", "--account", "bob"],
         ] { #expect(scene.run(["rules", "add"] + words).status == 0) }
         let list = try #require(try JSONValue.parse(scene.run("rules", "--json").output).array).compactMap(\.object)
         #expect(list.map { $0["host"]?.string } == ["git.example.com:8443", nil, nil])
@@ -102,7 +102,7 @@ import Testing
         #expect(scene.run("rules", "remove", "--type", "Tasks").notices.contains("3 rules match"))
         #expect(scene.run("rules", "remove", "--host", "git.example.com").status == 2)
         #expect(scene.run("rules", "remove", "--host", "git.example.com:8443", "--path", "team").status == 0)
-        #expect(scene.run("rules", "remove", "--directory", "~/**").status == 0)
+        #expect(scene.run("rules", "remove", "--directory", "/memory/home").status == 0)
         #expect(scene.run("rules", "remove", "1").status == 0)
         #expect(scene.run("rules", "remove", "1").status == 2)
         #expect(scene.run("rules", "--json").output == "[]\n")
@@ -110,7 +110,7 @@ import Testing
 
     @Test(arguments: [
         ["--account", "ada"], ["--directory", "~/x"], ["--host", "*.example.com", "--type", "Tasks"],
-        ["--directory", "x", "--type", "Tasks"], ["--path", "team", "--directory", "~/x", "--type", "Tasks"],
+["--path", "team", "--directory", "~/x", "--type", "Tasks"],
         ["--directory", "~/x", "--type", "Nothing"],
     ])
     func `a rule that is not valid is not written`(_ words: [String]) {
@@ -147,7 +147,7 @@ import Testing
     }
 
     @Test func `label and accounts show take a type`() throws {
-        scene.define("Other", #""client_id": "d""#)
+        scene.machine.setFile("/memory/types/Other.json", #"{"adapter": "memory", "client_id": "d"}"#)
         #expect(scene.signIn("ada", to: "Other").status == 0)
         #expect(scene.run("label", "ada", "Work").status == 3, "two accounts are called so")
         #expect(scene.run("label", "ada", "Work", "--type", "Other").status == 0)

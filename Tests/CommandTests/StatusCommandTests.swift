@@ -14,6 +14,12 @@ import Testing
         for person in people { try #require(scene.signIn(person).status == 0) }
     }
 
+    /// The value beside a label.
+    private func fact(_ label: String, in outcome: CommandScene.Outcome) -> String? {
+        let line = outcome.output.split(separator: "\n").first { $0.hasPrefix(label + "  ") }
+        return line.map { String($0.dropFirst(label.count).drop { $0 == " " }) }
+    }
+
     private func object(_ words: String...) throws -> JSONObject {
         try #require(try JSONValue.parse(scene.run(["status"] + words + ["--json"]).output).object)
     }
@@ -24,10 +30,11 @@ import Testing
         let trace = PortTrace(), outcome = scene.run("status", trace: trace)
         #expect(outcome.status == 0 && outcome.notices.isEmpty, "\(outcome.notices)")
         let id = try #require(scene.machine.accounts().first).id
-        for line in [
-            "account       ada@example.com\n", "id            \(id)\n", "type          Tasks\n",
-            "chosen by     the default of the type\n", "status        active\n", "store         secret-service\n",
-        ] { #expect(outcome.output.contains(line), "\(line) in \(outcome.output)") }
+        let facts = [
+            "account": "ada@example.com", "id": id, "type": "Tasks", "chosen by": "the default of the type",
+            "status": "active", "store": "secret-service",
+        ]
+        for (label, value) in facts { #expect(fact(label, in: outcome) == value, "\(outcome.output)") }
         #expect(outcome.output.contains("(in 1 h)") && !outcome.output.contains("problem"))
         #expect(scene.transport.requests.isEmpty && scene.machine.provider.refreshes.isEmpty)
         #expect(trace.calls.count { $0 == "secret-service.read" } == 1, "\(trace.calls)")
@@ -53,8 +60,8 @@ import Testing
         scene.machine.change(id) { $0.status = .needsLogin(reason: "revoked") }
         let outcome = scene.run("status")
         #expect(outcome.status == 4 && outcome.notices.isEmpty, "\(outcome.notices)")
-        #expect(outcome.output.contains("problem       sign-in required: revoked\n"), "\(outcome.output)")
-        #expect(outcome.output.contains("fix           credmgr login --account \(id)\n"))
+        #expect(fact("problem", in: outcome) == "sign-in required: revoked", "\(outcome.output)")
+        #expect(fact("fix", in: outcome) == "credmgr login --account \(id)")
         let json = try object()
         #expect(json["exit"] == 4 && json["fix"] == .string("credmgr login --account \(id)"))
         #expect(json["status"] == "needs-login")
@@ -78,8 +85,8 @@ import Testing
         trace.fail("secret-service.read", with: CredentialError(.storeLocked, "it is locked", hint: "open it"))
         let outcome = scene.run("status", trace: trace)
         #expect(outcome.status == 5, "\(outcome.notices)")
-        #expect(outcome.output.contains("account       ada@example.com\n"))
-        #expect(outcome.output.contains("problem       it is locked\n") && outcome.output.contains("open it\n"))
+        #expect(fact("account", in: outcome) == "ada@example.com")
+        #expect(fact("problem", in: outcome) == "it is locked" && fact("fix", in: outcome) == "open it")
     }
 
     @Test func `status --all shows every account and exits with the code of the worst`() throws {
@@ -141,7 +148,7 @@ import Testing
         #expect(alone().output.contains("Get started: credmgr login --type Tasks\n"), "\(alone().output)")
         try signIn("ada")
         let status = alone()
-        #expect(status.status == 0 && status.output.contains("account       ada@example.com\n"), "\(status.output)")
+        #expect(status.status == 0 && fact("account", in: status) == "ada@example.com", "\(status.output)")
         #expect(status.output.contains("credmgr accounts"))
         let id = try #require(scene.machine.accounts().first).id
         scene.machine.change(id) { $0.status = .needsLogin(reason: "revoked") }

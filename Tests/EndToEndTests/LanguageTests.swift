@@ -212,7 +212,7 @@ import Testing
             #expect(help.contains("\n  eval \"$(credmgr token --type ToDoList --format env)\"\n"), "\(help)")
             #expect(!help.contains("the account type"))
         }
-        let overview = try run(["--help"], in: own).standardOutput
+        let overview = try run(["help", "--all"], in: own).standardOutput
         #expect(overview.contains("  login ") && overview.contains("\n  CREDMGR_TYPE "), "\(overview)")
         #expect(!overview.contains("Environment"))
         // The manual page, and the descriptions that a shell shows beside the words.

@@ -45,11 +45,12 @@ struct AccountsCommand: Command {
             }
         }
         if arguments.wantsJSON { return try session.print(AccountPresentation.json(rows)) }
+        let known = all
         if rows.isEmpty {
             session.notices.note("no account is signed in")
         } else {
             try session.print(
-                AccountTable(rows, shortIDs: ShortIDs(all), now: session.context.clock.now),
+                AccountTable(rows, shortIDs: ShortIDs(known), now: session.context.clock.now),
                 isWide: arguments[Self.wide])
         }
         for row in rows { if let note = row.ending(now: session.context.clock.now) { session.notices.note(note) } }

@@ -5,7 +5,7 @@ import StrictJSON
 /// `credmgr status`.
 struct StatusCommand: Command {
     static let spec = CommandSpec(
-        ["status"], "show whether tokens can be had here",
+        ["status"], "show the account in use here and what is wrong with it",
         details: """
             Shows the account that 'token' would take here and the rule that chose it, its provider and store, until when it is \
             signed in, what is wrong with it and the command that helps. It sends no request to a provider. The exit \

@@ -4,7 +4,7 @@ package import CredentialCore
 /// The accounts as `accounts` lists them: grouped by type, `*` in front of the default of a type.
 package struct AccountTable: Sendable {
     private let accounts: [AccountPresentation]
-    private let shortIDs: ShortIDs
+    private let shortIDs: @Sendable () -> ShortIDs
     private let now: Instant
 
     /// How a terminal shows the list.
@@ -52,9 +52,11 @@ package struct AccountTable: Sendable {
     ///
     /// - Parameters:
     ///   - accounts: the accounts, in any order.
-    ///   - shortIDs: the beginnings of IDs that a terminal shows.
+    ///   - shortIDs: the beginnings of IDs that a terminal shows; programs get whole ones.
     ///   - now: the time that ends are told from.
-    package init(_ accounts: [AccountPresentation], shortIDs: ShortIDs, now: Instant) {
+    package init(
+        _ accounts: [AccountPresentation], shortIDs: @autoclosure @escaping @Sendable () -> ShortIDs, now: Instant
+    ) {
         // Types stay in the order of their first accounts.
         var order: [String: Int] = [:]
         for account in accounts where order[account.account.type] == nil { order[account.account.type] = order.count }
@@ -96,18 +98,19 @@ package struct AccountTable: Sendable {
     }
 
     private func table(of columns: [Column], hasWholeIDs: Bool) -> Table {
+        let shortIDs = hasWholeIDs ? nil : shortIDs()
         var table = Table(
             columns.map(\.title), whole: Set(columns.filter { !$0.isCuttable }.map(\.title)),
             coloured: Column.status.title)
         for account in accounts {
             table.add(
-                columns.map { cell($0, of: account, hasWholeIDs: hasWholeIDs) },
+                columns.map { cell($0, of: account, shortIDs) },
                 colour: account.statusColour(now: now))
         }
         return table
     }
 
-    private func cell(_ column: Column, of presentation: AccountPresentation, hasWholeIDs: Bool) -> Message {
+    private func cell(_ column: Column, of presentation: AccountPresentation, _ shortIDs: ShortIDs?) -> Message {
         let account = presentation.account
         return switch column {
         case .mark: presentation.isDefault ? "*" : ""
@@ -119,7 +122,7 @@ package struct AccountTable: Sendable {
         case .expires: presentation.tokenEnd(now: now)
         case .isDefault: presentation.isDefault ? "yes" : ""
         case .store: Message(verbatim: account.store.rawValue)
-        case .id: Message(verbatim: hasWholeIDs ? account.id : shortIDs[account.id])
+        case .id: Message(verbatim: shortIDs?[account.id] ?? account.id)
         }
     }
 }

@@ -27,7 +27,7 @@ struct FactList {
     /// Adds data; nothing for `nil`.
     mutating func add(_ label: Message, _ data: String?) { add(label, data.map(Message.init(verbatim:))) }
 
-    /// The facts as lines, those that are too long broken at blanks.
+    /// The facts as lines, those that are too long broken at blanks, and a word that is too long cut.
     ///
     /// - Parameters:
     ///   - width: the columns of the terminal; `nil` if there is none, and nothing is broken.
@@ -38,8 +38,12 @@ struct FactList {
         let indent = (labels.map(TextLayout.columns).max() ?? 0) + 2
         return zip(labels, facts).map { label, fact in
             let value = ForeignText.shown(fact.value.text(in: translations), limit: 1_000)
+            let room = width.map { max(20, $0 - indent) }
             let lines =
-                width.flatMap { fact.isWhole ? nil : TextLayout.wrapped(value, width: max(20, $0 - indent)) } ?? [value]
+                room.flatMap { room in
+                    fact.isWhole
+                        ? nil : TextLayout.wrapped(value, width: room).map { TextLayout.truncated($0, to: room) }
+                } ?? [value]
             let painted = lines.map { line in
                 hasColour ? fact.colour.map { "\u{1B}[\($0)m\(line)\u{1B}[0m" } ?? line : line
             }

@@ -73,7 +73,7 @@ struct NewRule {
         for (key, value) in members { if let value { object[key] = .string(value) } }
         let document = JSONObject(["rules": .array([.object(object)])])
         guard let rule = try ProductConfiguration(json: document, place: "the new rule").rules.first else {
-            throw CredentialError(.internalFault, "no rule")
+            throw CredentialError(.internalFault, "there is no such rule")
         }
         self.rule = rule
         let parts = members.compactMap { member in
@@ -115,23 +115,34 @@ extension AccountRule {
 }
 
 extension Session {
-    /// The directory of this call with all below it, as a rule writes it.
+    /// A directory with all below it, as a rule writes it; what has a `*` in it is a pattern already.
     ///
+    /// - Parameter text: a directory, seen from the current one; `nil` for that.
     /// - Throws: ``ErrorCode/usage`` for a directory whose name a rule would take for a pattern.
-    func ruleDirectory() throws(CredentialError) -> String {
-        guard let directory = context.workingDirectories.first else {
-            throw CredentialError(.inputOutput, "the current directory cannot be found")
+    func ruleDirectory(_ text: String? = nil) throws(CredentialError) -> String {
+        if let text, text.contains("*") { return shortened(text) }
+        var parts: [Substring] = []
+        if text.map({ !$0.hasPrefix("/") && !$0.hasPrefix("~") }) ?? true {
+            guard let current = context.workingDirectories.first else {
+                throw CredentialError(.inputOutput, "the current directory cannot be found")
+            }
+            guard !current.contains("*") else {
+                throw CredentialError(
+                    .usage, "a rule cannot name \(ForeignText.shown(current)): '*' in it is a pattern")
+            }
+            parts = current.split(separator: "/")
         }
-        guard !directory.contains("*") else {
-            throw CredentialError(.usage, "a rule cannot name \(ForeignText.shown(directory)): '*' in it is a pattern")
+        for part in (text ?? "").split(separator: "/") where part != "." {
+            if part == ".." { parts = parts.dropLast() } else { parts.append(part) }
         }
-        return shortened(directory) + (directory.hasSuffix("/") ? "**" : "/**")
+        let isBelowHome = parts.first == "~"
+        return shortened((isBelowHome ? "" : "/") + (parts + ["**"]).joined(separator: "/"))
     }
 
     /// A directory below the home directory, with `~` for that.
-    func shortened(_ directory: String) -> String {
+    private func shortened(_ directory: String) -> String {
         let home = context.environment["HOME"] ?? "/"
-        guard home != "/", directory == home || directory.hasPrefix(home + "/") else { return directory }
+        guard home != "/", directory.hasPrefix(home + "/") else { return directory }
         return "~" + directory.dropFirst(home.count)
     }
 

@@ -69,7 +69,13 @@ extension AccountRule {
 /// The options that say what a rule is for.
 private enum RuleOption {
     static let directory = Option.value(
-        "directory", .any("DIRECTORY"), "the directory: absolute, or beginning with '~/'; '**' at the end for all below")
+        "directory", .any("DIRECTORY"), "the directory with all below it, or a pattern with '*'")
+    /// The directory that was given, as a rule writes it.
+    static func pattern(_ arguments: Arguments, _ session: Session) throws(CredentialError) -> String? {
+        guard let text = arguments[directory] else { return nil }
+        return try session.ruleDirectory(text)
+    }
+
     static let host = Option.value("host", .any("HOST"), "the server: a host name, or host:port")
     static let path = Option.value("path", .any("PATH"), "the path on the server that the rule is for")
 }
@@ -87,7 +93,7 @@ struct RulesAddCommand: Command {
             RuleOption.directory, RuleOption.host, RuleOption.path, SharedOption.type, SharedOption.account, username,
         ],
         examples: [
-            .init("one account for a directory", "credmgr rules add --directory '~/work/**' --account ada@example.com"),
+            .init("one account for a directory", "credmgr rules add --directory ~/work --account ada@example.com"),
             .init("one account for a server", "credmgr rules add --host git.example.com --type Work"),
         ], exitStatuses: [3])
 
@@ -112,8 +118,7 @@ struct RulesAddCommand: Command {
             throw CredentialError(.usage, "--type or --account is missing", hint: "credmgr rules add --help")
         }
         let new = try NewRule([
-            ("directory", arguments[RuleOption.directory].map(session.shortened)), ("host", arguments[RuleOption.host]),
-            ("path", arguments[RuleOption.path]), ("type", type), ("account", name),
+            ("directory", try RuleOption.pattern(arguments, session)), ("host", arguments[RuleOption.host]), ("path", arguments[RuleOption.path]), ("type", type), ("account", name),
             ("username", arguments[Self.username]),
         ])
         let file = ForeignText.shown(session.context.configurationFile)
@@ -137,7 +142,7 @@ struct RulesRemoveCommand: Command {
 
     func run(_ session: Session) throws(CredentialError) {
         let rules = session.configuration.rules
-        let directory = arguments[RuleOption.directory].map(session.shortened), host = arguments[RuleOption.host]
+        let directory = try RuleOption.pattern(arguments, session), host = arguments[RuleOption.host]
         let path = arguments[RuleOption.path], type = arguments[SharedOption.type], number = arguments[Self.number]
         guard number != nil || directory != nil || host != nil || type != nil else {
             throw CredentialError(.usage, "\(Self.number.spec.value.placeholder) is missing", hint: "credmgr rules")
