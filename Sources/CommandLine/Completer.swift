@@ -112,7 +112,9 @@ package struct Completer: Sendable {
         case .words(let words): Offers(candidates: words.map { (prefix + $0, nil) })
         case .accountType, .account, .policy, .group:
             Offers(
-                candidates: lookUp(value.completion).map { (prefix + $0.word, $0.text.map(Message.init(verbatim:))) })
+                candidates: lookUp(value.completion).map {
+                    (prefix + $0.word, $0.text.map(Message.init(verbatim:)))
+                })
         }
     }
 

@@ -52,7 +52,9 @@ enum CommandList {
     ]
 
     /// The commands that most users need.
-    static let usual = ["login", "logout", "token", "request", "exec", "accounts", "status", "use", "setup", "doctor"]
+    static let usual = [
+        "login", "logout", "token", "request", "exec", "accounts", "status", "use", "setup", "doctor",
+    ]
 
     /// The commands that lead to a first sign-in; the first of them that the program has is named.
     private static let beginnings = ["init", "login"]
@@ -91,6 +93,7 @@ extension CommandTable {
             Section(section.title) { section.commands.map { $0.spec } }
         },
         globalOptions: GlobalOption.all, usual: CommandList.usual.map { [$0] },
-        beginning: CommandList.beginning.map { [$0] } ?? [], exitStatuses: ExitStatusText.all, environment: EnvironmentText.all,
+        beginning: CommandList.beginning.map { [$0] } ?? [], exitStatuses: ExitStatusText.all,
+        environment: EnvironmentText.all,
         files: FileText.all)
 }

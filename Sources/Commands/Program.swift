@@ -57,7 +57,8 @@ package struct Program: Sendable {
     /// No command is named: a terminal gets the state of things, or the first steps; anything else has forgotten a word.
     private func runNothing(_ words: [String], _ parser: ArgumentParser) throws(CredentialError) -> Int32 {
         let console = context.console
-        guard console.resultIsTerminal, case .command(let arguments) = try parser.parse(StatusCommand.spec.path + words)
+        guard console.resultIsTerminal,
+            case .command(let arguments) = try parser.parse(StatusCommand.spec.path + words)
         else {
             console.writeNotice(
                 try HelpText(.standard, width: console.width, in: console.translations).about([]))

@@ -5,7 +5,8 @@ import CredentialCore
 enum SharedOption {
     static let json = Option.flag("json", "print JSON")
     static let type = Option.value("type", .type, "the account type")
-    static let account = Option.value("account", .account, "the account, by ID or its beginning, username, subject or label")
+    static let account = Option.value(
+        "account", .account, "the account, by ID or its beginning, username, subject or label")
 
     // What shapes a token: ``TokenQuery``.
     static let policy = Option.name("policy", .policy, "the policy, by alias or name")

@@ -69,7 +69,9 @@ import Testing
     @Test func `no snapshot is of a page that is gone`() throws {
         let pages = Self.topics.map { (["help"] + $0.split(separator: " ")).joined(separator: "-") }
         let scripts = Shell.allCases.map { "completion-\($0.rawValue)" }
-        let expected = (pages + scripts + ["help-all", "manual-page", "manual-page-accounts-show"]).map { $0 + ".txt" }
+        let expected = (pages + scripts + ["help-all", "manual-page", "manual-page-accounts-show"]).map {
+            $0 + ".txt"
+        }
         #expect(
             try FileManager.default.contentsOfDirectory(atPath: Snapshot.folder.path).sorted() == expected.sorted())
     }

@@ -64,7 +64,8 @@ import Testing
     }
 
     @Test func `use --here keeps all other bytes of config json`() throws {
-        let before = "{\n  // mine\n  \"min_valid\": 90, \"rules\": [\n    // git\n    {\"host\": \"git.example.com\", \"type\": \"Tasks\"} // end\n  ]\n}\n"
+        let before =
+            "{\n  // mine\n  \"min_valid\": 90, \"rules\": [\n    // git\n    {\"host\": \"git.example.com\", \"type\": \"Tasks\"} // end\n  ]\n}\n"
         scene.machine.setFile(Self.file, before)
         #expect(scene.run("use", "bob", "--here").status == 0)
         let rule = #"{"directory": "~/**", "type": "Tasks", "account": "bob@example.com"}"#
@@ -110,7 +111,7 @@ import Testing
 
     @Test(arguments: [
         ["--account", "ada"], ["--directory", "~/x"], ["--host", "*.example.com", "--type", "Tasks"],
-["--path", "team", "--directory", "~/x", "--type", "Tasks"],
+        ["--path", "team", "--directory", "~/x", "--type", "Tasks"],
         ["--directory", "~/x", "--type", "Nothing"],
     ])
     func `a rule that is not valid is not written`(_ words: [String]) {
@@ -119,8 +120,11 @@ import Testing
     }
 
     @Test func `a rule for an account of another group than its type's is refused`() throws {
-        #expect(scene.run("login", "--type", "Tasks", "--group", "work", "--flow", "password", "--username", "eve",
-            "--password-file", "-", input: "p\n").status == 0)
+        #expect(
+            scene.run(
+                "login", "--type", "Tasks", "--group", "work", "--flow", "password", "--username", "eve",
+                "--password-file", "-", input: "p\n"
+            ).status == 0)
         let outcome = scene.run("rules", "add", "--directory", "~/x", "--account", "eve", "--group", "work")
         #expect(outcome.status == 2 && outcome.notices.contains("a rule names no group"), "\(outcome.notices)")
         #expect(config.isEmpty)
@@ -128,7 +132,8 @@ import Testing
 
     // MARK: Names
 
-    @Test func `the beginning of an ID stands for it in every command, and a name that is equal takes precedence`() throws
+    @Test func `the beginning of an ID stands for it in every command, and a name that is equal takes precedence`()
+        throws
     {
         let accounts = scene.machine.accounts(), ids = ShortIDs(accounts)
         let ada = ids[accounts[0].id], bob = ids[accounts[1].id]

@@ -138,9 +138,10 @@ import Testing
     func `a table on a terminal`(_ language: Language) throws {
         let tenant = try DemoTenant()
         try tenant.signIn(at: home)
-        let shown = try onTerminal(["accounts"], in: language)
+        let shown = try onTerminal(["accounts", "--wide"], in: language)
         let lines = shown.split(whereSeparator: \.isNewline).map(String.init)
-        try #require(lines.count == 2, "\(shown)")
+        // The heading, the account, and what the mark in front of it means.
+        try #require(lines.count == 3, "\(shown)")
         let columns = lines.map { line in
             line.unicodeScalars.reduce(into: [Unicode.Scalar]()) { cells, scalar in
                 // A wide character has two cells.
@@ -156,8 +157,11 @@ import Testing
     private func onTerminal(_ words: [String], in language: Language) throws -> String {
         try ChildProcess(
             "python3",
-            ["-c", "import pty, sys; sys.exit(pty.spawn(sys.argv[1:]) >> 8)", prefix.program] + words,
-            environment: home.environment.merging(["LANGUAGE": language.code, "COLUMNS": "200"]) { $1 }
+            [
+                "-c", "import pty, sys; sys.exit(pty.spawn(sys.argv[1:]) >> 8)",
+                "sh", "-c", "stty cols 200; exec \"$@\"", "sh", prefix.program,
+            ] + words,
+            environment: home.environment.merging(["LANGUAGE": language.code, "NO_COLOR": "1"]) { $1 }
         ).run().standardOutput
     }
 

@@ -135,9 +135,11 @@ struct AccountStatus {
         facts.add("provider", account.issuer ?? account.registration.shownProvider)
         facts.add("status", presentation.statusLine, colour: presentation.statusColour(now: now))
         facts.add("signed in", newest?.grant.signedInAt.rfc3339)
-        facts.add("last refresh", refreshedAt.map { at in
-            refreshedBy.map { "\(at.rfc3339), by \($0)" } ?? Message(verbatim: at.rfc3339)
-        })
+        facts.add(
+            "last refresh",
+            refreshedAt.map { at in
+                refreshedBy.map { "\(at.rfc3339), by \($0)" } ?? Message(verbatim: at.rfc3339)
+            })
         facts.add("token", account.expiresAt.map(time))
         facts.add("sign-in ends", (account.endsWithToken ? account.expiresAt : account.refreshExpiresAt).map(time))
         facts.add("store", account.store.rawValue)

@@ -15,7 +15,8 @@ struct AccountsDataCommand: Command {
         examples: [.init("replace it by what a file says", "credmgr accounts data ann --set @data.json")],
         exitStatuses: [3, 5, 6])
 
-    private static let account = Parameter.required("account", .account, "its ID or the beginning of that, username, subject or label")
+    private static let account = Parameter.required(
+        "account", .account, "its ID or the beginning of that, username, subject or label")
     private static let set = Option.value(
         "set", .any("JSON"), "the new object: the text, or @FILE; @- for standard input")
 

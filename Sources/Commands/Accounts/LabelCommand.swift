@@ -8,7 +8,8 @@ struct LabelCommand: Command {
         parameters: [account, text], options: [SharedOption.type],
         exitStatuses: [3])
 
-    private static let account = Parameter.required("account", .account, "its ID or the beginning of that, username, subject or label")
+    private static let account = Parameter.required(
+        "account", .account, "its ID or the beginning of that, username, subject or label")
     private static let text = Parameter.required("text", .any("TEXT"), "the name; an empty one removes it")
 
     let arguments: Arguments

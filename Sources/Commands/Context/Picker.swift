@@ -28,7 +28,8 @@ struct Picker {
         var shown = Array(names.indices)
         show(shown, session)
         while true {
-            let answer = try session.context.console.ask("Its number or a part of its name: ", isSecret: false).reveal()
+            let answer = try session.context.console.ask("Its number or a part of its name: ", isSecret: false)
+                .reveal()
             let wanted = answer.split(separator: " ").joined(separator: " ")
             if let place = names.firstIndex(of: wanted) { return place }
             if let number = Int(wanted), names.indices.contains(number - 1) { return number - 1 }

@@ -59,7 +59,9 @@ package struct AccountTable: Sendable {
     ) {
         // Types stay in the order of their first accounts.
         var order: [String: Int] = [:]
-        for account in accounts where order[account.account.type] == nil { order[account.account.type] = order.count }
+        for account in accounts where order[account.account.type] == nil {
+            order[account.account.type] = order.count
+        }
         self.accounts = accounts.enumerated().sorted {
             (order[$0.element.account.type] ?? 0, $0.offset) < (order[$1.element.account.type] ?? 0, $1.offset)
         }.map(\.element)

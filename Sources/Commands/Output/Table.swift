@@ -94,7 +94,8 @@ package struct Table: Sendable {
     ///   - width: the columns of the terminal.
     ///   - translations: the reader's language.
     ///   - hasColour: whether rows are shown in their colours.
-    package func list(width: Int, in translations: any Translations = English(), hasColour: Bool = false) -> String {
+    package func list(width: Int, in translations: any Translations = English(), hasColour: Bool = false) -> String
+    {
         let all = shown(in: translations)
         return zip(all.dropFirst(), colours).map { cells, colour in
             var lines: [String] = []

@@ -46,7 +46,8 @@ struct StartPage {
         if let first = hasTypes ? session.loginHint() : guided {
             text += session.shown(start) + " " + session.shown(first) + "\n\n"
         }
-        return text + help(session).list(of: [["presets"], ["types", "add"], ["types", "import"], ["login"], ["demo"]])
+        return text
+            + help(session).list(of: [["presets"], ["types", "add"], ["types", "import"], ["login"], ["demo"]])
     }
 
     /// Why `token` would take no account; the accounts to choose from, as far as there is room for them.

@@ -174,7 +174,9 @@ extension Session {
         let own = try TargetResolver(self).type(named: type).keychainGroup
         guard own == group else {
             throw CredentialError(
-                .usage, "a rule names no group: account \(account.id) is in group \(group), account type \(type) is of \(own)")
+                .usage,
+                "a rule names no group: account \(account.id) is in group \(group), account type \(type) is of \(own)"
+            )
         }
         guard let username = account.username else { return account.id }
         let fitting = try context.records.index(of: group, .none).withUnreadable.matches(

@@ -90,7 +90,8 @@ struct RulesAddCommand: Command {
             account go to that server.
             """,
         options: [
-            RuleOption.directory, RuleOption.host, RuleOption.path, SharedOption.type, SharedOption.account, username,
+            RuleOption.directory, RuleOption.host, RuleOption.path, SharedOption.type, SharedOption.account,
+            username,
         ],
         examples: [
             .init("one account for a directory", "credmgr rules add --directory ~/work --account ada@example.com"),
@@ -118,7 +119,8 @@ struct RulesAddCommand: Command {
             throw CredentialError(.usage, "--type or --account is missing", hint: "credmgr rules add --help")
         }
         let new = try NewRule([
-            ("directory", try RuleOption.pattern(arguments, session)), ("host", arguments[RuleOption.host]), ("path", arguments[RuleOption.path]), ("type", type), ("account", name),
+            ("directory", try RuleOption.pattern(arguments, session)), ("host", arguments[RuleOption.host]),
+            ("path", arguments[RuleOption.path]), ("type", type), ("account", name),
             ("username", arguments[Self.username]),
         ])
         let file = ForeignText.shown(session.context.configurationFile)
@@ -149,7 +151,8 @@ struct RulesRemoveCommand: Command {
         }
         let found = rules.indices.filter { index in
             let rule = rules[index]
-            return (number.map { $0 == String(index + 1) } ?? true) && (directory.map { $0 == rule.directory } ?? true)
+            return (number.map { $0 == String(index + 1) } ?? true)
+                && (directory.map { $0 == rule.directory } ?? true)
                 && (host.map { RulePlace($0, path: path) == rule.place } ?? true)
                 && (type.map { $0 == rule.type } ?? true)
         }
