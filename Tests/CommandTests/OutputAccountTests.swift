@@ -128,6 +128,10 @@ import Testing
         #expect(list().text(AccountTable.Form(width: 80, isList: true)).hasPrefix("name: ann\ntype: ToDo\n"))
         let types = list { good, lost in (good.type, lost.type) = (name, name) }
         #expect(types.text(AccountTable.Form(width: 80)).contains("nnn…"), "a type may be cut")
+        let orphan = AccountTable(
+            [AccountPresentation(account(), group: .standard, isDefault: false, isTypeMissing: true)],
+            shortIDs: ShortIDs([account()]), now: Instant(epochSeconds: 0))
+        #expect(orphan.text(AccountTable.Form(width: 40)).contains("type: ToDo (type missing)\n"))
     }
 
     @Test func `the status is coloured, and the columns stay where they are`() {

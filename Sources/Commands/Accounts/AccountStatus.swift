@@ -141,6 +141,9 @@ struct AccountStatus {
                 refreshedBy.map { "\(at.rfc3339), by \($0)" } ?? Message(verbatim: at.rfc3339)
             })
         facts.add("token", account.expiresAt.map(time))
+        if account.refreshExpiresAt == nil, newest?.grant.isRefreshable == true {
+            facts.add("sign-in", "it renews itself" as Message)
+        }
         facts.add("sign-in ends", (account.endsWithToken ? account.expiresAt : account.refreshExpiresAt).map(time))
         facts.add("store", account.store.rawValue)
         facts.add("problem", problem?.text, colour: 31)

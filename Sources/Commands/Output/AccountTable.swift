@@ -43,9 +43,6 @@ package struct AccountTable: Sendable {
             case .id: "ID"
             }
         }
-
-        /// Whether a name that is cut is still of use.
-        var isCuttable: Bool { self == .type || self == .group }
     }
 
     /// Makes the list.
@@ -102,7 +99,7 @@ package struct AccountTable: Sendable {
     private func table(of columns: [Column], hasWholeIDs: Bool) -> Table {
         let shortIDs = hasWholeIDs ? nil : shortIDs()
         var table = Table(
-            columns.map(\.title), whole: Set(columns.filter { !$0.isCuttable }.map(\.title)),
+            columns.map(\.title), whole: Set(columns.filter { !isCuttable($0) }.map(\.title)),
             coloured: Column.status.title)
         for account in accounts {
             table.add(
@@ -110,6 +107,11 @@ package struct AccountTable: Sendable {
                 colour: account.statusColour(now: now))
         }
         return table
+    }
+
+    /// Whether a cell that is cut is still of use; that a type is missing has to be seen.
+    private func isCuttable(_ column: Column) -> Bool {
+        column == .group || column == .type && !accounts.contains(where: \.isTypeMissing)
     }
 
     private func cell(_ column: Column, of presentation: AccountPresentation, _ shortIDs: ShortIDs?) -> Message {
