@@ -28,7 +28,7 @@ import Testing
         #expect(scene.run(["use"], on: console).status == 0)
         #expect(console.answersLeft == 0)
         #expect(console.notices.contains("1  ada@example.com (Tasks)"), "\(console.notices)")
-        #expect(console.notices.contains("No name has 'nobody' in it."))
+        #expect(console.notices.contains("nothing here matches 'nobody'"))
         #expect(subject() == "bob")
         #expect(scene.run(["use"], on: MemoryConsole(answers: ["1"])).status == 0)
         #expect(subject() == "ada")

@@ -69,11 +69,12 @@ struct UseCommand: Command {
             throw CredentialError(.noSuchAccount, "no account is signed in", hint: session.loginHint())
         }
         if accounts.count == 1 { return only }
-        let names = accounts.map { group, account in
+        // The type is part of the name: two types may have accounts of one user.
+        let items = accounts.map { group, account in
             let place = group == .standard ? account.type : "\(account.type), \(group)"
-            return "\(account.pickedName) (\(place))"
+            return Picker.Item(name: ForeignText.shown("\(account.pickedName) (\(place))"))
         }
-        return accounts[try Picker("Which account?", names).pick(session)]
+        return accounts[try session.pick("Which account?", among: items)]
     }
 }
 

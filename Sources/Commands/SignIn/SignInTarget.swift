@@ -80,6 +80,6 @@ struct SignInTarget {
                     : "--type is missing, and it may be one of \(names.count): \(names.prefix(20).joined(separator: ", "))",
                 hint: session.loginHint(among: names))
         }
-        return names[try Picker("Which account type?", names).pick(session)]
+        return names[try session.pick("Which account type?", among: names.map { Picker.Item(name: $0) })]
     }
 }
