@@ -67,6 +67,8 @@ package struct LinuxPrograms: ProgramRunner, BrowserPrograms {
         return try ProgramCompanion(starting: launch).end(meanwhile: meanwhile, unattended: unattended)
     }
 
+    package var endsWithThisProcess: Bool { PIDNamespace.endsWithThisProcess }
+
     package func isChild(_ process: Int32) -> Bool { ProgramCompanion.isChild(process) }
 
     package func accompany(

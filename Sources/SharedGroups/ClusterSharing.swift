@@ -137,7 +137,7 @@ package final class ClusterSharing: GroupSharing {
         let shared = protocolOver(link)
         var inner = SharedRefresh.Job(
             keys: link.keys(job.account), policy: job.policy, takeOver: Self.takeOver(job, link.backend),
-            isFresh: job.isFresh, send: { SharedRefresh.Answer(job.send($0)) })
+            isFresh: job.isFresh, send: { SharedRefresh.Answer(job.send($0, $1)) })
         inner.hint = job.hint
         inner.triesDoubtful = job.triesDoubtful
         inner.seen = seen

@@ -251,6 +251,14 @@ package struct SharedAccountRecords: AccountRecords {
         CredentialError(.temporary, "another host has changed \(id) meanwhile", hint: "try again")
     }
 
+    package func strayRecords(
+        of id: String, in group: KeychainGroup
+    ) throws(CredentialError) -> [AccountRecord] { try local.strayRecords(of: id, in: group) }
+
+    package func removeStrayRecords(of id: String, in group: KeychainGroup) throws(CredentialError) {
+        try local.removeStrayRecords(of: id, in: group)
+    }
+
     package func older(_ group: KeychainGroup) throws(CredentialError) -> [UInt8]? { try local.older(group) }
 
     package func setAsideOlder(_ group: KeychainGroup) throws(CredentialError) {

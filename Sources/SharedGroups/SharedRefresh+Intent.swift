@@ -80,16 +80,31 @@ extension SharedRefresh {
     func toBeSent(
         _ intent: Intent, _ began: Int64, _ before: State, _ job: Job
     ) throws(CredentialError) -> State? {
-        let state = try read(job), nonce = intent.nonce
+        let state = try read(job)
+        guard try isToBeSent(intent, state, since: before, job) else { return nil }
+        try checkTime(began, job)
+        return state
+    }
+
+    /// Whether all is as it was when the intent was read again: a process that stood still meanwhile may have been taken for gone.
+    ///
+    /// The lease is kept alive by then, and stands if this host was not away for too long.
+    ///
+    /// - Throws: ``ErrorCode/temporary`` if the intent is another host's by now, or its lease has ended.
+    func isStill(_ intent: Intent, _ before: State, _ job: Job) throws(CredentialError) -> Bool {
+        try isToBeSent(intent, try read(job), since: before, job)
+    }
+
+    private func isToBeSent(
+        _ intent: Intent, _ state: State, since before: State, _ job: Job
+    ) throws(CredentialError) -> Bool {
+        let nonce = intent.nonce
         guard state.intent?.nonce == nonce, state.records.live != nil else { throw busy(state.intent) }
         let standing = try state.tokenSet.flatMap { (set) throws(CredentialError) in
             try digest(of: set, job.policy)
         }
-        guard state.epoch == before.epoch, standing == intent.token,
-            state.aside.answer(to: intent.token, of: job.policy) == nil
-        else { return nil }
-        try checkTime(began, job)
-        return state
+        return state.epoch == before.epoch && standing == intent.token
+            && state.aside.answer(to: intent.token, of: job.policy) == nil
     }
 
     /// The lease must be far from its end: whoever finds it ended may believe that nothing is sent any more.

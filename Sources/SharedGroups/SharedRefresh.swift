@@ -91,12 +91,14 @@ package struct SharedRefresh: Sendable {
         package var waits: @Sendable () -> Bool = { false }
         /// Whether what is there will do, so that nothing has to be refreshed.
         package var isFresh: @Sendable (TokenSet) -> Bool
-        /// Asks the provider. It is called with the account's set as it stood when the intent was recorded.
-        package var send: @Sendable (TokenSet) -> Answer
+        /// Asks the provider. It is called with the account's set as it stood when the intent was recorded, and runs the check
+        /// directly before it sends.
+        package var send: @Sendable (TokenSet, SendCheck) -> Answer
 
         package init(
             keys: AccountKeys, policy: String, takeOver: TakeOver,
-            isFresh: @escaping @Sendable (TokenSet) -> Bool, send: @escaping @Sendable (TokenSet) -> Answer
+            isFresh: @escaping @Sendable (TokenSet) -> Bool,
+            send: @escaping @Sendable (TokenSet, SendCheck) -> Answer
         ) {
             self.keys = keys
             self.policy = policy
@@ -131,7 +133,7 @@ package struct SharedRefresh: Sendable {
     ///
     /// - Throws: as ``refresh(_:)``.
     package func settle(_ keys: AccountKeys) throws(CredentialError) {
-        let job = Job(keys: keys, policy: "", takeOver: .never, isFresh: { _ in true }) { _ in
+        let job = Job(keys: keys, policy: "", takeOver: .never, isFresh: { _ in true }) { (_, _) in
             .unsent(CredentialError(.internalFault, "nothing is to be sent"))
         }
         _ = try replay(job)
@@ -160,9 +162,11 @@ package struct SharedRefresh: Sendable {
         let began = bootClock.milliseconds
         let lease = try cluster.grantLease(seconds: Self.leaseSeconds)
         let intent = Intent(nonce: nonce, host: host, publicKey: publicKey, token: token, time: clock.now)
-        let standing: State
+        let standing: State, looked: Int64
         do throws(CredentialError) {
-            guard try record(intent, lease, state, job), let found = try toBeSent(intent, began, state, job) else {
+            let isRecorded = try record(intent, lease, state, job)
+            looked = bootClock.milliseconds
+            guard isRecorded, let found = try toBeSent(intent, began, state, job) else {
                 try notes.note(IntentNote(nonce: nonce, maySend: false), of: job.keys.id)
                 withdrawUnsent(nonce, lease, job)
                 return nil
@@ -179,7 +183,10 @@ package struct SharedRefresh: Sendable {
         }
         let held = cluster.hold(lease)
         defer { held.release() }
-        let answer = job.send(set)
+        let check = SendCheck(bootClock, lookedAt: looked) { () throws(CredentialError) in
+            guard try isStill(intent, standing, job) else { throw busy(nil) }
+        }
+        let answer = job.send(set, check)
         if case .unknown = answer {
             // Nobody is at it any more; whoever waits for that may know.
             held.release()

@@ -118,6 +118,61 @@ import Testing
         }
     }
 
+    // MARK: Standing still
+
+    /// Has something happen after the refresher has looked at what is used, and before the provider is asked.
+    private static func trace(_ scene: ServiceScene, _ action: @escaping @Sendable () -> Void) throws -> PortTrace {
+        let whole = PortTrace()
+        _ = try Self.refresh(try Self.signedIn(scene.store), nil, whole)
+        let asked = try #require(whole.calls.firstIndex(of: "provider.refresh"))
+        let place = try #require(whole.calls[..<asked].lastIndex { $0.hasPrefix("used.") })
+        let trace = PortTrace()
+        trace.act(at: place + 1, .after, action)
+        return trace
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `one that stood still for longer than 5 s while another refreshed sends nothing`(store: StoreKind) throws {
+        let scene = try Self.signedIn(store)
+        let trace = try Self.trace(scene) {
+            scene.machine.clock.pass(6)
+            // As where the file of the lock was removed: the other one has a lock and a mark of its own.
+            scene.machine.freeLocks()
+            _ = try? Self.refresh(scene)
+        }
+        let error = #expect(throws: CredentialError.self) { try Self.refresh(scene, nil, trace) }
+        #expect(error?.code == .temporary)
+        #expect(error?.message.contains("stood still") == true)
+        #expect(scene.machine.provider.refreshes.count == 1 && scene.machine.provider.reuses == 0)
+        #expect(scene.refreshFailure() == nil)
+    }
+
+    @Test func `one that stood still while its account was signed out and in again sends nothing`() throws {
+        let scene = try Self.signedIn()
+        let trace = try Self.trace(scene) {
+            scene.machine.clock.pass(6)
+            scene.machine.freeLocks()
+            _ = try? scene.signIn()
+        }
+        let error = #expect(throws: CredentialError.self) { try Self.refresh(scene, nil, trace) }
+        #expect(error?.code == .temporary)
+        #expect(scene.machine.provider.refreshes.isEmpty)
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `one that stood still while nothing happened refreshes`(store: StoreKind) throws {
+        let scene = try Self.signedIn(store)
+        let trace = try Self.trace(scene) { scene.machine.clock.pass(6) }
+        #expect(try Self.refresh(scene, nil, trace).refreshed)
+        #expect(scene.machine.provider.refreshes.count == 1)
+        // It has looked at its mark and the account once more.
+        #expect(trace.calls.contains("journal.mark"))
+        let quick = PortTrace()
+        scene.passLife()
+        _ = try Self.refresh(scene, nil, quick)
+        #expect(!quick.calls.contains("journal.mark"))
+    }
+
     // MARK: Meetings
 
     @Test(arguments: StoreKind.allCases)

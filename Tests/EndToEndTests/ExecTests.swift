@@ -140,6 +140,31 @@ import Testing
     }
 
     @Test(.needs(.root), .needs(.namespaces))
+    func `is outlived by a refresh that its container would end`() throws {
+        let home = try Home(["CREDMGR_STORE": "file"], runtime: runtime)
+        let tenant = try DemoTenant {
+            $0.rotation = .revokesOld
+            $0.accessTokenLifetime = 4
+        }
+        try tenant.signIn(at: home)
+        let process = try ChildProcess(
+            "unshare",
+            ["--pid", "--fork", "--mount-proc", Home.program, "exec", "--", "sh", "-c", "echo begun; cat"],
+            environment: home.environment
+        ).start(input: .pipe)
+        try process.wait(for: "begun", on: .output)
+        tenant.provider.holdTokenReplies(1)
+        #expect(tenant.provider.waitForHeldTokenReplies())
+        process.closeInput()
+        try process.wait(for: "credmgr waits up to 30 s for a refresh")
+        #expect(process.isRunning)
+        tenant.provider.releaseTokenReplies()
+        #expect(try process.outcome().exitStatus == 0)
+        try home.run(["token", "--force-refresh"])
+        #expect(tenant.provider.counters.reusesDetected == 0)
+    }
+
+    @Test(.needs(.root), .needs(.namespaces))
     func `runs without its file where nothing is in memory, and not at all where the file is wanted`() throws {
         let home = try Home(), tenant = try DemoTenant()
         try tenant.signIn(at: home)

@@ -40,6 +40,15 @@ import Testing
         }
     }
 
+    @Test func `a lock is the current one until its file is removed`() throws {
+        let lock = try #require(try locks.tryLock("a1", in: group))
+        #expect(locks.isCurrent(lock, of: "a1", in: group) && !locks.isCurrent(lock, of: "a2", in: group))
+        try FileManager.default.removeItem(atPath: path)
+        #expect(!locks.isCurrent(lock, of: "a1", in: group))
+        let other = try #require(try locks.tryLock("a1", in: group))
+        #expect(!locks.isCurrent(lock, of: "a1", in: group) && locks.isCurrent(other, of: "a1", in: group))
+    }
+
     @Test func `a lock excludes others until it is released`() throws {
         let lock = try #require(try locks.tryLock("a1", in: group))
         #expect(try locks.tryLock("a1", in: group) == nil)

@@ -48,6 +48,7 @@ import Testing
         try journal.reserveForSending(20_000, of: "a1", in: group)
         try journal.reserveForSending(20_000, of: "a1", in: group)
         #expect(try Data(contentsOf: URL(fileURLWithPath: path)).count == 20_000)
+        #expect(try journal.isMarkedForSending("a1", in: group) && !journal.isMarkedForSending("a2", in: group))
         let own = try #require(ProcessMark.own)
         #expect(try Data(contentsOf: URL(fileURLWithPath: path)).prefix(own.bytes.count) == Data(own.bytes))
 
@@ -61,6 +62,7 @@ import Testing
             try journal.reserveForSending(20_000, of: "a1", in: group)
         }
         #expect(error?.code == .lockTimeout)
+        #expect(try !journal.isMarkedForSending("a1", in: group))
         #expect(error?.message.contains("process \(other.process) is refreshing account a1") == true)
         try journal.reserveForSending(20_000, of: "a2", in: group)
 
@@ -71,6 +73,7 @@ import Testing
         // The record takes the reserved room, and the mark goes with it.
         try journal.write([1, 2], for: "a1", in: group)
         #expect(!FileManager.default.fileExists(atPath: path))
+        #expect(try !journal.isMarkedForSending("a1", in: group))
         #expect(try journal.read("a1", in: group) == [1, 2])
     }
 }

@@ -71,6 +71,44 @@ struct SharedRefreshTests {
         #expect(try scene.run.token(two.process(), force: true).refreshed)
     }
 
+    @Test
+    func `a host that stood still before it sends gives up if its intent was taken over`()
+        throws
+    {
+        let scene = try SharedScene(), error = Mutex<CredentialError?>(nil)
+        #expect(throws: CredentialError.self) {
+            try scene.refresh(over: scene.process) { (set, check) in
+                scene.world.milliseconds += SendCheck.validity + 1
+                scene.endLeases()
+                try? scene.refresh(over: scene.run.hosts[1].process(), at: 1, takeOver: .after(0)) {
+                    SharedScene.issued("r-0-2", over: $0)
+                }
+                do throws(CredentialError) { try check.run() } catch let failure {
+                    error.withLock { $0 = failure }
+                    return .unsent(failure)
+                }
+                return SharedScene.issued("r-0-3", over: set)
+            }
+        }
+        #expect(error.withLock { $0 }?.code == .temporary)
+        #expect(scene.standing == "r-0-2" && scene.intents.isEmpty)
+    }
+
+    @Test func `a host that stood still sends if its intent stands, and looks at it only then`() throws {
+        let scene = try SharedScene(), cluster = LosingCluster(scene.process), reads = Mutex<[Int]>([])
+        for wait in [0, SendCheck.validity, SendCheck.validity + 1] {
+            try scene.refresh(over: cluster) { (set, check) in
+                scene.world.milliseconds += wait
+                let before = cluster.reads
+                do throws(CredentialError) { try check.run() } catch { return .unsent(error) }
+                reads.withLock { $0.append(cluster.reads - before) }
+                return SharedScene.issued("r-0-\(wait)", over: set)
+            }
+        }
+        #expect(reads.withLock { $0 } == [0, 0, 1])
+        #expect(scene.standing == "r-0-\(SendCheck.validity + 1)")
+    }
+
     @Test func `a refresh goes on while the group is sealed anew`() throws {
         let scene = try SharedScene(), two = scene.run.hosts[1]
         try scene.refresh(over: scene.process) { set in

@@ -28,6 +28,17 @@ struct SharedScene {
         waits: Bool = false, triesDoubtful: Bool = false,
         answering answer: @escaping @Sendable (TokenSet) -> SharedRefresh.Answer
     ) throws {
+        try refresh(over: cluster, at: host, takeOver: takeOver, waits: waits, triesDoubtful: triesDoubtful) {
+            (set, _) in answer(set)
+        }
+    }
+
+    /// The same, where the answer runs the check that comes before the sending.
+    func refresh(
+        over cluster: any Cluster, at host: Int = 0, takeOver: SharedRefresh.TakeOver = .never,
+        waits: Bool = false, triesDoubtful: Bool = false,
+        checking answer: @escaping @Sendable (TokenSet, SendCheck) -> SharedRefresh.Answer
+    ) throws {
         let random = SimulatedRandom(world: world), process = run.hosts[host].process()
         let shared = SharedRefresh(
             cluster: cluster, notes: NotesInFiles(files: process, group: World.group), seal: link.seal,
@@ -81,6 +92,8 @@ final class LosingCluster: Cluster, @unchecked Sendable {
     var onCommit: (() -> Void)?
     /// Called once an intent is recorded.
     var onRecorded: (() -> Void)?
+    /// How often keys were read.
+    private(set) var reads = 0
 
     init(_ base: SimulatedProcess) { self.base = base }
 
@@ -117,6 +130,7 @@ final class LosingCluster: Cluster, @unchecked Sendable {
 
     func read(_ keys: [String]) throws(CredentialError) -> [ClusterRecord?] {
         if isGone { throw Self.silence }
+        reads += 1
         return try base.read(keys)
     }
     func list(_ prefix: String) throws(CredentialError) -> [ClusterRecord] { try base.list(prefix) }

@@ -69,7 +69,7 @@ private struct TiringNode: RemoteProcedures {
             let outcome = try shared.refresh(
                 SharedRefresh.Job(
                     keys: link.keys(account), policy: "", takeOver: .never, isFresh: { _ in false },
-                    send: { _ in
+                    send: { (_, _) in
                         isSent.withLock { $0 = true }
                         return .issued(answer)
                     }))

@@ -76,6 +76,9 @@ struct SafeJournal: GenerationJournal {
     func reserveForSending(_ size: Int, of account: String, in group: KeychainGroup) throws(CredentialError) {
         try base.reserveForSending(size, of: account, in: group)
     }
+    func isMarkedForSending(_ account: String, in group: KeychainGroup) throws(CredentialError) -> Bool {
+        try base.isMarkedForSending(account, in: group)
+    }
     func releaseReserve(for account: String, in group: KeychainGroup) {
         base.releaseReserve(for: account, in: group)
     }

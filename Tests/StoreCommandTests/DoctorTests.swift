@@ -4,6 +4,7 @@ import CryptoSupport
 import EncryptedFileStore
 import Foundation
 import LocalFiles
+import Platform
 import StrictJSON
 import TestSupport
 import Testing
@@ -228,13 +229,22 @@ import Testing
         try scene.signIn(ids, in: scene.file)
         let store = scene.groupFolder + "/store.v1", stale = scene.groupFolder + "/.index.0011.tmp"
         #expect(chmod(store, 0o644) == 0)
-        _ = FileManager.default.createFile(atPath: stale, contents: nil, attributes: [.posixPermissions: 0o600])
-        #expect(utimes(stale, [timeval(tv_sec: 1, tv_usec: 0), timeval(tv_sec: 1, tv_usec: 0)]) == 0)
+        // Room that was reserved for an account; some process that lives has a mark in the last one.
+        let journal = scene.groupFolder + "/journal", own = try #require(ProcessMark.own)
+        let room = journal + "/new-account.reserve", used = journal + "/\(ids[0]).reserve"
+        try FileManager.default.createDirectory(
+            atPath: journal, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+        for (path, content) in [(stale, []), (room, [0, 0]), (used, own.bytes)] {
+            _ = FileManager.default.createFile(
+                atPath: path, contents: Data(content), attributes: [.posixPermissions: 0o600])
+            #expect(utimes(path, [timeval(tv_sec: 1, tv_usec: 0), timeval(tv_sec: 1, tv_usec: 0)]) == 0)
+        }
         let found = try scene.problems()
         #expect(found.contains { $0.contains("others can open \(store)") })
-        #expect(found.contains { $0.contains(stale) })
+        #expect(found.contains { $0.contains(stale) } && found.contains { $0.contains(room) })
+        #expect(!found.contains { $0.contains(used) })
         #expect(try scene.problems(["--fix", "--yes"]).isEmpty)
-        #expect(!FileManager.default.fileExists(atPath: stale))
+        #expect([stale, room, used].map { FileManager.default.fileExists(atPath: $0) } == [false, false, true])
         #expect(try scene.holders(scene.file) == ids)
         #expect(symlink("/etc/passwd", scene.groupFolder + "/link") == 0)
         #expect(try scene.problems(["--fix", "--yes"]).first?.contains("is a link") == true)

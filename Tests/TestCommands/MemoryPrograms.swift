@@ -89,6 +89,8 @@ package final class MemoryPrograms: Programs {
         .exited(try start(words, variables).exitStatus)
     }
 
+    package let endsWithThisProcess = false
+
     package func isChild(_ process: Int32) -> Bool { false }
 
     package func accompany(

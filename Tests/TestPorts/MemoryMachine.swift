@@ -13,6 +13,8 @@ package final class MemoryMachine: Sendable {
         var journal: [KeychainGroup: [String: [UInt8]]] = [:]
         /// The records that were set aside of the journal.
         var journalAside: [String: [UInt8]] = [:]
+        /// Who has a refresh token of an account on its way.
+        var marks: [String: ObjectIdentifier] = [:]
         var holders: [String: ObjectIdentifier] = [:]
         var events: [AccountEvent] = []
         var cached: [CacheEntryName: [UInt8]] = [:]
@@ -221,6 +223,9 @@ package final class MemoryMachine: Sendable {
     package var hasLocks: Bool {
         state.withLock { !$0.holders.isEmpty || $0.sharers.values.contains { !$0.isEmpty } }
     }
+
+    /// Frees all locks, as where their files are removed: who has one goes on.
+    package func freeLocks() { state.withLock { $0.holders = [:] } }
 
     /// The key that seals in a group, which is made with the first use.
     func keyMade(for group: KeychainGroup) -> String {

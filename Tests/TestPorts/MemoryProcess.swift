@@ -172,9 +172,18 @@ extension MemoryProcess: GenerationJournal {
 
     func reserveForSending(_ size: Int, of account: String, in group: KeychainGroup) throws(CredentialError) {
         try reserve(size, for: account, in: group)
+        machine.state.withLock { $0.marks["\(group.name)/\(account)"] = ObjectIdentifier(trace) }
     }
 
-    func releaseReserve(for account: String, in group: KeychainGroup) {}
+    func isMarkedForSending(_ account: String, in group: KeychainGroup) throws(CredentialError) -> Bool {
+        try trace.call("journal.mark") { () throws(CredentialError) in
+            machine.state.withLock { $0.marks["\(group.name)/\(account)"] == ObjectIdentifier(trace) }
+        }
+    }
+
+    func releaseReserve(for account: String, in group: KeychainGroup) {
+        machine.state.withLock { $0.marks["\(group.name)/\(account)"] = nil }
+    }
 
     func setAsideUnopened(_ account: String, in group: KeychainGroup) throws(CredentialError) -> String {
         try trace.call("journal.setAside") { () throws(CredentialError) in

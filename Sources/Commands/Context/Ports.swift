@@ -23,6 +23,9 @@ package protocol Programs: ProgramRunner, BrowserPrograms {
         unattended: (CredentialError) -> Void
     ) throws(CredentialError) -> ProgramEnding
 
+    /// Whether all that this process leaves behind ends with it, as in a container whose first process it is.
+    var endsWithThisProcess: Bool { get }
+
     /// Whether a process is a child of this one that was not waited for.
     func isChild(_ process: Int32) -> Bool
 

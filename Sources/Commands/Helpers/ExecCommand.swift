@@ -69,7 +69,20 @@ package struct ExecCommand: Command {
             ending = .failure(error)
         }
         try keeper.end()
+        Self.finish(keeper, session.context, session.notices)
         try session.context.programs.end(like: try ending.get())
+    }
+
+    /// For how many seconds a refresh is waited for that would end with the container.
+    private static let patience = 30
+
+    /// Waits for a refresh that is under way when the command has ended, where its worker would end with this process.
+    private static func finish(_ keeper: TokenKeeper, _ context: CommandContext, _ notices: Notices) {
+        guard context.programs.endsWithThisProcess, keeper.isRefreshing else { return }
+        notices.warning(
+            "the command has ended; credmgr waits up to \(patience) s for a refresh, because this container ends with it"
+        )
+        for _ in 0..<patience where keeper.isRefreshing { context.programs.pause(seconds: 1) }
     }
 
     /// Warns that the command runs without the token's file.
@@ -165,6 +178,7 @@ extension ExecCommand {
             return state.keeper
         }
         if let keeper { try keeper.end() } else { try taken?.file.remove() }
+        if let keeper { finish(keeper, context, notices) }
         try context.programs.end(like: ending)
     }
 

@@ -24,6 +24,8 @@ final class TokenKeeper: Sendable {
     private struct State {
         var token: AccessToken?
         var hasEnded = false
+        /// Whether a worker may be at it.
+        var isRefreshing = false
         /// Whether the token has ended, and the file is gone till there is another.
         var isGone = false
     }
@@ -93,7 +95,7 @@ final class TokenKeeper: Sendable {
             do throws(CredentialError) {
                 var early = query
                 early.freshness = freshness
-                let next = try fetchInTime(early)
+                guard let next = try refreshed(early) else { return nil }
                 try put(next.token, next.text)
                 // Where a refresh fails, the old token is given again as long as it lives.
                 if let failure = next.answer.failure { throw failure }
@@ -115,6 +117,20 @@ final class TokenKeeper: Sendable {
         let wait = min(max(left, pause), Freshness.longestPause)
         guard isWithdrawn, !state.isGone, let token = state.token else { return wait }
         return min(wait, max(0, token.expiresAt.seconds(since: now)))
+    }
+
+    /// Whether a refresh is under way.
+    var isRefreshing: Bool { state.withLock(\.isRefreshing) }
+
+    /// As ``fetchInTime(_:)``; `nil` after ``end()``.
+    private func refreshed(_ query: TokenQuery) throws(CredentialError) -> Fetched? {
+        let begins = state.withLock { state in
+            state.isRefreshing = !state.hasEnded
+            return state.isRefreshing
+        }
+        guard begins else { return nil }
+        defer { state.withLock { $0.isRefreshing = false } }
+        return try fetchInTime(query)
     }
 
     /// As ``fetch(_:_:)``, but that the file is withdrawn at the token's end, however long the provider lets us wait.

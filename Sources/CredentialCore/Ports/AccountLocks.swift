@@ -23,11 +23,17 @@ public protocol AccountLocks: Sendable {
     /// - Throws: as ``lock(_:in:seconds:)``.
     func share(_ name: String, in group: KeychainGroup, seconds: Int) throws(CredentialError) -> any HeldLock
 
+    /// Whether a lock that is held is still the one that others would wait for. It is not once somebody has removed its file.
+    func isCurrent(_ lock: any HeldLock, of account: String, in group: KeychainGroup) -> Bool
+
     /// Who holds the lock now; `nil` where nobody does, or it is not known. Nothing is made or changed.
     func holder(of account: String, in group: KeychainGroup) -> LockHolder?
 }
 
 extension AccountLocks {
+    /// Of locks that nobody can remove.
+    public func isCurrent(_ lock: any HeldLock, of account: String, in group: KeychainGroup) -> Bool { true }
+
     /// Not known.
     public func holder(of account: String, in group: KeychainGroup) -> LockHolder? { nil }
 }

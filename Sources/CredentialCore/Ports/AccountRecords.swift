@@ -83,6 +83,21 @@ public protocol AccountRecords: Sendable {
     /// - Throws: ``ErrorCode/inputOutput``.
     func setAside(_ id: String, in group: KeychainGroup) throws(CredentialError) -> String
 
+    /// The generations of an account's record that lie beside its place, newest first: on NFS and FUSE a file that is replaced while
+    /// it is open gets another name for a moment, and a fault then leaves both under names of their own.
+    ///
+    /// - Parameters:
+    ///   - id: the account's id.
+    ///   - group: its group.
+    /// - Returns: those that can be read.
+    /// - Throws: ``ErrorCode/inputOutput``.
+    func strayRecords(of id: String, in group: KeychainGroup) throws(CredentialError) -> [AccountRecord]
+
+    /// Removes what ``strayRecords(of:in:)`` gives.
+    ///
+    /// - Throws: ``ErrorCode/inputOutput``.
+    func removeStrayRecords(of id: String, in group: KeychainGroup) throws(CredentialError)
+
     /// What an older version of this program has kept of a group; `nil` where there is nothing.
     ///
     /// - Parameter group: the group.
@@ -123,6 +138,24 @@ extension AccountRecords {
     ///   - group: its group.
     /// - Throws: nothing.
     public func seenJustNow(_ id: String, in group: KeychainGroup) throws(CredentialError) -> AccountRecord? { nil }
+
+    /// None.
+    ///
+    /// - Parameters:
+    ///   - id: the account's id.
+    ///   - group: its group.
+    /// - Throws: nothing.
+    public func strayRecords(
+        of id: String, in group: KeychainGroup
+    ) throws(CredentialError) -> [AccountRecord] { [] }
+
+    /// Does nothing.
+    ///
+    /// - Parameters:
+    ///   - id: the account's id.
+    ///   - group: its group.
+    /// - Throws: nothing.
+    public func removeStrayRecords(of id: String, in group: KeychainGroup) throws(CredentialError) {}
 
     /// Nothing.
     ///

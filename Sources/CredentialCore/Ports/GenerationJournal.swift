@@ -35,6 +35,11 @@ public protocol GenerationJournal: Sendable {
     /// - Throws: ``ErrorCode/lockTimeout`` if another process has the mark; ``ErrorCode/inputOutput``.
     func reserveForSending(_ size: Int, of account: String, in group: KeychainGroup) throws(CredentialError)
 
+    /// Whether the mark of ``reserveForSending(_:of:in:)`` is there, and this process's own.
+    ///
+    /// - Throws: ``ErrorCode/inputOutput``.
+    func isMarkedForSending(_ account: String, in group: KeychainGroup) throws(CredentialError) -> Bool
+
     /// Gives the room back, as far as no record has taken it.
     func releaseReserve(for account: String, in group: KeychainGroup)
 

@@ -164,8 +164,8 @@ package struct SharedRefreshJob: Sendable {
     package var hint: Message
     /// Whether what is there will do.
     package var isFresh: @Sendable (TokenSet) -> Bool
-    /// Asks the provider, with the account's token set as it stood then.
-    package var send: @Sendable (TokenSet) -> SharedRefreshAnswer
+    /// Asks the provider, with the account's token set as it stood then. It runs the check directly before it sends.
+    package var send: @Sendable (TokenSet, SendCheck) -> SharedRefreshAnswer
 }
 
 /// What a provider made of a refresh.

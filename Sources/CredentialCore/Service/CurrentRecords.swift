@@ -80,6 +80,14 @@ struct CurrentRecords: AccountRecords {
         try base.setAside(id, in: group)
     }
 
+    func strayRecords(of id: String, in group: KeychainGroup) throws(CredentialError) -> [AccountRecord] {
+        try base.strayRecords(of: id, in: group)
+    }
+
+    func removeStrayRecords(of id: String, in group: KeychainGroup) throws(CredentialError) {
+        try base.removeStrayRecords(of: id, in: group)
+    }
+
     func older(_ group: KeychainGroup) throws(CredentialError) -> [UInt8]? { try base.older(group) }
 
     func setAsideOlder(_ group: KeychainGroup) throws(CredentialError) { try base.setAsideOlder(group) }

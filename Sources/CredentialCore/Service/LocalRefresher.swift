@@ -52,6 +52,7 @@ package struct LocalRefresher: TokenRefresher {
         }
         // From here on nobody else refreshes the account, also if the file of its lock was removed. So the look at what is used
         // comes after it.
+        let looked = accounts.machine.bootClock.milliseconds
         if account.store != .etcd { try accounts.repository.reserve(for: set, in: request.group) }
         // What stands in a cluster may wait for the answer that this host has journaled: that is looked at first.
         guard account.store == .etcd || !accounts.repository.isUsed(grant)
@@ -63,7 +64,7 @@ package struct LocalRefresher: TokenRefresher {
             throw failure
         }
         do throws(CredentialError) {
-            return try refresh(set, request)
+            return try refresh(set, request, holding: lock, lookedAt: looked)
         } catch {
             accounts.repository.releaseReserve(for: set, in: request.group)
             var error = error
@@ -115,22 +116,21 @@ package struct LocalRefresher: TokenRefresher {
 
     /// For a token exchange the token to exchange is refreshed first where it has ended.
     private func refresh(
-        _ set: TokenSet, _ request: TokenService.Request
+        _ set: TokenSet, _ request: TokenService.Request, holding lock: any HeldLock, lookedAt: Int64
     ) throws(CredentialError) -> TokenService.Answer {
         var job = RefreshJob(
             group: request.group, type: request.type, key: request.key, scope: request.scope, tokenSet: set)
-        job.hasRoom = true
+        (job.hasRoom, job.lock, job.lookedAt) = (true, lock, lookedAt)
         var warnings: [Message] = []
         if let subject = request.subject {
             job.subjectKey = subject.key
             if subjectToken(in: set, request) == nil {
-                warnings += try perform(
-                    RefreshJob(
-                        group: request.group, type: request.type, key: subject.key, scope: subject.scope,
-                        tokenSet: set), request
-                ).warnings
+                var first = RefreshJob(
+                    group: request.group, type: request.type, key: subject.key, scope: subject.scope, tokenSet: set)
+                (first.lock, first.lookedAt) = (lock, lookedAt)
+                warnings += try perform(first, request).warnings
+                (job.hasRoom, job.lookedAt) = (false, accounts.machine.bootClock.milliseconds)
                 job.tokenSet = try read(request)
-                job.hasRoom = false
             }
         }
         let outcome = try perform(job, request)

@@ -14,6 +14,10 @@ struct RefreshJob: Sendable {
     var tokenSet: TokenSet
     /// Whether room for the new tokens is reserved already.
     var hasRoom = false
+    /// The account's lock.
+    var lock: (any HeldLock)?
+    /// When it was looked at that the refresh token may be sent, by the machine's boot clock; `nil` for now.
+    var lookedAt: Int64?
 
     /// Makes a job.
     init(

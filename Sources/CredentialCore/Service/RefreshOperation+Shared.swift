@@ -32,7 +32,7 @@ extension RefreshOperation {
                 return Freshness().allows(token, now: clock.now)
                     || Freshness.isAhead(token.issuedAt, now: clock.now)
             },
-            send: { set in
+            send: { (set, check) in
                 told.withLock { $0 = Told() }
                 guard let grant = set.grants[job.key.policy] else {
                     return .unsent(CredentialError(.internalFault, "a refresh without a grant"))
@@ -47,7 +47,10 @@ extension RefreshOperation {
                 var request = request(of: job, grant, set.account)
                 request.subjectToken = job.subjectKey.flatMap { set.accessToken(for: $0) }
                 let watch = SendWatch(accounts.machine.transport)
-                var context = accounts.adapterContext(over: watch)
+                // Some adapters send by themselves.
+                do throws(CredentialError) { try check.run() } catch { return .unsent(error) }
+                // The watch stands behind the check, so that a request which that refuses counts as not sent.
+                var context = accounts.adapterContext(over: CheckedTransport(base: watch, check: check))
                 context.saveFirst = { (finding) throws(CredentialError) in told.withLock { $0.finding = finding } }
                 do throws(CredentialError) {
                     var issued = try adapter.refresh(request, in: context)

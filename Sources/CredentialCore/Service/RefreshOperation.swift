@@ -23,7 +23,12 @@ package struct RefreshOperation: Sendable {
         if !job.hasRoom { try accounts.repository.reserve(for: job.tokenSet, in: job.group) }
         // A response may be saved in the midst of its judgement.
         let saved = Mutex<TokenSet?>(nil)
-        var context = accounts.adapterContext
+        let boot = accounts.machine.bootClock, expected = job
+        let check = SendCheck(boot, lookedAt: job.lookedAt ?? boot.milliseconds) { () throws(CredentialError) in
+            try checkIsOurs(expected, saved.withLock { $0 } ?? expected.tokenSet)
+        }
+        var context = accounts.adapterContext(
+            over: CheckedTransport(base: accounts.machine.transport, check: check))
         context.saveFirst = { (finding) throws(CredentialError) in
             var latest = job
             if let set = saved.withLock({ $0 }) { latest.tokenSet = set }
@@ -35,6 +40,8 @@ package struct RefreshOperation: Sendable {
         var job = job
         let issued: IssuedTokens
         do throws(CredentialError) {
+            // Some adapters send by themselves.
+            try check.run()
             issued = try adapter.refresh(request, in: context)
         } catch {
             accounts.repository.releaseReserve(for: job.tokenSet, in: job.group)
@@ -60,11 +67,35 @@ package struct RefreshOperation: Sendable {
         return request
     }
 
+    /// Looks again whether this process alone has the account: its lock is the one that others wait for, its mark is there, and
+    /// the account has the same refresh token, which is not used up.
+    ///
+    /// - Throws: ``ErrorCode/temporary`` if another process has had the account; the errors of the store.
+    private func checkIsOurs(_ job: RefreshJob, _ expected: TokenSet) throws(CredentialError) {
+        let account = expected.account, policy = job.key.policy
+        if try isOurs(job, account), let set = try accounts.repository.read(account, in: job.group, isLocked: true),
+            let grant = set.grants[policy],
+            grant.toSend.refreshToken == expected.grants[policy]?.toSend.refreshToken,
+            !accounts.repository.isUsed(grant)
+        {
+            return
+        }
+        throw CredentialError(
+            .temporary,
+            "this process stood still, and another one has had account \(account.id) meanwhile: nothing was sent",
+            hint: "try again")
+    }
+
+    private func isOurs(_ job: RefreshJob, _ account: Account) throws(CredentialError) -> Bool {
+        if let lock = job.lock, !accounts.locks.isCurrent(lock, of: account.id, in: job.group) { return false }
+        return try accounts.machine.journal.isMarkedForSending(account.id, in: job.group)
+    }
+
     /// Refreshes with the older token of a provider that takes it though it has given a newer one, which it refused.
     private func refresh(with older: Grant, _ job: RefreshJob) throws(CredentialError) -> RefreshOutcome {
         var job = job
         job.tokenSet.grants[job.key.policy] = older
-        job.hasRoom = false
+        (job.hasRoom, job.lookedAt) = (false, nil)
         if case .overtaken = try accounts.repository.save(&job.tokenSet, in: job.group) {
             throw replaced(job.tokenSet.account)
         }

@@ -109,7 +109,7 @@ package struct RegistryRebuild: Sendable {
     private static let looks = 8
 
     /// Sets a record aside that cannot be read. What takes its place has the account's id, its names, and whether it is the default:
-    /// taken up from the stores where one of them has its token set, else by what the index knows of it, as an account that has to sign
+    /// from the newest generation beside it that can still be used, or taken up from the stores where one of them has its token set; else by what the index knows of it, as an account that has to sign
     /// in again. Without one, another account would be the only one, or the name another's. The caller holds the account's lock, and
     /// has seen since that the record cannot be read.
     ///
@@ -121,8 +121,16 @@ package struct RegistryRebuild: Sendable {
         _ id: String, in group: KeychainGroup, adapter: (String) -> String, now: Instant
     ) throws(CredentialError) {
         let entry = try records.index(of: group, .none).unreadableEntries.first { $0.id == id }
+        // Before anything is changed: a store that is locked now may open what lies there.
+        let stray = try usableStray(id, group)
         _ = try records.setAside(id, in: group)
-        _ = try takeUp(id, group)
+        if let stray {
+            if case .done = try records.write(stray, expecting: nil) {
+                try records.removeStrayRecords(of: id, in: group)
+            }
+        } else {
+            _ = try takeUp(id, group)
+        }
         guard let entry else { return }
         let isThere = try records.update(id, in: group) { account in
             account.label = account.label ?? entry.label
@@ -138,6 +146,23 @@ package struct RegistryRebuild: Sendable {
         account.chosenAt = entry.chosenAt
         account.status = .needsLogin(reason: "its record was damaged")
         _ = try records.write(AccountRecord(group: group, account: account), expecting: nil)
+    }
+
+    /// The newest generation of a record beside its place whose token set opens and is not used up. One of the keyring has none: what
+    /// the keyring has is taken up from there.
+    ///
+    /// - Throws: the errors of the encrypted file, but for damage.
+    private func usableStray(_ id: String, _ group: KeychainGroup) throws(CredentialError) -> AccountRecord? {
+        for record in try records.strayRecords(of: id, in: group) where record.account.store == .file {
+            guard let sealed = record.sealed else { continue }
+            do throws(CredentialError) {
+                let set = try TokenSet(decoding: try stores.vault().open(sealed, of: id, in: group))
+                if try !accounts.repository.isUsed(set, in: group) { return record }
+            } catch {
+                guard error.code == .storeDamaged else { throw error }
+            }
+        }
+        return nil
     }
 
     /// Adds the accounts that have no record; what has one stays as it is.

@@ -31,11 +31,17 @@ extension PrivateDirectory {
         var temporary: String?
         if let content { temporary = try writeTemporary(content, for: name) }
         let outcome: FileExchange
+        var wasThere = false
         do throws(CredentialError) {
             outcome = try exchange(
-                temporary, for: name, limit: limit, milliseconds: patience * 1_000, isExpected)
+                temporary, for: name, limit: limit, milliseconds: patience * 1_000
+            ) { (content) throws(CredentialError) in
+                wasThere = content != nil
+                return try isExpected(content)
+            }
         } catch {
-            if let temporary { _ = unsafe unlinkat(descriptor.number, temporary, 0) }
+            // Where a fault has taken the file that was to be replaced, too, this is all that is left.
+            if let temporary, contains(name) || !wasThere { _ = unsafe unlinkat(descriptor.number, temporary, 0) }
             throw error
         }
         if case .refused = outcome, let temporary { _ = unsafe unlinkat(descriptor.number, temporary, 0) }
@@ -81,7 +87,11 @@ extension PrivateDirectory {
             guard try isExpected(now) else { return .refused }
             if let temporary {
                 if unsafe renameat(descriptor.number, temporary, descriptor.number, name) != 0 {
-                    throw .system("cannot write", path(of: name), number: errno)
+                    let failure = errno
+                    // NFS and FUSE give an open file another name first. If only that was done, the place is free.
+                    guard !contains(name),
+                        unsafe renameat(descriptor.number, temporary, descriptor.number, name) == 0
+                    else { throw .system("cannot write", path(of: name), number: failure) }
                 }
             } else {
                 try remove(name)

@@ -154,8 +154,13 @@ extension PrivateDirectory {
 
     /// Whether `name` still leads to the open file.
     package borrowing func isCurrent(_ file: borrowing FileDescriptor, _ name: String) -> Bool {
-        var named = stat()
-        guard let open = file.status(),
+        isCurrent(file.number, name)
+    }
+
+    /// Whether `name` still leads to the file that is open at a descriptor of somebody else.
+    package borrowing func isCurrent(_ file: Int32, _ name: String) -> Bool {
+        var open = stat(), named = stat()
+        guard unsafe fstat(file, &open) == 0,
             unsafe fstatat(descriptor.number, name, &named, AT_SYMLINK_NOFOLLOW) == 0
         else { return false }
         return open.st_ino == named.st_ino && open.st_dev == named.st_dev

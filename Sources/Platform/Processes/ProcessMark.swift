@@ -31,6 +31,13 @@ package struct ProcessMark: Sendable, Hashable {
         self.init(processID: number, startTime: words[2], boot: words[3], namespace: words[4])
     }
 
+    /// Reads the mark at the beginning of a file; `nil` if there is none.
+    package init?(ofFile path: String) {
+        let number = unsafe open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+        guard number >= 0 else { return nil }
+        self.init(FileDescriptor(owning: number).read(256, at: 0))
+    }
+
     /// The mark as one line of text.
     package var bytes: [UInt8] { Array("process \(processID) \(startTime) \(boot) \(namespace)\n".utf8) }
 

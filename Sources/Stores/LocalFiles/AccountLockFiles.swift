@@ -57,6 +57,12 @@ package struct AccountLockFiles: AccountLocks {
             hint: holder.isStopped ? "kill -CONT \(holder.processID)" : "credmgr doctor")
     }
 
+    /// Whether the lock's file still has its name.
+    package func isCurrent(_ lock: any HeldLock, of account: String, in group: KeychainGroup) -> Bool {
+        guard let folder = try? folders.open(.locks, of: group) else { return false }
+        return folder.isCurrent(lock.descriptor, account + ".lock")
+    }
+
     /// Who holds the lock now; `nil` where nobody does, or it is not known.
     package func holder(of account: String, in group: KeychainGroup) -> LockHolder? {
         guard let folder = try? folders.open(.locks, of: group) else { return nil }

@@ -14,7 +14,7 @@ package struct AccountRecordFiles: AccountRecords {
     static let olderName = "accounts.json"
 
     /// The largest record read, in bytes.
-    private static let limit = 8 << 20
+    static let limit = 8 << 20
     /// The largest index read, in bytes.
     private static let indexLimit = 256 << 20
     /// How long to wait for another process that writes the same record or the index, in seconds. Each takes
@@ -29,7 +29,7 @@ package struct AccountRecordFiles: AccountRecords {
     /// longer for them than a thread takes to begin.
     private static let listingSize: Int64 = 64 << 10
 
-    private let folders: GroupFolders
+    let folders: GroupFolders
     private let clock: any WallClock
 
     /// Keeps the accounts of the groups in `folders`; the clock names what is set aside.
@@ -64,6 +64,7 @@ package struct AccountRecordFiles: AccountRecords {
         do throws(CredentialError) { bytes = try folder.read(id, limit: Self.limit) } catch {
             // The record is the store of what stands in it.
             guard error.code == .inputOutput else { throw error }
+            if let file = try? folder.openExisting(id), file.size > Self.limit { throw damaged(id, error, folder) }
             throw CredentialError(.storeUnavailable, error.text, hint: error.advice, details: error.details)
         }
         return try bytes.map { (bytes) throws(CredentialError) in try record(bytes, of: id, in: group, folder) }
@@ -73,14 +74,21 @@ package struct AccountRecordFiles: AccountRecords {
         _ bytes: [UInt8], of id: String, in group: KeychainGroup, _ folder: borrowing PrivateDirectory
     ) throws(CredentialError) -> AccountRecord {
         do throws(CredentialError) { return try AccountRecord(bytes, of: id, in: group) } catch {
-            let path = ForeignText.shown(folder.path(of: id), limit: 4_096)
             if error.code == .unsupported {
+                let path = ForeignText.shown(folder.path(of: id), limit: 4_096)
                 throw CredentialError(
                     .unsupported, "the record \(path) cannot be used: \(error)", hint: error.advice)
             }
-            throw CredentialError(
-                .storeDamaged, "the record \(path) is damaged: \(error)", hint: "credmgr doctor --fix")
+            throw damaged(id, error, folder)
         }
+    }
+
+    private func damaged(
+        _ id: String, _ error: CredentialError, _ folder: borrowing PrivateDirectory
+    ) -> CredentialError {
+        let path = ForeignText.shown(folder.path(of: id), limit: 4_096)
+        return CredentialError(
+            .storeDamaged, "the record \(path) is damaged: \(error)", hint: "credmgr doctor --fix")
     }
 
     package func write(
@@ -361,7 +369,10 @@ package struct AccountRecordFiles: AccountRecords {
         let before = try readIndex(folder)
         let now = try collect(group, after: before)
         if lock != nil { try? folder.write(now.file, to: Self.indexName) }
-        if let accounts = try folders.open(.accounts, of: group) { accounts.removeStaleTemporaries() }
+        // What lies beside the place of a lost record may be all that is left of it.
+        if now.unreadable.isEmpty, let accounts = try folders.open(.accounts, of: group) {
+            accounts.removeStaleTemporaries()
+        }
         guard let index = AccountIndex(now.file) else {
             throw CredentialError(.internalFault, "an index that was just made cannot be read")
         }

@@ -86,6 +86,18 @@ package struct JournalFiles: GenerationJournal {
         try folder.reserve(size, in: name, beginning: ProcessMark.own?.bytes ?? [])
     }
 
+    /// Whether the mark of this process is there. Where `/proc` gives it none, the room that it has reserved stands for it.
+    ///
+    /// - Throws: ``ErrorCode/inputOutput``.
+    package func isMarkedForSending(
+        _ account: String, in group: KeychainGroup
+    ) throws(CredentialError) -> Bool {
+        guard let folder = try folders.open(.journal, of: group),
+            let file = try folder.openExisting(account + Self.reserveSuffix)
+        else { return false }
+        return ProcessMark(file.read(256, at: 0)) == ProcessMark.own
+    }
+
     /// Gives the room back; what cannot be removed is used by the next refresh.
     package func releaseReserve(for account: String, in group: KeychainGroup) {
         guard let folder = try? folders.open(.journal, of: group) else { return }

@@ -54,9 +54,7 @@ struct LinuxDataFolder: DataFolder {
         if facts.isOpenToOthers { faults.append(FolderFault(path: path, kind: .openToOthers)) }
         guard facts.kind == .folder else {
             let name = path.split(separator: "/").last ?? ""
-            if name.hasPrefix("."), name.hasSuffix(".tmp"),
-                clock.now.epochSeconds - facts.modified > Self.staleSeconds
-            {
+            if Self.isTemporary(name, at: path), clock.now.epochSeconds - facts.modified > Self.staleSeconds {
                 faults.append(FolderFault(path: path, kind: .stale))
             } else if name.contains(".corrupt-") {
                 faults.append(FolderFault(path: path, kind: .setAside))
@@ -68,6 +66,13 @@ struct LinuxDataFolder: DataFolder {
             // What has gone meanwhile is no fault.
             if let facts = FileFacts.of(entry) { try look(at: entry, facts, &faults) }
         }
+    }
+
+    /// Whether a file is one that its writer removes: a part of another file, or room that nobody alive has reserved.
+    private static func isTemporary(_ name: Substring, at path: String) -> Bool {
+        if name.hasPrefix(".") { return name.hasSuffix(".tmp") }
+        guard name.hasSuffix(".reserve"), path.hasSuffix("/journal/\(name)") else { return false }
+        return ProcessMark(ofFile: path)?.isAnotherLivingProcess != true
     }
 
     /// Adapters and types that the user has installed there have rules of their own.

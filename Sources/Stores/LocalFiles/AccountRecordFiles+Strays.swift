@@ -1,0 +1,40 @@
+package import CredentialCore
+import Platform
+
+// What lies beside the place of a record that a fault has left there.
+extension AccountRecordFiles {
+    package func strayRecords(
+        of id: String, in group: KeychainGroup
+    ) throws(CredentialError) -> [AccountRecord] {
+        guard let folder = try folders.open(.accounts, of: group) else { return [] }
+        var records: [AccountRecord] = []
+        for name in try Self.strays(in: folder) {
+            if let record = Self.stray(name, of: id, in: group, folder) { records.append(record) }
+        }
+        return records.sorted { $0.generation > $1.generation }
+    }
+
+    package func removeStrayRecords(of id: String, in group: KeychainGroup) throws(CredentialError) {
+        guard let folder = try folders.open(.accounts, of: group) else { return }
+        for name in try Self.strays(in: folder) where Self.stray(name, of: id, in: group, folder) != nil {
+            try folder.remove(name)
+        }
+    }
+
+    /// A file under another name, if it is a whole record of the account.
+    private static func stray(
+        _ name: String, of id: String, in group: KeychainGroup, _ folder: borrowing PrivateDirectory
+    ) -> AccountRecord? {
+        // Another account's, or the part of one that was being written, tells nothing of this one.
+        guard let bytes = try? folder.read(name, limit: limit) else { return nil }
+        return try? AccountRecord(bytes, of: id, in: group)
+    }
+
+    /// The files that were being written, and those that the system has put there in their place (`.nfsNUMBER`,
+    /// `.fuse_hiddenNUMBER`).
+    private static func strays(in folder: borrowing PrivateDirectory) throws(CredentialError) -> [String] {
+        try folder.namesInNoOrder().filter {
+            $0.hasPrefix(".nfs") || $0.hasPrefix(".fuse_hidden") || $0.hasPrefix(".") && $0.hasSuffix(".tmp")
+        }
+    }
+}
