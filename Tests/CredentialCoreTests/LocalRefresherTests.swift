@@ -118,6 +118,36 @@ import Testing
         }
     }
 
+    // MARK: The mark
+
+    @Test(arguments: StoreKind.allCases)
+    func `the used refresh token is recorded before the mark goes, where the store takes the new one`(
+        store: StoreKind
+    ) throws {
+        let scene = try Self.signedIn(store), trace = PortTrace()
+        let id = try #require(scene.account()?.id)
+        trace.act(before: "used.write") {
+            // What the keyring is given stands in the journal first, which has taken the room with the mark.
+            #expect(scene.machine.isMarked(id) == (store == .file))
+            #expect((scene.machine.journaled(id) != nil) == (store == .secretService))
+        }
+        _ = try Self.refresh(scene, nil, trace)
+        #expect(trace.calls.contains("used.write") && !scene.machine.isMarked(id))
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `one that has read the account before another refreshed it sends nothing`(store: StoreKind) throws {
+        let scene = try Self.signedIn(store), trace = PortTrace()
+        trace.act(before: "journal.reserve") {
+            scene.machine.freeLocks()
+            _ = try? Self.refresh(scene)
+        }
+        let error = #expect(throws: CredentialError.self) { try Self.refresh(scene, nil, trace) }
+        #expect(error?.code == .temporary)
+        #expect(scene.machine.provider.refreshes.count == 1 && scene.machine.provider.reuses == 0)
+        #expect(scene.refreshFailure() == nil)
+    }
+
     // MARK: Standing still
 
     /// Has something happen after the refresher has looked at what is used, and before the provider is asked.

@@ -15,11 +15,20 @@ import Testing
         try run("cluster")
     }
 
-    private func run(_ parts: String...) throws {
+    /// Ten cuts; without --short they are 200. The small program of an installation starts the full one.
+    @Test(.needs(.loopDevices), arguments: [false, true])
+    func `Whenever the power is cut, an acknowledged refresh is there`(isInstalled: Bool) throws {
+        let installation = try Installation()
+        try withExtendedLifetime(installation) {
+            try run("power", of: isInstalled ? installation.small : Home.program)
+        }
+    }
+
+    private func run(_ parts: String..., of program: String = Home.program) throws {
         var environment = ProcessInfo.processInfo.environment
         environment["PATH"] = environment["PATH"] ?? "/usr/bin:/bin"
         let outcome = try ChildProcess(
-            "/usr/bin/env", ["python3", Self.script, "--short", "--program", Home.program] + parts,
+            "/usr/bin/env", ["python3", Self.script, "--short", "--program", program] + parts,
             environment: environment
         ).run()
         #expect(outcome.exitStatus == 0, "\(outcome.standardOutput)\n\(outcome.standardError)")

@@ -299,3 +299,6 @@ TASKS = {
     "size": [(name, store, function, ()) for store in STORES
              for name, function in [("10,000 accounts", many_accounts), ("index", damaged_index), ("record", damaged_record)]],
 }
+
+# Those of --short.
+SHORT_TASKS = {"power": [("cuts", "file", power_cuts, (10,))]}

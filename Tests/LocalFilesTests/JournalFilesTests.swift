@@ -63,6 +63,9 @@ import Testing
         }
         #expect(error?.code == .lockTimeout)
         #expect(try !journal.isMarkedForSending("a1", in: group))
+        // Nor does one that has lost its own mark remove that of another.
+        journal.releaseReserve(for: "a1", in: group)
+        #expect(FileManager.default.fileExists(atPath: path))
         #expect(error?.message.contains("process \(other.process) is refreshing account a1") == true)
         try journal.reserveForSending(20_000, of: "a2", in: group)
 

@@ -19,7 +19,7 @@ package enum Scenario: String, Sendable, CaseIterable {
     /// The same, and what the cluster is asked to change is often not answered, and done later; half of the time an intent without a
     /// lease is taken over.
     case unanswered
-    /// One machine alone, with three processes.
+    /// One machine alone, with three processes; in each fifth seed somebody removes the files of locks.
     case alone
     /// The same machine alone, whose encrypted file gets another key time and again; the account is repaired, and moved between the
     /// stores, and its keyring goes and comes, so that sign-ins wait in the journal.
@@ -107,6 +107,7 @@ package final class Run: @unchecked Sendable {
             faults.keyring = [0, 40, 15][schedule.random.below(3)]
             faults.focus = schedule.random.once(in: 2) ? Faults.Focus(ofKeys: &schedule.random) : nil
         }
+        if scenario == .alone, known == nil, seed % 5 == 2 { (faults.cleaner, faults.stop) = (12, 60) }
         let operations = scenario == .keys ? Operation.keys : isShared ? Operation.shared : Operation.alone
         theme = schedule.random.once(in: 2) ? operations[schedule.random.below(operations.count)] : nil
         rival =
@@ -193,10 +194,14 @@ package final class Run: @unchecked Sendable {
 
     private func act(_ host: SimulatedHost) {
         let often = host === hosts[0] ? theme : rival
-        if let often, world.schedule.random.once(in: 2) { return attempt(often, on: host) }
+        if let often, world.faults.cleaner == 0, world.schedule.random.once(in: 2) {
+            return attempt(often, on: host)
+        }
         if scenario == .keys {
             return attempt(Operation.keys[world.schedule.random.below(Operation.keys.count)], on: host)
         }
+        // Without its lock nothing else holds a process back than the mark of who refreshes, which others do not look at.
+        if world.faults.cleaner > 0 { return attempt(world.draw(3) ? .get : .refresh, on: host) }
         let operation: Operation =
             switch world.schedule.random.below(20) {
             case 0: .signOut

@@ -25,6 +25,8 @@ final class SimulatedHost: @unchecked Sendable {
     var copiedUnderWay: Set<IntentNonce> = []
     /// What has left its processes and is not safe.
     var underWay: [ObjectIdentifier: RefreshToken] = [:]
+    /// Which process has a refresh token of an account on its way, on a machine alone.
+    var marks: [String: SimulatedProcess] = [:]
     /// The refresh tokens that it knows to be used up: a refresh of its own has given the next.
     var usedUp: Set<RefreshToken> = []
     /// The refresh token of each account whose answer it has in its journal.

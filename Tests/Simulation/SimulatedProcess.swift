@@ -43,6 +43,9 @@ final class SimulatedProcess: @unchecked Sendable {
     private(set) var lastWorker: SimulatedProcess?
     /// Whether the provider has answered it.
     private(set) var isAnswered = false
+    /// Whether it refreshes for another process, and whether it has ended.
+    private var isWorker = false
+    private(set) var hasEnded = false
     /// Whether a person says that nobody else is at it.
     var takesOver = false
     private(set) lazy var ports = makePorts()
@@ -76,6 +79,7 @@ final class SimulatedProcess: @unchecked Sendable {
         } else if !host.isShared, let call = trace.calls.last {
             checkKeys(after: call)
         }
+        if isWorker, world.draw(world.faults.cleaner) { loseLock() }
         if world.draw(world.faults.crash) || world.isPlannedCrash(moment) { return crash() }
         if world.draw(world.faults.stop) { return stop() }
         guard let focus = world.faults.focus, focus.moment == moment, focus.call == trace.calls.last,
@@ -88,9 +92,20 @@ final class SimulatedProcess: @unchecked Sendable {
     func stop() {
         guard !trace.isEnded else { return }
         world.tell("\(name) stands still")
+        if isWorker, world.faults.cleaner > 0, !trace.calls.contains("provider.send") {
+            world.milliseconds += SendCheck.validity + 1
+            loseLock()
+            host.marks = host.marks.filter { $0.value !== self }
+        }
         world.stopped.insert(ObjectIdentifier(trace))
         world.schedule.stop(10 + world.schedule.random.below(150))
         world.stopped.remove(ObjectIdentifier(trace))
+    }
+
+    /// The file of its lock is removed: the next one makes another.
+    private func loseLock() {
+        world.tell("somebody removes the lock of \(name)")
+        host.machine.freeLocks(of: trace)
     }
 
     /// At no moment anything is sealed with a key that was forgotten: neither a record nor what waits in the journal.
@@ -191,16 +206,19 @@ final class SimulatedProcess: @unchecked Sendable {
         ports.random = random
         ports.cryptography = cryptography
         ports.adapters = AdapterRegistry([SimulatedAdapter()])
-        ports.programs = MemoryWorker(caller: trace) { [unowned self] (request) throws(CredentialError) in
+        let workers = MemoryWorker(caller: trace) { [unowned self] (request) throws(CredentialError) in
             worker(for: request)
         }
+        ports.programs = EndingWorkers(base: workers) { [unowned self] in lastWorker?.hasEnded = true }
         return ports
     }
 
     /// The worker that refreshes for this process: another one of its host, which may end where this one does not, and
     /// knows of what this one has read only what it is handed.
     private func worker(for request: TokenService.Request) -> MemoryWorker.Process {
-        let worker = host.process(), isHanded = request.handed != nil
+        let worker = host.process()
+        worker.isWorker = true
+        let isHanded = request.handed != nil
         world.tell("\(worker.name) works for \(name)" + (isHanded ? ", and knows what that has read" : ""))
         worker.takesOver = takesOver
         lastWorker = worker
@@ -364,5 +382,22 @@ extension SimulatedProcess: HTTPTransport {
         if isTooLate {
             world.problems.append("\(host.name) sends \(token) when more than half of its lease was over")
         }
+    }
+}
+
+/// Workers that end when they have answered.
+private struct EndingWorkers: ProgramRunner {
+    let base: MemoryWorker
+    let end: @Sendable () -> Void
+
+    func run(_ words: [String], seconds: Int) throws(CredentialError) -> ProgramResult {
+        try base.run(words, seconds: seconds)
+    }
+
+    func refreshWorker(
+        _ input: [UInt8], holding lock: any HeldLock, seconds: Int, whenLate: () -> Void
+    ) throws(CredentialError) -> [UInt8] {
+        defer { end() }
+        return try base.refreshWorker(input, holding: lock, seconds: seconds, whenLate: whenLate)
     }
 }

@@ -62,6 +62,7 @@ struct SafeJournal: GenerationJournal {
     func write(_ sealed: [UInt8], for account: String, in group: KeychainGroup) throws(CredentialError) {
         try base.write(sealed, for: account, in: group)
         process.isSafe()
+        process.host.marks[account] = nil
     }
     func accounts(in group: KeychainGroup) throws(CredentialError) -> [String] { try base.accounts(in: group) }
     func eachRecord(
@@ -74,18 +75,25 @@ struct SafeJournal: GenerationJournal {
         try base.reserve(size, for: account, in: group)
     }
     func reserveForSending(_ size: Int, of account: String, in group: KeychainGroup) throws(CredentialError) {
+        if let holder = process.host.marks[account], holder !== process, !holder.trace.isEnded, !holder.hasEnded {
+            throw CredentialError(.lockTimeout, "\(holder.name) is refreshing \(account)")
+        }
         try base.reserveForSending(size, of: account, in: group)
+        process.host.marks[account] = process
     }
     func isMarkedForSending(_ account: String, in group: KeychainGroup) throws(CredentialError) -> Bool {
-        try base.isMarkedForSending(account, in: group)
+        _ = try base.isMarkedForSending(account, in: group)
+        return process.host.marks[account] === process
     }
     func releaseReserve(for account: String, in group: KeychainGroup) {
         base.releaseReserve(for: account, in: group)
+        if process.host.marks[account] === process { process.host.marks[account] = nil }
     }
     func setAsideUnopened(_ account: String, in group: KeychainGroup) throws(CredentialError) -> String {
         try base.setAsideUnopened(account, in: group)
     }
     func remove(_ account: String, in group: KeychainGroup) throws(CredentialError) {
         try base.remove(account, in: group)
+        process.host.marks[account] = nil
     }
 }

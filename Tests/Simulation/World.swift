@@ -40,6 +40,8 @@ package struct Faults: Sendable {
     package var stop = 400
     /// The keyring of a machine alone goes, or comes back.
     package var keyring = 0
+    /// Somebody removes the file of the lock under which a machine alone refreshes.
+    package var cleaner = 0
     /// What goes wrong more often than all else in this run; `nil` for nothing.
     var focus: Focus?
 
@@ -106,7 +108,7 @@ package struct Faults: Sendable {
         var faults = Faults()
         (faults.crash, faults.cluster, faults.leaseEnd, faults.unreachable, faults.busy) = (0, 0, 0, 0, 0)
         (faults.requestLost, faults.answerLost, faults.pause, faults.clock, faults.restore) = (0, 0, 0, 0, 0)
-        (faults.revoke, faults.stop, faults.keyring) = (0, 0, 0)
+        (faults.revoke, faults.stop, faults.keyring, faults.cleaner) = (0, 0, 0, 0)
         return faults
     }
 }

@@ -17,6 +17,11 @@ extension MemoryProcess: AccountLocks {
         throw CredentialError(.lockTimeout, "another process holds the lock of \(account)")
     }
 
+    func isCurrent(_ lock: any HeldLock, of account: String, in group: KeychainGroup) -> Bool {
+        guard let lock = lock as? MemoryLock else { return true }
+        return machine.state.withLock { $0.holders["\(group.name)/\(account)"] } == lock.owner
+    }
+
     private func take(_ account: String, _ group: KeychainGroup) -> (any HeldLock)? {
         let name = "\(group.name)/\(account)"
         let isFree = machine.state.withLock { state in
@@ -93,6 +98,9 @@ final class MemoryLock: HeldLock {
         let holder = holder.withLock { $0 }
         machine.state.withLock { if $0.holders[name] == holder { $0.holders[name] = nil } }
     }
+
+    /// The process that has it.
+    var owner: ObjectIdentifier { holder.withLock { $0 } }
 
     /// Gives the lock to another process, as a descriptor that it inherits does.
     func pass(to trace: PortTrace) {

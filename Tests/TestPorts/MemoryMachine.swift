@@ -227,6 +227,16 @@ package final class MemoryMachine: Sendable {
     /// Frees all locks, as where their files are removed: who has one goes on.
     package func freeLocks() { state.withLock { $0.holders = [:] } }
 
+    /// Whether some process has a refresh token of an account on its way.
+    package func isMarked(_ account: String, group: KeychainGroup = .standard) -> Bool {
+        state.withLock { $0.marks["\(group.name)/\(account)"] != nil }
+    }
+
+    /// Frees the locks that a process has, which goes on.
+    package func freeLocks(of trace: PortTrace) {
+        state.withLock { state in state.holders = state.holders.filter { $0.value != ObjectIdentifier(trace) } }
+    }
+
     /// The key that seals in a group, which is made with the first use.
     func keyMade(for group: KeychainGroup) -> String {
         state.withLock { state in

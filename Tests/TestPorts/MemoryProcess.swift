@@ -162,7 +162,10 @@ extension MemoryProcess: GenerationJournal {
 
     func write(_ sealed: [UInt8], for account: String, in group: KeychainGroup) throws(CredentialError) {
         try trace.call("journal.write") { () throws(CredentialError) in
-            machine.state.withLock { $0.journal[group, default: [:]][account] = sealed }
+            machine.state.withLock { state in
+                state.journal[group, default: [:]][account] = sealed
+                state.marks["\(group.name)/\(account)"] = nil
+            }
         }
     }
 
@@ -196,7 +199,10 @@ extension MemoryProcess: GenerationJournal {
 
     func remove(_ account: String, in group: KeychainGroup) throws(CredentialError) {
         try trace.call("journal.remove") { () throws(CredentialError) in
-            machine.state.withLock { $0.journal[group]?[account] = nil }
+            machine.state.withLock { state in
+                state.journal[group]?[account] = nil
+                state.marks["\(group.name)/\(account)"] = nil
+            }
         }
     }
 }

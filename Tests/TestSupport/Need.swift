@@ -44,6 +44,11 @@ extension Need {
     /// Root, who alone can act as another user and give files away.
     public static let root = Need("root, who can become somebody else", isThere: geteuid() == 0)
 
+    /// Root, who can mount the image of a disk.
+    public static let loopDevices = Need(
+        "root, and loop devices", isDemanded: false,
+        isThere: geteuid() == 0 && access("/dev/loop-control", R_OK | W_OK) == 0)
+
     /// A private bus with gnome-keyring on it.
     public static let keyring = Need("dbus-daemon and gnome-keyring", isThere: PrivateKeyring.isInstalled)
 

@@ -30,8 +30,7 @@ package struct LocalRefresher: TokenRefresher {
         if account.store != .etcd, set.prefer(scope: wanted, of: request.key.policy, now: accounts.clock.now),
             case .overtaken = try accounts.repository.save(&set, in: request.group)
         {
-            throw CredentialError(
-                .temporary, "another process has changed \(account.id) meanwhile", hint: "try again")
+            throw Self.changed(account)
         }
         guard let grant = set.grants[request.key.policy] else {
             throw request.signInRequired("no sign-in for policy \(request.key.policy)")
@@ -54,10 +53,20 @@ package struct LocalRefresher: TokenRefresher {
         // comes after it.
         let looked = accounts.machine.bootClock.milliseconds
         if account.store != .etcd { try accounts.repository.reserve(for: set, in: request.group) }
+        do throws(CredentialError) {
+            if account.store != .etcd, try accounts.repository.isOvertaken(set, in: request.group) {
+                throw Self.changed(account)
+            }
+        } catch {
+            accounts.repository.releaseReserve(for: set, in: request.group)
+            throw error
+        }
         // What stands in a cluster may wait for the answer that this host has journaled: that is looked at first.
         guard account.store == .etcd || !accounts.repository.isUsed(grant)
         else {
             accounts.repository.releaseReserve(for: set, in: request.group)
+            // Another one may have refreshed it since it was read, where the file of the lock was removed.
+            if try read(request).grants[request.key.policy]?.toSend != grant.toSend { throw Self.changed(account) }
             let failure = request.signInRequired(
                 "its refresh token is used up: the store is older than what this machine has seen")
             if let answer = request.stillValid(in: set, now: accounts.clock.now, because: failure) { return answer }
@@ -83,6 +92,10 @@ package struct LocalRefresher: TokenRefresher {
             }
             throw error
         }
+    }
+
+    private static func changed(_ account: Account) -> CredentialError {
+        CredentialError(.temporary, "another process has changed \(account.id) meanwhile", hint: "try again")
     }
 
     /// That a grant cannot be refreshed. Where it never could, the same sign-in would end as soon: the hint says what to

@@ -119,6 +119,7 @@ package struct RefreshOperation: Sendable {
                 accounts.repository.recordUsed(
                     before.toSend.refreshToken, replacedBy: finding.refreshToken, grant: set.grants[policy])
             }
+            accounts.repository.releaseReserve(for: set, in: job.group)
         }
         var outcome = try keep(&set, job)
         if case .overtaken(let newer?) = outcome, newer.grants[policy] == before {
@@ -181,6 +182,7 @@ package struct RefreshOperation: Sendable {
                 accounts.repository.recordUsed(
                     old, replacedBy: issued.grant.refreshToken, grant: issued.grant)
             }
+            accounts.repository.releaseReserve(for: job.tokenSet, in: job.group)
         }
         var set = refreshed(job.tokenSet, by: issued, job, now)
         var outcome = try keep(&set, job)
@@ -221,7 +223,9 @@ package struct RefreshOperation: Sendable {
     private func keep(
         _ set: inout TokenSet, _ job: RefreshJob
     ) throws(CredentialError) -> TokenSetRepository.Outcome {
-        do throws(CredentialError) { return try accounts.repository.save(&set, in: job.group) } catch {
+        do throws(CredentialError) {
+            return try accounts.repository.save(&set, in: job.group, keepsMark: true)
+        } catch {
             var error = error.asFinal
             let policy = job.key.policy, account = set.account.id
             let old = job.tokenSet.grants[policy]?.toSend.refreshToken

@@ -25,6 +25,14 @@ extension TokenSetRepository {
         journal.releaseReserve(for: set.account.id, in: group)
     }
 
+    /// Whether the journal has a later generation of a token set: another process has refreshed it since it was read.
+    ///
+    /// - Throws: ``ErrorCode/inputOutput``; ``ErrorCode/storeDamaged``.
+    func isOvertaken(_ set: TokenSet, in group: KeychainGroup) throws(CredentialError) -> Bool {
+        guard let sealed = try journal.read(set.account.id, in: group) else { return false }
+        return try newer(sealed, than: set, group) != nil
+    }
+
     // MARK: Records
 
     func writeJournal(_ set: TokenSet, _ group: KeychainGroup) throws(CredentialError) {

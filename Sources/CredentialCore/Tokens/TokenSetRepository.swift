@@ -245,18 +245,21 @@ package struct TokenSetRepository: Sendable {
     /// than `set` was made from. The caller holds the account's lock: that check is for the day when a lock did not
     /// work.
     ///
-    /// - Parameter signIn: the policy whose sign-in the set has just got. In a shared group nothing else waits in the journal:
-    ///   the generations of two hosts do not tell which is the newer one.
+    /// - Parameters:
+    ///   - signIn: the policy whose sign-in the set has just got. In a shared group nothing else waits in the journal:
+    ///     the generations of two hosts do not tell which is the newer one.
+    ///   - keepsMark: whether the mark of ``reserve(for:in:)`` stays, as far as the journal does not take the room: the used refresh
+    ///     token is recorded first. The caller gives it back then.
     /// - Throws: ``ErrorCode/storeUnavailable`` when neither the store nor the journal took it; in a shared group the errors of
     ///   the cluster, too.
     package func save(
-        _ set: inout TokenSet, in group: KeychainGroup, signIn: String? = nil
+        _ set: inout TokenSet, in group: KeychainGroup, signIn: String? = nil, keepsMark: Bool = false
     ) throws(CredentialError) -> Outcome {
         let id = set.account.id
         // Nobody may know whether the cluster has taken it; kept as well, it is not to be taken up once more.
         let mark = random.bytes(TokenSet.markSize)
         if signIn != nil, set.account.store == .etcd { set.noteTakenUp(mark) }
-        defer { journal.releaseReserve(for: id, in: group) }
+        defer { if !keepsMark { journal.releaseReserve(for: id, in: group) } }
         var record: AccountRecord?
         do throws(CredentialError) {
             record = try records.read(id, in: group)

@@ -98,10 +98,17 @@ package struct JournalFiles: GenerationJournal {
         return ProcessMark(file.read(256, at: 0)) == ProcessMark.own
     }
 
-    /// Gives the room back; what cannot be removed is used by the next refresh.
+    /// Gives the room back, unless another process that lives has its mark there. What cannot be removed is used by the next
+    /// refresh.
     package func releaseReserve(for account: String, in group: KeychainGroup) {
         guard let folder = try? folders.open(.journal, of: group) else { return }
-        try? folder.remove(account + Self.reserveSuffix)
+        let name = account + Self.reserveSuffix
+        if let file = try? folder.openExisting(name),
+            ProcessMark(file.read(256, at: 0))?.isAnotherLivingProcess == true
+        {
+            return
+        }
+        try? folder.remove(name)
     }
 
     /// Sets a record aside, under a name that is no record's.
