@@ -327,6 +327,7 @@ class Soak:
         if crowd.faults:
             return
         stage.control(reply_milliseconds=0, failures=0)
+        self.revive_keyring()
         if not stage.wait_for_workers(200):
             return crowd.fault(f"these have not ended: {stage.processes()}")
         for name in stage.held_locks():
@@ -356,6 +357,7 @@ class Soak:
                 ending = self.stage.call(*words)
                 if ending.status not in (5, 6):
                     break
+                self.revive_keyring()
                 # What a fault has left is repaired.
                 self.stage.call("doctor", "--fix", "--yes")
             if ending.status == 4 and member.may_have_ended:
@@ -367,6 +369,10 @@ class Soak:
                                  f"{self.stage.listed().get(member.id)}")
             member.may_have_ended = False
             return 0
+
+    def revive_keyring(self):
+        if self.stage.revive_keyring():
+            self.crowd.count("keyring ended by itself")
 
     def mend(self, listed):
         """Repairs, and removes whom nobody has asked for: those of sign-ins that were killed."""
@@ -391,6 +397,7 @@ class Soak:
     def finish(self):
         """Signs everybody out: no secret is left."""
         stage, crowd = self.stage, self.crowd
+        self.revive_keyring()
         crowd.expect(stage.call("logout", "--all", "--yes"), "logout --all")
         for group in GROUPS:
             stage.call("logout", "--all", "--yes", "--group", group)

@@ -181,6 +181,14 @@ class Stage:
             self.keyring_lost = time.monotonic()
             self.keyring_guard.release()
 
+    def revive_keyring(self):
+        """Starts the keyring where it has ended by itself, which no command can help."""
+        if self.keyring and (status := self.keyring.service.poll()) is not None:
+            self.log(f"the keyring has ended by itself with {status}")
+            self.keyring.start_service()
+            return True
+        return False
+
     # What is left on the disk
 
     def held_locks(self):
