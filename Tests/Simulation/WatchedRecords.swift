@@ -78,8 +78,9 @@ struct SafeJournal: GenerationJournal {
         if let holder = process.host.marks[account], holder !== process, !holder.trace.isEnded, !holder.hasEnded {
             throw CredentialError(.lockTimeout, "\(holder.name) is refreshing \(account)")
         }
-        try base.reserveForSending(size, of: account, in: group)
+        // Nobody comes in between: the file is made only where there is none.
         process.host.marks[account] = process
+        try base.reserveForSending(size, of: account, in: group)
     }
     func isMarkedForSending(_ account: String, in group: KeychainGroup) throws(CredentialError) -> Bool {
         _ = try base.isMarkedForSending(account, in: group)

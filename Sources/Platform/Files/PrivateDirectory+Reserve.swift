@@ -5,12 +5,24 @@ import Glibc
 extension PrivateDirectory {
     /// Makes a file of at least `size` bytes that the disk has room for, in place of an older one.
     ///
-    /// - Parameter beginning: its first bytes; the others are zero.
+    /// - Parameters:
+    ///   - beginning: its first bytes; the others are zero.
+    ///   - isNew: whether it is made only where there is none.
+    /// - Returns: `false` where somebody else has made it first.
     /// - Throws: ``ErrorCode/inputOutput``; then there is no such file.
+    @discardableResult
     package borrowing func reserve(
-        _ size: Int, in name: String, beginning: [UInt8] = []
-    ) throws(CredentialError) {
-        try remove(name)
+        _ size: Int, in name: String, beginning: [UInt8] = [], isNew: Bool = false
+    ) throws(CredentialError) -> Bool {
+        if isNew {
+            let number = unsafe openat(
+                descriptor.number, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+            if number < 0, errno == EEXIST { return false }
+            if number < 0 { throw .unmade("cannot write", path(of: name), number: errno) }
+            close(number)
+        } else {
+            try remove(name)
+        }
         let file = try openShared(name, appending: false)
         // Takes the blocks now. It writes to each of them where the file system has no better way.
         var failure = posix_fallocate(file.number, 0, off_t(max(size, beginning.count)))
@@ -19,6 +31,7 @@ extension PrivateDirectory {
             try remove(name)
             throw .system("cannot write", path(of: name), number: failure)
         }
+        return true
     }
 
     /// Replaces a file by writing into a reserved one; durable when this returns.

@@ -74,16 +74,26 @@ package struct JournalFiles: GenerationJournal {
         // Now rather than when the tokens have come, which is no time to learn that the disk is full.
         try folders.raiseLayout(of: group)
         let folder = try folders.create(.journal, of: group), name = account + Self.reserveSuffix
-        if let file = try folder.openExisting(name), let mark = ProcessMark(file.read(256, at: 0)),
-            mark.isAnotherLivingProcess
-        {
+        var isNew = true
+        // Who has taken it and not written its mark yet is met the second time.
+        for _ in 0..<2 {
+            var mark: ProcessMark?
+            if let file = try folder.openExisting(name) {
+                (isNew, mark) = (false, ProcessMark(file.read(256, at: 0)))
+            }
+            guard let mark, mark.isAnotherLivingProcess else {
+                let bytes = ProcessMark.own?.bytes ?? []
+                if try folder.reserve(size, in: name, beginning: bytes, isNew: isNew) { return }
+                continue
+            }
             let shown = ForeignText.shown(account)
             throw CredentialError(
                 .lockTimeout,
                 "process \(mark.processID) is refreshing account \(shown), though the file of its lock was removed",
                 hint: "try again")
         }
-        try folder.reserve(size, in: name, beginning: ProcessMark.own?.bytes ?? [])
+        throw CredentialError(
+            .lockTimeout, "another process is refreshing \(ForeignText.shown(account))", hint: "try again")
     }
 
     /// Whether the mark of this process is there. Where `/proc` gives it none, the room that it has reserved stands for it.
