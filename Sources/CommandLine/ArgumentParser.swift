@@ -12,6 +12,14 @@ package enum Invocation: Sendable {
     case command(Arguments)
 }
 
+/// A word that a command has no place for.
+package struct StrayArgument: Sendable {
+    /// The command.
+    package let command: CommandSpec
+    /// The word.
+    package let word: String
+}
+
 /// Reads a command line by a ``CommandTable``.
 ///
 /// Options stand anywhere before `--`; `--name value` and `--name=value` are the same; letters cluster (`-vq`,
@@ -31,6 +39,14 @@ package struct ArgumentParser: Sendable {
         var scan = ArgumentScan(table: table)
         scan.read(words)
         return try scan.invocation()
+    }
+
+    /// The word that the command has no place for, if that is what is wrong with a command line.
+    package func stray(_ words: [String]) -> StrayArgument? {
+        var scan = ArgumentScan(table: table)
+        scan.read(words)
+        _ = try? scan.invocation()
+        return scan.stray
     }
 
     /// Whether the command line, which may be faulty, asks for JSON.

@@ -12,6 +12,8 @@ struct ArgumentScan {
     private var fault: CredentialError?
     private var commandIsUnknown = false
     private var optionsEnded = false
+    /// The word that the command has no place for, if that is the fault.
+    private(set) var stray: StrayArgument?
 
     init(table: CommandTable) { self.table = table }
 
@@ -149,7 +151,10 @@ struct ArgumentScan {
             values[parameter.name] = Array(rest.prefix(count))
             rest = rest.dropFirst(count)
         }
-        if let extra = rest.first { note(unexpected(extra, command)) }
+        if let extra = rest.first {
+            if fault == nil { stray = StrayArgument(command: command, word: extra) }
+            note(unexpected(extra, command))
+        }
     }
 
     private mutating func check(_ value: String, _ spec: ValueSpec, _ label: String) {

@@ -39,6 +39,15 @@ package struct Arguments: Sendable {
         return (["credmgr"] + (words[..<end] + further + words[end...]).map(quote)).joined(separator: " ")
     }
 
+    /// Whether nothing was given but options of every command.
+    package var isBare: Bool { hasOnly([]) }
+
+    /// Whether nothing was given but these options and parameters, and options of every command.
+    package func hasOnly(_ names: Set<String>) -> Bool {
+        let own = Set(command.options.map(\.name) + command.parameters.map(\.name)).subtracting(names)
+        return values.keys.allSatisfy { !own.contains($0) }
+    }
+
     /// Whether the result is wanted as JSON; a failure is then told as JSON too.
     package var wantsJSON: Bool { command.hasJSONFlag && values["json"] != nil }
 

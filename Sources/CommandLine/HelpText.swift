@@ -19,11 +19,12 @@ package struct HelpText: Sendable {
 
     /// Help about a command, a namespace, or, for no words, the program on one screen.
     ///
+    /// - Parameter topics: further words that there is help about, for slips.
     /// - Throws: ``ErrorCode/usage`` when the words name nothing.
-    package func about(_ words: [String]) throws(CredentialError) -> String {
+    package func about(_ words: [String], topics: [String] = []) throws(CredentialError) -> String {
         if words.isEmpty { return overview }
         guard let command = table.command(words) else {
-            let known = table.commands.filter { $0.role != .hidden }.map(\.name)
+            let known = table.commands.filter { $0.role != .hidden }.map(\.name) + topics
             let name = words.joined(separator: " ")
             let nearest = NearestWord.to(name, among: known)
             throw CredentialError(

@@ -5,7 +5,7 @@ import CredentialCore
 /// dispatch are all made from this list.
 enum CommandList {
     static let sections: [Section] = [
-        Section("Sign in and out", [LoginCommand.self, LogoutCommand.self]),
+        Section("Sign in and out", [InitCommand.self, LoginCommand.self, LogoutCommand.self]),
         Section(
             "Tokens and requests",
             [TokenCommand.self, ClaimsCommand.self, RequestCommand.self, RefreshCommand.self, NotifyCommand.self]),
@@ -47,7 +47,8 @@ enum CommandList {
             [
                 StoreCommands.self, StoreStatusCommand.self, StoreMigrateCommand.self, StoreUnlockCommand.self,
                 StoreLockCommand.self, StoreRekeyCommand.self, DoctorCommand.self, DemoCommand.self,
-                CompletionCommand.self, HelpCommand.self, VersionCommand.self, CompleteCommand.self,
+                CompletionCommand.self, HelpCommand.self, ExplainCommand.self, VersionCommand.self,
+                CompleteCommand.self,
             ]),
     ]
 

@@ -43,6 +43,7 @@ package struct Program: Sendable {
             if error.isInResult { return error.code.exitStatus }
             let notices = Notices(
                 console: context.console, environment: context.environment, isQuiet: false, isVerbose: isVerbose)
+            let error = advised(error, words, parser)
             notices.error(error)
             // What was found is the result, and has been printed.
             if error.code == .problemsFound { return error.code.exitStatus }
@@ -66,6 +67,16 @@ package struct Program: Sendable {
         }
         try StartPage(arguments).print(try session(arguments))
         return 0
+    }
+
+    /// The error of a command line, with the hint that takes a word without a place for what it is here.
+    private func advised(_ error: CredentialError, _ words: [String], _ parser: ArgumentParser) -> CredentialError {
+        guard error.code == .usage, let stray = parser.stray(words),
+            let hint = StrayWord(stray.word).hint(for: stray.command, context)
+        else { return error }
+        var error = error
+        error.advice = hint
+        return error
     }
 
     private func session(_ arguments: Arguments) throws(CredentialError) -> Session {

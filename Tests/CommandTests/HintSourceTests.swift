@@ -65,7 +65,8 @@ import Testing
 
     /// Where strings are help, whose placeholders it explains.
     private static let helpFiles = [
-        "MCPCommand.swift", "AccountsImportCommand.swift", "LoginCommand.swift", "ForeignFiles.swift",
+        "MCPCommand.swift", "Explanation.swift", "HelpTopic.swift", "AccountsImportCommand.swift",
+        "LoginCommand.swift", "ForeignFiles.swift",
         "Preset+Outlook.swift", "Preset+Gmail.swift", "Preset+AzureB2C.swift", "ExecCommand.swift",
         "SetupRecipe+Hosts.swift", "SetupRecipe+Mail.swift",
     ]
@@ -116,6 +117,12 @@ import Testing
             "GroupsExpelTests: who is to sign in anew"
         ),
         ("credmgr login --help", "A slip on the command line"),
+        ("credmgr login --complete -", "IssuerSignInTests: login refuses what is no issuer"),
+        ("credmgr login https://…", "IssuerSignInTests: login with a word says what the word is"),
+        (
+            "credmgr login … --register",
+            "IssuerSignInTests: without a client the hint is the way that the provider has"
+        ),
         ("credmgr login --resource … --type …", "DiscoveryScenarioTests"),
         ("credmgr login --type …", "Types without an account, under a group of one's own too"),
         ("credmgr login …", "no message: how a hint is known to be one to sign in"),
@@ -162,6 +169,7 @@ import Testing
         return try strings().compactMap { file, text in
             // In quotes, and in the midst of a sentence, a command is spoken of and not given.
             guard let start = text.range(of: "credmgr "), !file.contains("/Demo/"),
+                !file.contains("/Commands/Help/"),
                 text[..<start.lowerBound].isEmpty
                     || [": ", "&& ", "$(", "| "].contains(where: text[..<start.lowerBound].hasSuffix)
             else { return nil }

@@ -66,10 +66,18 @@ package struct CommandScene: Sendable {
     }
 
     /// Runs one command line.
+    ///
+    /// - Parameters:
+    ///   - words: the words behind the program's name.
+    ///   - input: standard input; `nil` where it may not be read.
+    ///   - answers: what the person at the terminal types; `nil` where there is none.
+    ///   - endsAfterAnswers: whether the terminal ends after the answers; else a further question is unexpected.
+    ///   - trace: takes the calls.
     package func run(
-        _ words: [String], input: String? = nil, answers: [String]? = nil, trace: PortTrace = PortTrace()
+        _ words: [String], input: String? = nil, answers: [String]? = nil, endsAfterAnswers: Bool = false,
+        trace: PortTrace = PortTrace()
     ) -> Outcome {
-        run(words, on: MemoryConsole(input: input, answers: answers), trace: trace)
+        run(words, on: MemoryConsole(input: input, answers: answers, endsAfterAnswers: endsAfterAnswers), trace: trace)
     }
 
     /// Runs one command line on a terminal of one's own.

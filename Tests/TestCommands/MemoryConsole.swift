@@ -13,6 +13,8 @@ package final class MemoryConsole: Console {
     }
 
     private let state: Mutex<State>
+    /// Whether the terminal ends after the answers.
+    private let endsAfterAnswers: Bool
     /// Whether a person sits at it.
     package let hasPerson: Bool
 
@@ -21,11 +23,14 @@ package final class MemoryConsole: Console {
     /// - Parameters:
     ///   - input: what comes on standard input; `nil` where it may not be read.
     ///   - answers: what the person there types, in order; `nil` where there is none.
+    ///   - endsAfterAnswers: whether the terminal ends then; else a further question is unexpected.
     ///   - width: the columns of the terminal.
     ///   - translations: the language.
     package init(
-        input: String? = nil, answers: [String]? = nil, width: Int = 120, translations: any Translations = English()
+        input: String? = nil, answers: [String]? = nil, endsAfterAnswers: Bool = false, width: Int = 120,
+        translations: any Translations = English()
     ) {
+        self.endsAfterAnswers = endsAfterAnswers
         self.width = width
         self.translations = translations
         state = Mutex(State(input: input.map { Array($0.utf8) }, answers: answers ?? []))
@@ -58,6 +63,7 @@ package final class MemoryConsole: Console {
     }
 
     package func ask(_ prompt: Message, isSecret: Bool) throws(CredentialError) -> Secret {
+        if endsAfterAnswers, answersLeft == 0 { throw CredentialError(.cancelled, "nothing was entered") }
         guard let answer = answer() else { throw unexpected("the question '\(prompt)'") }
         return Secret(answer)
     }

@@ -5,6 +5,7 @@ import Synchronization
 package final class MemoryTransport: HTTPTransport {
     private struct State {
         var replies: [Result<HTTPResponse, CredentialError>] = []
+        var served: [String: Result<HTTPResponse, CredentialError>] = [:]
         var requests: [HTTPRequest] = []
     }
 
@@ -21,11 +22,26 @@ package final class MemoryTransport: HTTPTransport {
         state.withLock { $0.replies.append(reply) }
     }
 
+    /// Answers every request to an address, whatever its query, from now on.
+    package func serve(_ address: String, _ reply: Result<HTTPResponse, CredentialError>) {
+        state.withLock { $0.served[address] = reply }
+    }
+
+    /// Serves JSON.
+    package func serve(_ address: String, json: String, status: Int = 200) {
+        serve(
+            address,
+            .success(
+                HTTPResponse(
+                    status: status, headers: [("content-type", "application/json")], body: Array(json.utf8))))
+    }
+
     package func send(
         _ request: HTTPRequest, observer: TransferObserver
     ) throws(CredentialError) -> HTTPResponse {
-        let reply = state.withLock { state in
+        let reply = state.withLock { state -> Result<HTTPResponse, CredentialError>? in
             state.requests.append(request)
+            if let served = state.served[request.address.origin + request.address.path] { return served }
             return state.replies.isEmpty ? nil : state.replies.removeFirst()
         }
         guard let reply else { throw unexpected("a request to \(request.address)") }

@@ -14,7 +14,7 @@ package struct Session: Sendable {
     /// Why `config.json` cannot be read.
     package let configurationFault: CredentialError?
     /// Notes, warnings and errors.
-    package let notices: Notices
+    package private(set) var notices: Notices
 
     /// Takes a fact for `--verbose`.
     private let detail: @Sendable (String) -> Void
@@ -42,6 +42,14 @@ package struct Session: Sendable {
             configuration = ProductConfiguration()
             configurationFault = error
         }
+    }
+
+    /// The same call without notes; warnings stay.
+    var quieted: Session {
+        var copy = self
+        copy.notices = Notices(
+            console: context.console, environment: context.environment, isQuiet: true, isVerbose: options.isVerbose)
+        return copy
     }
 
     /// The group that is named for what has no type: by option or environment, else as `default_group`; `nil` where none is.

@@ -15,7 +15,10 @@ extension Preset {
         }
         guard let members = value.object else { throw CredentialError(.configuration, "\(place) holds no object") }
         let reader = try DefinitionReader(
-            members, known: ["title", "summary", "documentation", "placeholders", "notes", "definition"],
+            members,
+            known: [
+                "title", "summary", "documentation", "placeholders", "notes", "needs_client_secret", "definition",
+            ],
             place: Message(verbatim: place))
         self.name = try Name.checked(name, kind: .preset)
         guard let title = try reader.string("title") else { throw reader.fault("title", "is missing") }
@@ -27,6 +30,7 @@ extension Preset {
         self.summary = summary
         self.definition = definition
         documentation = try reader.string("documentation", DefinitionRule.webAddress)
+        needsClientSecret = try reader.flag("needs_client_secret") ?? false
         notes = try reader.strings("notes", DefinitionRule.plainText)
         placeholders = try Self.placeholders(members, place: place)
         try checkDefinition(reader)
@@ -121,7 +125,8 @@ extension Preset {
                         "form": .string(placeholder.form.rawValue), "option": .string(placeholder.option),
                     ]
                 }),
-            "notes": JSONValue(notes), "definition": .object(definition),
+            "notes": JSONValue(notes), "needs_client_secret": .bool(needsClientSecret),
+            "definition": .object(definition),
         ])
     }
 }

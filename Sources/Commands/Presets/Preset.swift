@@ -74,6 +74,8 @@ package struct Preset: Sendable {
     package let placeholders: [Placeholder]
     /// What to know: what to register, which quirks there are.
     package let notes: [String]
+    /// Whether the provider requires the client secret, of native applications too.
+    package let needsClientSecret: Bool
     /// The members of the definition, placeholders in them.
     package let definition: JSONObject
 

@@ -16,6 +16,9 @@ struct LoginCommand: Command {
             --print-url and --complete are the two halves of a sign-in: the first prints the URL and keeps the \
             pending sign-in for 15 minutes, the second finishes it, in another process if need be.
 
+            With a URL, signs in at the issuer that has it, and defines an account type for it first, with a client of \
+            --client-id or one that --register registers. A type for the same issuer and client is used as it is.
+
             --resource URL signs in for an API that says itself how (RFC 9728): its authorization server is found, \
             a client is registered there, and an account type is defined for it, named after the host or by --type.
 
@@ -26,14 +29,19 @@ struct LoginCommand: Command {
 
             Prints the account's id and name.
             """,
+        parameters: [issuer],
         options: [
-            SharedOption.type, account, ifNeeded, resource, clientID, SharedOption.policy, flow, SharedOption.scope,
+            SharedOption.type, account, ifNeeded, resource, clientID, register, name, SharedOption.policy, flow,
+            SharedOption.scope,
             loginHint, prompt, acrValues, maximumAge, claims, param, username, passwordFile, noBrowser, showClaims,
             new, duplicate, replace, urlOnly, complete,
             SharedOption.json,
         ],
         examples: [
             .init("sign in through the browser", "credmgr login --type ToDoList"),
+            .init(
+                "sign in at a provider for the first time",
+                "credmgr login https://login.example.com --client-id 0a1b --name Work"),
             .init("sign in on a machine without a browser", "credmgr login --type ToDoList --flow device"),
             .init("sign in for an API that says itself how", "credmgr login --resource https://api.example.com/"),
             .init("sign in again, as the same person", "credmgr login --account ann@example.com"),
@@ -47,7 +55,11 @@ struct LoginCommand: Command {
         "param", "K=V", "an extra parameter of the authorization request, for this sign-in only")
     static let resource = Option.value("resource", .any("URL"), "the API to sign in for")
     static let clientID = Option.value(
-        "client-id", .any("ID"), "with --resource, the client to use instead of registering one")
+        "client-id", .any("ID"), "with a URL or --resource, the client to use")
+    static let register = Option.flag("register", "with a URL, register a client there (RFC 7591)")
+    static let name = Option.value("name", .any("NAME"), "with a URL, the name of the new account type")
+    static let issuer = Parameter.optional(
+        "url", .any("URL"), "the issuer to sign in at, if no type is defined for it")
     static let flow = Option.choice("flow", "FLOW", of: SignInFlow.self, "how to obtain the grant")
     static let loginHint = Option.value("login-hint", .any("HINT"), "whom the provider should offer first")
     static let prompt = Option.value(
@@ -75,6 +87,10 @@ struct LoginCommand: Command {
     let arguments: Arguments
 
     func run(_ session: Session) throws(CredentialError) {
+        if try InitCommand.isMeant(by: arguments, session) { return try InitCommand.guide(session) }
+        if let issuer = try IssuerSignIn(arguments, session)?.issuerToAskAbout(arguments) {
+            return try InitCommand.guide(session, name: arguments[Self.name], issuer: issuer)
+        }
         if arguments[Self.urlOnly], arguments[Self.complete] != nil {
             throw CredentialError(.usage, "--print-url and --complete are two halves: one call each")
         }
@@ -126,14 +142,15 @@ struct LoginCommand: Command {
         return true
     }
 
-    private func signIn(_ target: SignInTarget, _ session: Session) throws(CredentialError) {
+    /// Signs in, and saves the account, and the type of the target if that is not saved yet.
+    func signIn(_ target: SignInTarget, _ session: Session) throws(CredentialError) {
         let stores = session.stores()
         let plan = try SignInPlan(arguments, target, session, stores)
         let clocks = ClockWatch()
         var driver = SignInDriver(
             session: session, plan: plan,
             adapterContext: session.services(stores).adapterContext.watched(by: clocks),
-            opensBrowser: !arguments[Self.noBrowser])
+            opensBrowser: !arguments[Self.noBrowser], isDefined: target.save == nil)
         defer { driver.end() }
         defer { tell(clocks, session) }
         do throws(CredentialError) {
@@ -142,6 +159,7 @@ struct LoginCommand: Command {
             let result = try services.signIn.withRoom(in: plan.group, of: plan.store.kind) {
                 () throws(CredentialError) in try driver.run()
             }
+            try target.save?()
             let outcome = try plan.keep(result, by: services)
             driver.show(title: plan.title(of: outcome))
             try tell(outcome, result, plan, session)

@@ -44,13 +44,15 @@ final class MissingResponseHints: Sendable {
     }
 
     /// The reasons for a sign-in of a plan.
-    static func lines(_ plan: SignInPlan) -> [Message] {
+    ///
+    /// - Parameter isDefined: whether the type is saved.
+    static func lines(_ plan: SignInPlan, isDefined: Bool = true) -> [Message] {
         let type = plan.request.type
         let client = ForeignText.shown(type.clientID)
-        return [
-            "Does the page show an error? Register \(ForeignText.shown(plan.request.redirectURI)) for client \(client) at the provider.",
-            "To see the definition: credmgr types show \(ShellQuote.word(type.name))",
-        ]
+        let register: Message =
+            "Does the page show an error? Register \(ForeignText.shown(plan.request.redirectURI)) for client \(client) at the provider."
+        guard isDefined else { return [register] }
+        return [register, "To see the definition: credmgr types show \(ShellQuote.word(type.name))"]
     }
 
     private func tell() {
@@ -76,7 +78,7 @@ final class MissingResponseHints: Sendable {
     func end() { ended.put(.success(())) }
 
     /// The reasons as one text, for the moment at which SIGINT ends the process.
-    static func text(_ plan: SignInPlan, in translations: any Translations) -> String {
-        lines(plan).map { $0.text(in: translations) + "\n" }.joined()
+    static func text(_ plan: SignInPlan, isDefined: Bool, in translations: any Translations) -> String {
+        lines(plan, isDefined: isDefined).map { $0.text(in: translations) + "\n" }.joined()
     }
 }

@@ -11,6 +11,8 @@ struct SignInDriver: Sendable {
     let adapterContext: AdapterContext
     /// Whether the browser is opened.
     let opensBrowser: Bool
+    /// Whether the type is saved, so that commands may name it.
+    private let isDefined: Bool
     private let surroundings: SignInSurroundings
     /// Whether a person was asked for anything: from then on it is an attempt to sign in.
     private(set) var hasAsked = false
@@ -24,7 +26,11 @@ struct SignInDriver: Sendable {
     private var console: any Console { session.context.console }
 
     /// Describes a sign-in.
-    init(session: Session, plan: SignInPlan, adapterContext: AdapterContext, opensBrowser: Bool) {
+    init(
+        session: Session, plan: SignInPlan, adapterContext: AdapterContext, opensBrowser: Bool,
+        isDefined: Bool = true
+    ) {
+        self.isDefined = isDefined
         self.session = session
         self.plan = plan
         self.adapterContext = adapterContext
@@ -136,7 +142,7 @@ struct SignInDriver: Sendable {
                 noteHandler(type)
                 return .redirect(try paste(type))
             }
-            let words = MissingResponseHints.text(plan, in: console.translations)
+            let words = MissingResponseHints.text(plan, isDefined: isDefined, in: console.translations)
             return try InterruptMessage.during(words) { () throws(CredentialError) in
                 present(address, isFirst: isFirst)
                 if !opensBrowser { explainListening(receiver) }
@@ -195,7 +201,7 @@ struct SignInDriver: Sendable {
         let isExpected: @Sendable (String) -> Bool = { RedirectState.isPresent(state, in: $0) }
         // Without a thread there are no hints, and the sign-in goes on.
         let reasons = try? MissingResponseHints(
-            MissingResponseHints.lines(plan), probe: probe, notices, isQueued: session.mayAsk)
+            MissingResponseHints.lines(plan, isDefined: isDefined), probe: probe, notices, isQueued: session.mayAsk)
         defer { reasons?.end() }
         guard session.mayAsk else {
             return try receiver.wait(seconds: seconds, formOrigin: formOrigin, isExpected: isExpected)

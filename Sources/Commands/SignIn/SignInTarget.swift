@@ -9,6 +9,19 @@ struct SignInTarget {
     let account: Account?
     /// Whether the type was defined just now, from what its API tells.
     let isNewType: Bool
+    /// Saves the type's definition, if that is to be done after the sign-in.
+    var save: (() throws(CredentialError) -> Void)?
+
+    /// A sign-in under a type that was just made.
+    ///
+    /// - Parameter save: saves the definition before the account is saved; `nil` if it is saved.
+    init(newType type: AccountType, group: KeychainGroup, save: (() throws(CredentialError) -> Void)?) {
+        self.type = type
+        self.group = group
+        self.save = save
+        account = nil
+        isNewType = true
+    }
 
     /// Finds what the arguments of `login` mean; on a terminal the person is asked where several types can be meant.
     ///
@@ -18,10 +31,10 @@ struct SignInTarget {
         let resolver = TargetResolver(session)
         if let name = arguments[LoginCommand.account] {
             guard !arguments[LoginCommand.new], !arguments[LoginCommand.duplicate],
-                arguments[LoginCommand.resource] == nil
+                arguments[LoginCommand.resource] == nil, arguments[LoginCommand.issuer] == nil
             else {
                 throw CredentialError(
-                    .usage, "--account names an account that is there: no --new, --duplicate or --resource")
+                    .usage, "--account names an account that is there: no URL, --new, --duplicate or --resource")
             }
             let named = try resolver.namedType(TargetOptions(type: arguments[SharedOption.type]))
             let found = try AccountFinder(session).account(name, type: named)
@@ -33,6 +46,11 @@ struct SignInTarget {
             return
         }
         account = nil
+        if let issuer = try IssuerSignIn(arguments, session) {
+            (type, isNewType) = try issuer.type()
+            group = resolver.group(of: type)
+            return
+        }
         if let resource = arguments[LoginCommand.resource] {
             (type, isNewType) = try ResourceTypes(session.definitions).type(
                 for: resource, named: arguments[SharedOption.type], clientID: arguments[LoginCommand.clientID])
@@ -40,9 +58,7 @@ struct SignInTarget {
             return
         }
         isNewType = false
-        if arguments[LoginCommand.clientID] != nil {
-            throw CredentialError(.usage, "--client-id goes with --resource")
-        } else if let name = try resolver.typeName(TargetOptions(type: arguments[SharedOption.type])) {
+        if let name = try resolver.typeName(TargetOptions(type: arguments[SharedOption.type])) {
             type = try resolver.type(named: name)
         } else {
             type = try resolver.type(named: try Self.onlyType(session))
@@ -54,6 +70,7 @@ struct SignInTarget {
     ///
     /// - Throws: as ``init(_:_:)``.
     static func defined(_ arguments: Arguments, _ session: Session) throws(CredentialError) -> SignInTarget? {
+        if let issuer = try IssuerSignIn(arguments, session), try issuer.defined().isEmpty { return nil }
         if let resource = arguments[LoginCommand.resource],
             try ResourceTypes(session.definitions).defined(for: resource, named: arguments[SharedOption.type])
                 == nil

@@ -33,6 +33,27 @@ struct TypesImportCommand: Command {
     let arguments: Arguments
 
     func run(_ session: Session) throws(CredentialError) {
+        let (type, report) = try read(session)
+        let (written, reach) = try write(type, session)
+        if arguments.wantsJSON {
+            var object = JSONObject()
+            object["type"] = .string(type.name)
+            object["file"] = .string(written)
+            object["report"] = JSONValue(report.map(\.description))
+            for (key, value) in reach.json { object[key] = value }
+            try session.print(.object(object))
+        } else {
+            try session.print(report.map { session.shown($0) + "\n" }.joined())
+        }
+        session.notices.note("account type \(type.name) is defined in \(written)")
+        try tellGroup(of: type, session)
+    }
+
+    /// Reads the file.
+    ///
+    /// - Returns: the type, and what became of each key.
+    /// - Throws: ``ErrorCode/usage`` if there is no file, or the name is taken; ``ErrorCode/configuration``.
+    func read(_ session: Session) throws(CredentialError) -> (type: AccountType, report: [Message]) {
         let path = arguments[Self.file]
         guard let file = try session.context.typeFiles.read(path) else {
             throw CredentialError(.usage, "there is no file \(ForeignText.shown(path))")
@@ -56,6 +77,13 @@ struct TypesImportCommand: Command {
         try session.context.adapters.adapter(of: type).check(type)
         try session.catalog.checkFree(type.name, force: arguments[Self.force])
         ExplicitEndpoints(session).leaveOut(of: &type)
+        return (type, report)
+    }
+
+    /// Writes the definition, confirmed if the user says so.
+    ///
+    /// - Returns: the file, and what the type reaches.
+    func write(_ type: AccountType, _ session: Session) throws(CredentialError) -> (String, DefinitionReach) {
         let reach = DefinitionReach(of: type, session)
         var isTrusted = arguments[Self.trust]
         let unconfirmed = isTrusted ? [] : reach.needingTrust
@@ -70,18 +98,7 @@ struct TypesImportCommand: Command {
         }
         let written = try session.definitions.put(type, force: arguments[Self.force], by: .imported)
         if isTrusted { try session.context.machine.trust.confirm(type.name) }
-        if arguments.wantsJSON {
-            var object = JSONObject()
-            object["type"] = .string(type.name)
-            object["file"] = .string(written)
-            object["report"] = JSONValue(report.map(\.description))
-            for (key, value) in reach.json { object[key] = value }
-            try session.print(.object(object))
-        } else {
-            try session.print(report.map { session.shown($0) + "\n" }.joined())
-        }
-        session.notices.note("account type \(type.name) is defined in \(written)")
-        try tellGroup(of: type, session)
+        return (written, reach)
     }
 
     /// Says which types of the same client share no sign-in with the new one.

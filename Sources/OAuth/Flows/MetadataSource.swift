@@ -64,15 +64,15 @@ public final class MetadataSource: Sendable {
     ///   - address: the issuer, read.
     ///   - needs: the endpoints wanted. Where the first document lacks one, the issuer's others are looked at: a
     ///     provider may publish its revocation or registration in its RFC 8414 document alone.
-    ///   - isNamed: whether another party named the issuer: the slash of a bare origin is forgiven then.
+    ///   - spelling: how much the document's issuer may differ from the one asked for.
     /// - Throws: as ``metadata(at:in:issuerRule:)``; ``ErrorCode/configuration`` says where nothing was;
     ///   ``ErrorCode/validationFailed`` where an endpoint wanted cannot be used.
     public func metadata(
-        of issuer: String, _ address: WebAddress, needs: [AccountType.Endpoint] = [], isNamed: Bool = false,
-        in context: AdapterContext
+        of issuer: String, _ address: WebAddress, needs: [AccountType.Endpoint] = [],
+        spelling: ServerMetadata.IssuerSpelling = .exact, in context: AdapterContext
     ) throws(CredentialError) -> ServerMetadata {
         let locations = ServerMetadata.locations(of: address)
-        let rule = isNamed ? ServerMetadata.namedIssuer(issuer) : ServerMetadata.exactIssuer(issuer)
+        let rule = ServerMetadata.issuerRule(issuer, spelling)
         do throws(CredentialError) {
             let found = try first(of: locations, "metadata", in: context) {
                 (document) throws(CredentialError) in

@@ -217,7 +217,7 @@ package struct ResourceDiscovery: Sendable {
                 )
             }
             do throws(CredentialError) {
-                return try source.metadata(of: name, place, needs: needs, isNamed: true, in: context)
+                return try source.metadata(of: name, place, needs: needs, spelling: .ofAPI, in: context)
             } catch {
                 guard error.code == .configuration || error.code == .temporary else { throw error }
                 failure = failure ?? error
@@ -233,7 +233,7 @@ package struct ResourceDiscovery: Sendable {
     ) throws(CredentialError) -> ServerMetadata? {
         let origin = address.replacing(path: "")
         do throws(CredentialError) {
-            return try source.metadata(of: origin.origin, origin, needs: needs, isNamed: true, in: context)
+            return try source.metadata(of: origin.origin, origin, needs: needs, spelling: .ofAPI, in: context)
         } catch {
             guard error.code == .configuration else { throw error }
             steps.append(error.message)

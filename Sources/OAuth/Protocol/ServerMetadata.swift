@@ -104,6 +104,37 @@ public struct ServerMetadata: Sendable {
         }
     }
 
+    /// How much the issuer of a document may differ from the one that it was asked for.
+    public enum IssuerSpelling: Sendable {
+        /// Not at all: a definition names it (RFC 8414 §3.3).
+        case exact
+        /// By the slash of a bare origin: an API names it.
+        case ofAPI
+        /// By slashes at its end: the user has just written it, and the document's spelling goes into the definition.
+        case ofUser
+    }
+
+    /// The rule for an issuer in a spelling.
+    public static func issuerRule(
+        _ expected: String, _ spelling: IssuerSpelling
+    ) -> (String) throws(CredentialError) -> Void {
+        switch spelling {
+        case .exact: exactIssuer(expected)
+        case .ofAPI: namedIssuer(expected)
+        case .ofUser:
+            { (issuer: String) throws(CredentialError) in
+                if withoutSlashes(issuer) != withoutSlashes(expected) { try exactIssuer(expected)(issuer) }
+            }
+        }
+    }
+
+    /// An issuer without the slashes at its end.
+    public static func withoutSlashes(_ issuer: String) -> String {
+        var issuer = issuer
+        while issuer.hasSuffix("/") { issuer.removeLast() }
+        return issuer
+    }
+
     /// The rule for an issuer that another party names: for a bare origin, `https://as.example` and
     /// `https://as.example/` are one. Their well-known addresses are the same, and some libraries add the slash to
     /// every URL they write. All else is compared as by ``exactIssuer(_:)``.

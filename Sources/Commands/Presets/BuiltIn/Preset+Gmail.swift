@@ -10,6 +10,7 @@ extension Preset {
             "while the consent screen is in testing, sign-ins end after seven days",
             "mail programs take 'credmgr token', or 'credmgr token --format xoauth2'; see docs/mail.md"
           ],
+          "needs_client_secret": true,
           "definition": {
             "adapter": "oauth2",
             "issuer": "https://accounts.google.com",

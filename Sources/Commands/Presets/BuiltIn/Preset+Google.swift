@@ -10,6 +10,7 @@ extension Preset {
             "while the consent screen is in testing, sign-ins end after seven days",
             "the device flow needs a client of the type TVs and limited-input devices, and has few scopes"
           ],
+          "needs_client_secret": true,
           "definition": {
             "adapter": "oauth2",
             "issuer": "https://accounts.google.com",

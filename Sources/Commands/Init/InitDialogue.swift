@@ -1,0 +1,265 @@
+import CommandLine
+import CredentialCore
+import OAuth
+
+/// Asks the questions of a guided sign-in on the terminal, and has its effects.
+struct InitDialogue {
+    private let session: Session
+    private let layout: HelpLayout
+
+    init(_ session: Session) {
+        self.session = session
+        layout = HelpLayout(session)
+    }
+
+    /// Runs it to its end.
+    ///
+    /// - Throws: ``ErrorCode/cancelled`` if the terminal has no more answers; ``ErrorCode/interrupted``; a failure that no answer
+    ///   can mend.
+    func run(_ beginning: GuidedSetup) throws(CredentialError) {
+        var setup = beginning
+        say("This signs you in for the first time. Ctrl-C ends it, and nothing is saved before the last step.")
+        while true {
+            switch setup.step {
+            case .ask(let question): try ask(question, &setup)
+            case .perform(let effect): setup.finish(try perform(effect, of: setup))
+            case .end: return tellCommands(of: setup)
+            }
+        }
+    }
+
+    private func say(_ text: Message) { show(layout.paragraph(text)) }
+
+    private func show(_ text: String) {
+        session.notices.say(Message(verbatim: text.hasSuffix("\n") ? String(text.dropLast()) : text))
+    }
+
+    // MARK: Questions
+
+    private func ask(_ question: GuidedSetup.Question, _ setup: inout GuidedSetup) throws(CredentialError) {
+        introduce(question, setup)
+        while setup.step == .ask(question) {
+            let answer = try session.context.console.ask(
+                prompt(of: question, setup), isSecret: question == .clientSecret)
+            switch setup.answer(answer.reveal()) {
+            case .accepted: return
+            case .refused(let reason): say("\(reason)")
+            case .narrowed: showProviders(setup)
+            }
+        }
+    }
+
+    private func showProviders(_ setup: GuidedSetup) {
+        for line in setup.providerLines(width: min(session.context.console.width, 80)) {
+            session.notices.say(Message(verbatim: line))
+        }
+    }
+
+    /// The explanation above a question.
+    private func introduce(_ question: GuidedSetup.Question, _ setup: GuidedSetup) {
+        switch question {
+        case .provider:
+            show("\n" + layout.paragraph("Which provider?"))
+            showProviders(setup)
+        case .placeholder(let name):
+            guard let placeholder = setup.placeholder(name) else { return }
+            let summary = Message(kept: placeholder.summary)
+            let example: Message = placeholder.example.map { "\(summary), such as \($0)" } ?? summary
+            let isTenant = placeholder.form == .guid && name == "tenant"
+            show(
+                "\n"
+                    + layout.paragraph(
+                        isTenant ? "\(example); or a domain of the tenant, such as contoso.com" : example))
+        case .issuer:
+            show("\n" + layout.paragraph("The address (issuer) of the provider, such as https://login.example.com"))
+        case .settingsFile: show("\n" + layout.paragraph("The path of the file, such as ./settings.plist"))
+        case .registration, .clientID, .clientSecret, .name, .retry: return
+        }
+    }
+
+    private func prompt(of question: GuidedSetup.Question, _ setup: GuidedSetup) -> Message {
+        switch question {
+        case .provider: "Its number or name, or a part of it: "
+        case .placeholder(let name):
+            setup.placeholder(name)?.standard.map { "\(name) [\($0)]: " } ?? "\(name): "
+        case .issuer: "Issuer: "
+        case .settingsFile: "File: "
+        case .registration: "This provider registers clients by itself. Register one now? [Y/n] "
+        case .clientID: "Client ID: "
+        case .clientSecret:
+            setup.preset?.needsClientSecret == true
+                ? "Client secret (it is not shown): "
+                : "Client secret (it is not shown; Enter if the client has none): "
+        case .name: "Name of the account type [\(setup.suggestedName)]: "
+        case .retry: "Enter to sign in again, or another client ID: "
+        }
+    }
+
+    // MARK: Effects
+
+    private func perform(
+        _ effect: GuidedSetup.Effect, of setup: GuidedSetup
+    ) throws(CredentialError) -> GuidedSetup.Outcome {
+        do throws(CredentialError) {
+            switch effect {
+            case .resolveTenant(let domain):
+                guard let preset = setup.preset else { return .failed }
+                let id = try TenantLookup(session).id(of: domain, preset)
+                say("The ID of this tenant is \(id).")
+                return .tenant(id)
+            case .askProvider: return .facts(try askProvider(setup))
+            case .readSettings: return .facts(try readSettings(setup))
+            case .signIn:
+                try signIn(setup)
+                return .signedIn
+            }
+        } catch {
+            // A store that is locked, a fault and a signal are mended by no other answer.
+            guard [2, 4, 6, 7].contains(error.code.exitStatus) || error.code == .malformedReply else { throw error }
+            session.notices.error(effect == .signIn ? Self.withoutCommands(error) : error)
+            return .failed
+        }
+    }
+
+    /// The error without the commands of its hints: the account type that they name is not saved.
+    private static func withoutCommands(_ error: CredentialError) -> CredentialError {
+        var error = error
+        error.furtherHints = error.hints.filter { !$0.description.contains("credmgr ") }
+        error.advice = nil
+        return error
+    }
+
+    /// The session of a command whose notes repeat what is said here.
+    private var quiet: Session { session.quieted }
+
+    private func arguments(_ words: [String]) throws(CredentialError) -> Arguments {
+        guard case .command(let arguments) = try ArgumentParser(.standard).parse(words) else {
+            throw CredentialError(.internalFault, "the words of the guided sign-in are no command")
+        }
+        return arguments
+    }
+
+    private func draft(
+        _ setup: GuidedSetup, client placeholder: String? = nil
+    ) throws(CredentialError) -> DefinitionDraft {
+        var builder = DefinitionBuilder(try arguments(setup.definitionWords(client: placeholder)), quiet)
+        builder.alwaysAsks = placeholder != nil
+        builder.clientSecret = setup.clientSecret
+        return try builder.draft()
+    }
+
+    private func askProvider(_ setup: GuidedSetup) throws(CredentialError) -> GuidedSetup.Facts {
+        let draft = try draft(setup, client: Self.nobody)
+        let type = draft.type, adapter = try session.context.adapters.adapter(of: type)
+        if draft.metadata == nil, type.issuer == nil, type.signInFlow == .code, type.endpoints.isEmpty {
+            // An adapter without an issuer asks its provider when a sign-in begins; nothing comes of this one.
+            let request = SignInRequest(
+                type: type, flow: .code, policy: try adapter.policy(nil, of: type), scope: type.scope,
+                redirectURI: type.redirectURI ?? adapter.defaultRedirectURI)
+            _ = try adapter.begin(request, in: session.services(session.stores(mayPrompt: false)).adapterContext)
+        }
+        var facts = facts(of: type, adapter)
+        facts.registersClients = setup.preset == nil && draft.metadata?.endpoints[.registration] != nil
+        if let given = setup.issuer, let issuer = facts.issuer,
+            let correction = IssuerDiscovery.correction(of: given, to: issuer)
+        {
+            say(correction)
+        }
+        guide(facts, type, setup.preset)
+        return facts
+    }
+
+    /// A client ID for the time at which the provider is asked only: Azure AD B2C takes GUIDs.
+    private static let nobody = "00000000-0000-0000-0000-000000000000"
+
+    private func readSettings(_ setup: GuidedSetup) throws(CredentialError) -> GuidedSetup.Facts {
+        let (type, _) = try TypesImportCommand(arguments: arguments(setup.definitionWords())).read(quiet)
+        var facts = facts(of: type, try session.context.adapters.adapter(of: type))
+        (facts.clientID, facts.name) = (type.clientID, Name.near(type.clientID).map { _ in "app" })
+        guide(facts, type, nil)
+        return facts
+    }
+
+    private func facts(of type: AccountType, _ adapter: any CredentialAdapter) -> GuidedSetup.Facts {
+        GuidedSetup.Facts(
+            issuer: type.issuer, redirectURI: type.redirectURI ?? adapter.defaultRedirectURI,
+            scope: type.scope, flow: type.signInFlow)
+    }
+
+    /// Shows what to register at the provider, exactly.
+    private func guide(_ facts: GuidedSetup.Facts, _ type: AccountType, _ preset: Preset?) {
+        let place = preset?.title ?? type.issuer.flatMap(WebAddress.init)?.origin ?? type.authority ?? type.adapter
+        var text = "\n"
+        if let link = preset?.documentation {
+            text += layout.paragraph(
+                "Register an application at \(ForeignText.shown(place)); \(link) describes it:")
+        } else {
+            text += layout.paragraph("Register an application at \(ForeignText.shown(place)):")
+        }
+        let isConfidential = preset?.needsClientSecret == true
+        var rows: [(Message, Message)] = [
+            (
+                "kind",
+                isConfidential
+                    ? "native or desktop application; its secret is needed"
+                    : "native or desktop application (public client, no secret)"
+            )
+        ]
+        if facts.flow == .code {
+            rows.append(("grant", "authorization code with PKCE; refresh tokens, if it can be chosen"))
+            let isPortFree = type.redirectURI.flatMap(WebAddress.init)?.port == nil
+            let redirect = ForeignText.shown(facts.redirectURI)
+            rows.append(("redirect URI", isPortFree ? "\(redirect) (the port may be any)" : "\(redirect)"))
+        } else {
+            rows.append(("grant", "\(facts.flow.rawValue)"))
+        }
+        if !facts.scope.isEmpty { rows.append(("scopes", "\(facts.scope.joined(separator: " "))")) }
+        let translations = session.context.console.translations
+        text += layout.terms(rows.map { ($0.0.text(in: translations), $0.1) })
+        for note in preset?.notes ?? [] { text += layout.item(Message(kept: ForeignText.shown(note, limit: 300))) }
+        show(text)
+    }
+
+    // MARK: The end
+
+    /// Signs in, and saves the account type after the sign-in: a sign-in that is interrupted leaves no type. A client that
+    /// credmgr registers is saved before, since the provider has it from then on.
+    private func signIn(_ setup: GuidedSetup) throws(CredentialError) {
+        let words = setup.definitionWords()
+        let login = LoginCommand(arguments: try arguments(setup.loginWords))
+        if words[1] == "import" {
+            let command = TypesImportCommand(arguments: try arguments(words))
+            let (type, _) = try command.read(quiet)
+            return try login.signIn(
+                target(type) { () throws(CredentialError) in _ = try command.write(type, quiet) }, session)
+        }
+        let draft = try draft(setup)
+        let command = TypesAddCommand(arguments: try arguments(words))
+        if setup.registers {
+            if try !session.catalog.isDefined(draft.type.name) { try command.write(draft, session) }
+            let type = try TargetResolver(session).type(named: draft.type.name)
+            return try login.signIn(target(type, saving: nil), session)
+        }
+        var type = draft.type
+        if let secret = draft.clientSecret { type.clientSecret = .literal(secret) }
+        try login.signIn(target(type) { () throws(CredentialError) in try command.write(draft, quiet) }, session)
+    }
+
+    private func target(
+        _ type: AccountType, saving save: (() throws(CredentialError) -> Void)?
+    ) -> SignInTarget {
+        SignInTarget(newType: type, group: TargetResolver(session).group(of: type), save: save)
+    }
+
+    private func tellCommands(of setup: GuidedSetup) {
+        let name = setup.name ?? setup.suggestedName
+        session.notices.outcome("")
+        session.notices.outcome("In a script:")
+        session.notices.outcome(
+            Message(verbatim: "  TOKEN=$(" + ShellQuote.line(["credmgr", "token", "--type", name]) + ")"))
+        session.notices.outcome("The same without questions:")
+        for words in [setup.definitionWords(), setup.loginWords] {
+            session.notices.outcome(Message(verbatim: "  " + ShellQuote.line(["credmgr"] + words)))
+        }
+    }
+}

@@ -1,0 +1,30 @@
+import CommandLine
+import CredentialCore
+
+/// A word that a command has no place for: most likely the name of an account type or of an account.
+struct StrayWord {
+    private let word: String
+
+    init(_ word: String) { self.word = word }
+
+    /// The command line that has a place for it; `nil` if it is neither a type nor an account that this machine has seen. A word
+    /// that is neither is not shown: it may be a token.
+    ///
+    /// - Parameter command: the command, which takes `--type` or `--account`.
+    func hint(for command: CommandSpec, _ context: CommandContext) -> Message? {
+        guard let option = option(context), command.options.contains(where: { $0.written == option }) else {
+            return nil
+        }
+        let words = ["credmgr"] + command.path + [option, ForeignText.shown(word, limit: 200)]
+        return Message(verbatim: ShellQuote.line(words))
+    }
+
+    private func option(_ context: CommandContext) -> String? {
+        if Name.isValid(word), (try? context.machine.catalog.isDefined(word)) == true { return "--type" }
+        for group in (try? context.records.groups()) ?? [] {
+            guard let index = try? context.records.seenIndex(of: group, .none) else { continue }
+            if index.matches(for: word, of: nil).first != nil { return "--account" }
+        }
+        return nil
+    }
+}

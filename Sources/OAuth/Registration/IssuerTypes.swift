@@ -1,0 +1,121 @@
+package import CredentialCore
+
+/// The account types of `login URL`: found by issuer and client, or defined from what the issuer tells of itself.
+package struct IssuerTypes: Sendable {
+    private let desk: DefinitionDesk
+
+    /// Looks types up and defines them with what a desk has.
+    package init(_ desk: DefinitionDesk) { self.desk = desk }
+
+    /// The client that a sign-in is to use.
+    package enum Client: Sendable {
+        /// The client of whichever type is there.
+        case any
+        /// The client with this ID.
+        case id(String)
+        /// A client that credmgr registers.
+        case registered
+    }
+
+    /// The types for an issuer and a client. A definition counts only if nothing but the issuer says where its tokens come from:
+    /// an imported one may name the issuer and send the code elsewhere.
+    ///
+    /// - Parameters:
+    ///   - url: the issuer, or the address of its metadata.
+    ///   - name: the only type that may be meant.
+    /// - Throws: ``ErrorCode/usage`` if the type with that name is for another issuer or client; as
+    ///   ``AccountTypeCatalog/entries()``.
+    package func defined(
+        for url: String, _ client: Client, named name: String?
+    ) throws(CredentialError) -> [AccountType] {
+        let usual = Self.name(of: url)
+        let types = try desk.catalog.entries().compactMap { entry -> AccountType? in
+            guard case .success(let type) = entry.type, type.adapter == "oauth2", type.endpoints.isEmpty,
+                !type.issuerIsNamedByAPI, let issuer = type.issuer, IssuerDiscovery.isSame(issuer, url)
+            else { return nil }
+            if let group = desk.group, group != type.keychainGroup { return nil }
+            switch client {
+            case .any: return type
+            case .id(let id): return type.clientID == id ? type : nil
+            case .registered: return type.registrationClientURI != nil || type.name == name ?? usual ? type : nil
+            }
+        }
+        if let name, try desk.catalog.isDefined(Name.checked(name, kind: .accountType)) {
+            guard let type = types.first(where: { $0.name == name }) else {
+                throw CredentialError(
+                    .usage, "account type '\(name)' is for another issuer or client",
+                    hint: "choose another name with --name")
+            }
+            return [type]
+        }
+        return types
+    }
+
+    /// Defines a type for an issuer.
+    ///
+    /// - Parameters:
+    ///   - url: the issuer, or the address of its metadata.
+    ///   - name: the name of the type; `nil` for one made of the host.
+    ///   - scope: the scopes of the type; empty for the usual ones.
+    /// - Throws: ``ErrorCode/usage`` without a client; what the discovery, the registration and the catalog throw.
+    package func define(
+        for url: String, _ client: Client, named name: String?, scope: [String]
+    ) throws(CredentialError) -> AccountType {
+        var needs: [AccountType.Endpoint] = [.authorization]
+        if case .registered = client { needs.append(.registration) }
+        let server = try IssuerDiscovery(in: desk.accounts.adapterContext).server(url, needs: needs)
+        let issuer = server.issuer ?? url
+        let chosen = if let name { name } else { try freeName(Self.name(of: issuer)) }
+        var type = AccountType(name: chosen, adapter: "oauth2", clientID: "unregistered")
+        type.issuer = issuer
+        type.scope = scope.isEmpty ? ClientRegistrar.usualScope(at: server) : scope
+        if let group = desk.group { type.keychainGroup = group }
+        let document = server.takesClientDocuments ? desk.accounts.configuration.clientMetadataURL : nil
+        let path: String
+        switch (client, document) {
+        case (.registered, _):
+            tell(url, issuer)
+            path = try ClientRegistrar(desk).define(type, at: server, force: false)
+            type = try desk.type(named: type.name)
+        case (.id(let id), _), (.any, let id?):
+            if id.contains("://"), let problem = ClientDocument.problem(of: id) {
+                throw CredentialError(.usage, "--client-id '\(ForeignText.shown(id))' \(problem)")
+            }
+            type.clientID = id
+            try ResourceTypes(desk).describeClient(of: &type, at: server)
+            try desk.check(type)
+            tell(url, issuer)
+            path = try desk.put(type, force: false, by: .user)
+        case (.any, nil): throw Self.noClient(at: issuer, server)
+        }
+        desk.note("account type \(type.name) is defined in \(path)")
+        return type
+    }
+
+    private func tell(_ url: String, _ issuer: String) {
+        if let text = IssuerDiscovery.correction(of: url, to: issuer) { desk.note(text) }
+    }
+
+    private static func noClient(at issuer: String, _ server: ServerMetadata) -> CredentialError {
+        let command = "credmgr login \(ShellQuote.word(issuer)) --register"
+        return CredentialError(
+            .usage, "--client-id is missing, and no account type is defined for \(ForeignText.shown(issuer))",
+            hint: server.endpoints[.registration] == nil
+                ? "register a client at the provider, and name it with --client-id"
+                : "this provider registers clients: \(command)")
+    }
+
+    /// The first of `NAME`, `NAME-2` and so on that no file defines.
+    private func freeName(_ name: String) throws(CredentialError) -> String {
+        if try !desk.catalog.isDefined(name) { return name }
+        for number in 2...99 where try !desk.catalog.isDefined("\(name)-\(number)") { return "\(name)-\(number)" }
+        throw CredentialError(
+            .usage, "account type '\(name)' is already defined", hint: "choose another name with --name")
+    }
+
+    /// The name of a type for an issuer: its host, with the port if it has one.
+    package static func name(of issuer: String) -> String {
+        guard let address = WebAddress(issuer) else { return "issuer" }
+        return Name.near(address.host + (address.port.map { "-\($0)" } ?? "")) ?? "issuer"
+    }
+}
