@@ -67,7 +67,8 @@ struct ArgumentScan {
         let name = String(text[..<(place ?? text.endIndex)])
         let attached = place.map { String(text[text.index(after: $0)...]) }
         guard let option = table.options(of: command).first(where: { $0.name == name }) else {
-            note(unknownOption("--" + name))
+            let value = attached ?? rest.first.flatMap { Self.isOption($0) ? nil : $0 }
+            note(unknownOption("--" + name, value))
             return
         }
         guard option.value != nil, attached != nil || !option.valueIsOptional else {
@@ -141,16 +142,18 @@ struct ArgumentScan {
 
     private mutating func assignPositionals(_ command: CommandSpec) {
         var rest = positionals[...]
+        var missing: [String] = []
         for parameter in command.parameters {
             let count = parameter.arity == .variadic ? rest.count : min(1, rest.count)
             if count == 0 {
-                if parameter.arity == .required { note(usage("\(parameter.value.placeholder) is missing")) }
+                if parameter.arity == .required { missing.append(parameter.value.placeholder) }
                 continue
             }
             for value in rest.prefix(count) { check(value, parameter.value, parameter.value.placeholder) }
             values[parameter.name] = Array(rest.prefix(count))
             rest = rest.dropFirst(count)
         }
+        if !missing.isEmpty { note(self.missing(missing, command)) }
         if let extra = rest.first {
             if fault == nil { stray = StrayArgument(command: command, word: extra) }
             note(unexpected(extra, command))
@@ -172,14 +175,41 @@ struct ArgumentScan {
         return CredentialError(.usage, message, hint: hint ?? "credmgr \(place)--help")
     }
 
+    private func missing(_ names: [String], _ command: CommandSpec) -> CredentialError {
+        let hint = command.remedy(.missing(given: positionals), words)
+        if names.count == 1 { return usage("\(names[0]) is missing", hint: hint) }
+        let first = names.dropLast().joined(separator: ", ")
+        return usage("\(first) and \(names[names.count - 1]) are missing", hint: hint)
+    }
+
+    /// The command that follows an unknown word: other programs have theirs below a word such as `auth`.
+    private func following(_ word: String) -> String? {
+        guard path.isEmpty, let place = words.firstIndex(of: word) else { return nil }
+        var found: [String] = []
+        for next in words[(place + 1)...] {
+            guard !Self.isOption(next), table.contains(found + [next]) else { break }
+            found.append(next)
+        }
+        return found.isEmpty ? nil : found.joined(separator: " ")
+    }
+
     private func unknownCommand(_ word: String) -> CredentialError {
+        if let command = following(word) {
+            return usage(
+                "unknown command '\(ForeignText.shown(word, limit: 40))'",
+                hint: "did you mean 'credmgr \(command)'?")
+        }
         let nearest = NearestWord.to(word, among: table.nextWords(after: path))
         let written = (path + [ForeignText.shown(word, limit: 40)]).joined(separator: " ")
         let meant: Message? = nearest.map { "did you mean 'credmgr \((path + [$0]).joined(separator: " "))'?" }
         return usage("unknown command '\(written)'", hint: meant)
     }
 
-    private func unknownOption(_ written: String) -> CredentialError {
+    private func unknownOption(_ written: String, _ value: String? = nil) -> CredentialError {
+        let remedy = command?.remedy(.unknownOption(name: written, value: value), words)
+        if let remedy {
+            return usage("unknown option '\(ForeignText.shown(written, limit: 40))'", hint: remedy)
+        }
         let known = table.options(of: command)
         let nearest: Message? = NearestWord.to(written, among: known.map(\.written)).map { "did you mean '\($0)'?" }
         let isElsewhere =

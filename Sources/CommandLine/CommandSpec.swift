@@ -33,6 +33,17 @@ package struct CommandSpec: Sendable {
         case hidden
     }
 
+    /// A fault of a command line that the command knows a better remedy for than its help.
+    package enum Slip: Sendable {
+        /// An option that the command does not have.
+        case unknownOption(name: String, value: String?)
+        /// A parameter that is missing, behind those that were given.
+        case missing(given: [String])
+    }
+
+    /// The remedy for a slip, with all words of the command line; `nil` for the usual one.
+    package let remedy: @Sendable (Slip, _ words: [String]) -> Message?
+
     /// A command line and what it does.
     package struct Example: Sendable {
         /// What it does, in lower case and without a full stop.
@@ -67,8 +78,10 @@ package struct CommandSpec: Sendable {
         parameters: @autoclosure @escaping @Sendable () -> [any DeclaredParameter] = [],
         options: @autoclosure @escaping @Sendable () -> [any DeclaredOption] = [],
         examples: @autoclosure @escaping @Sendable () -> [Example] = [],
-        exitStatuses: [Int32] = [], runsProgram: Bool = false
+        exitStatuses: [Int32] = [], runsProgram: Bool = false,
+        remedy: @escaping @Sendable (Slip, _ words: [String]) -> Message? = { _, _ in nil }
     ) {
+        self.remedy = remedy
         self.path = path
         self.aliases = aliases
         self.role = role

@@ -157,6 +157,12 @@ import Testing
         ("credmgr types set … --private-key-file -", "as --client-secret-file"),
         ("credmgr types set … keychain_group=…", "Two types that do not share a sign-in"),
         ("credmgr types set … …", "AzureB2CErrorTableTests, A client's secret that the store has not"),
+        ("credmgr types set … api_base=…", "RemedyTests: an origin that may not have the token"),
+        (
+            "credmgr types set … api_base=https://api.example.com",
+            "RemedyTests: an origin that may not have the token"
+        ),
+        ("credmgr setup … --host git.example.com", "RemedyTests: setup without a server names a whole command"),
         ("credmgr types trust --help", "DefinitionTrustTests: a confirmation is the digest of the file"),
         ("credmgr types trust …", "DefinitionTrustTests: an imported definition widens"),
         ("credmgr types show …", "A client that has no secret is not told to check one"),

@@ -196,7 +196,7 @@ import Testing
         #expect(failed.standardError.contains("--set url=https://sso.example.com --set realm=staff"))
         try home.run([
             "types", "add", "S", "--preset", "keycloak", "--client-id", "c", "--set", "realm=r", "--set",
-            "url=https://sso.example.com", "--scope", "openid", "--param", "authorize:kc_idp_hint=x",
+            "url=https://sso.example.com", "--scope", "openid", "--param", "authorize:kc_idp_hint=x", "--offline",
         ])
         let type = try home.json(["types", "show", "S", "--json"]).object
         #expect(type?["issuer"] == "https://sso.example.com/realms/r")

@@ -12,6 +12,7 @@ package final class MemoryPrograms: Programs {
 
     private struct State {
         var installed: [String: Behaviour] = [:]
+        var refused: [String: CredentialError] = [:]
         var started: [[String]] = []
         var links: [String: String] = [:]
         var made = 0
@@ -38,6 +39,9 @@ package final class MemoryPrograms: Programs {
         state.withLock { $0.installed[word] = behaviour }
     }
 
+    /// Lets a program not start.
+    package func refuse(_ word: String, with error: CredentialError) { state.withLock { $0.refused[word] = error } }
+
     /// What happens at a pause, besides that the clock goes on.
     package func whenPaused(_ action: @escaping @Sendable (_ seconds: Int) -> Void) {
         state.withLock { $0.whenPaused = action }
@@ -58,6 +62,7 @@ package final class MemoryPrograms: Programs {
     // MARK: Programs
 
     private func start(_ words: [String], _ variables: [String: String]) throws(CredentialError) -> ProgramResult {
+        if let error = words.first.flatMap({ word in state.withLock { $0.refused[word] } }) { throw error }
         let behaviour = state.withLock { state in
             state.started.append(words)
             return words.first.flatMap { state.installed[$0] }

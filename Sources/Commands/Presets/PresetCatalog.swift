@@ -57,7 +57,16 @@ package struct PresetCatalog: Sendable {
         let names = (try? entries().map(\.name)) ?? []
         throw CredentialError(
             .usage, "no preset '\(name)'",
-            hint: NearestWord.to(name, among: names).map { "did you mean '\($0)'?" } ?? "credmgr presets")
+            hint: Self.meant(by: name, among: names) ?? "credmgr presets")
+    }
+
+    /// The presets that have the word in their names, else the nearest one.
+    private static func meant(by name: String, among names: [String]) -> Message? {
+        let having = names.filter { $0.contains(name.lowercased()) }
+        guard having.count > 1 else {
+            return (having.first ?? NearestWord.to(name, among: names)).map { "did you mean '\($0)'?" }
+        }
+        return "did you mean one of \(having.joined(separator: ", "))?"
     }
 
     /// Whether a preset is built in, or in a directory of root's.

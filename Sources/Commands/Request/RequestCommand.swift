@@ -23,7 +23,16 @@ struct RequestCommand: Command {
             .init("list tasks", "credmgr request GET /api/tasks --type ToDoList"),
             .init("add one", "credmgr request POST /api/tasks --type ToDoList --form task=milk"),
         ],
-        exitStatuses: [3, 4, 5, 6, 7, 8])
+        exitStatuses: [3, 4, 5, 6, 7, 8],
+        remedy: { slip, words in
+            guard case .missing(given: let given) = slip, given.count == 1, given[0].contains("/"),
+                let place = words.firstIndex(of: given[0])
+            else { return nil }
+            // The method comes first, and the URL stands where it stood.
+            var words = words
+            words.insert("GET", at: place)
+            return Message(verbatim: ShellQuote.line(["credmgr"] + words.map { ForeignText.shown($0) }))
+        })
 
     static let method = Parameter.required(
         "method", .any("METHOD", .words(["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"])),
@@ -100,14 +109,17 @@ struct RequestCommand: Command {
         if let absolute { address = absolute } else { address = try RequestAddress.joined(text, to: target.type) }
         let query = arguments[Self.query]
         if !query.isEmpty { address = address.appending(query: FormCoding.encode(query)) }
-        try Self.check(address, for: target, session)
+        try Self.check(address, for: target, session, isNamedByUser: true)
         return (target, address)
     }
 
     /// Refuses an address that may not have the target's token.
     ///
+    /// - Parameter isNamedByUser: whether the user has named the address, and no redirect: only then the hint allows its origin.
     /// - Throws: ``ErrorCode/denied``.
-    static func check(_ address: WebAddress, for target: Target, _ session: Session) throws(CredentialError) {
+    static func check(
+        _ address: WebAddress, for target: Target, _ session: Session, isNamedByUser: Bool = false
+    ) throws(CredentialError) {
         guard let destination = Destination(address) else {
             throw CredentialError(.denied, "no token goes to \(address.origin)")
         }
@@ -120,10 +132,15 @@ struct RequestCommand: Command {
         {
             if refusal.isOfTrust { throw CredentialError(.denied, refusal.text, hint: refusal.advice) }
             for miss in authority.nearMisses(of: destination) { session.notices.warning(miss) }
+            let name = ShellQuote.word(target.type.name)
+            let allows = isNamedByUser && target.type.apiBase == nil && address.isSecure
+            let command = "credmgr types set \(name) api_base=\(address.origin)"
             throw CredentialError(
                 .denied, "a token of account type \(target.type.name) is not sent to \(destination)",
-                hint: "allowed is what rules of config.json name, and api_base and api_origins of the type: "
-                    + "credmgr types show \(ShellQuote.word(target.type.name))")
+                hint: allows
+                    ? "if this API may have the token: \(command)"
+                    : "allowed is what rules of config.json name, and api_base and api_origins of the type: "
+                        + "credmgr types show \(name)")
         }
     }
 }

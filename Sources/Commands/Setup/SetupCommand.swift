@@ -93,6 +93,7 @@ struct SetupCommand: Command {
         var request = SetupRequest(
             environment: session.context.environment, command: isInPath ? "credmgr" : programs.ownPath)
         request.account = arguments[SharedOption.account]
+        request.program = arguments[Self.program] ?? request.program
         if let host = arguments[Self.host] {
             guard let place = RulePlace(host), place.description == host.lowercased(), !host.hasPrefix("-"),
                 host.utf8.allSatisfy({ $0 != 0x22 && $0 != 0x27 && $0 != 0x24 && $0 != 0x60 })

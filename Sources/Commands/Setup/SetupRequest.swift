@@ -2,6 +2,8 @@ import CredentialCore
 
 /// What `setup` was asked to do, and what recipes need to know of this machine.
 struct SetupRequest: Sendable {
+    /// The program that is set up.
+    var program = "git"
     /// The account type; `nil` where nothing names one.
     var type: String?
     /// The account; `nil` for the one that is chosen each time.
@@ -68,7 +70,9 @@ struct SetupRequest: Sendable {
     /// - Throws: ``ErrorCode/usage`` where none was named.
     func neededHost() throws(CredentialError) -> String {
         guard let host else {
-            throw CredentialError(.usage, "--host is missing: the server that the token is for")
+            throw CredentialError(
+                .usage, "--host is missing: the server that the token is for",
+                hint: "such as: credmgr setup \(program) --host git.example.com")
         }
         return host
     }

@@ -5,13 +5,13 @@ import OAuth
 enum Browser {
     /// Opens an address.
     ///
-    /// - Returns: a file to be removed when the sign-in is over.
-    static func open(_ address: WebAddress, _ session: Session) -> (any PrivateFile)? {
+    /// - Returns: whether it has started, and a file to be removed when the sign-in is over.
+    static func open(_ address: WebAddress, _ session: Session) -> (isOpened: Bool, file: (any PrivateFile)?) {
         do throws(CredentialError) {
-            return try browser(session).open(address)
+            return (true, try browser(session).open(address))
         } catch {
             session.notices.note("the browser did not start (\(error)); open the address by hand")
-            return nil
+            return (false, nil)
         }
     }
 

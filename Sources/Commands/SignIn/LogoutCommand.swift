@@ -21,7 +21,7 @@ struct LogoutCommand: Command {
         ],
         exitStatuses: [3, 5, 6, 7])
 
-    private static let all = Option.flag("all", "every account, with --type of that type; needs --yes")
+    private static let all = Option.flag("all", "every account, with --type of that type; asks, or needs --yes")
     private static let yes = Option.flag("yes", "do not ask whether --all is meant")
     private static let revoke = Option.flag("revoke", "revoke the tokens at the provider")
     private static let force = Option.flag("force", "with --revoke, forget also what cannot be revoked")
@@ -78,14 +78,31 @@ struct LogoutCommand: Command {
         for address in endSession { openInBrowser(address, session) }
     }
 
+    /// Has the user confirm `--all`, by `--yes` or on a terminal.
+    ///
+    /// - Throws: ``ErrorCode/usage`` if nobody can be asked; ``ErrorCode/cancelled`` for a no.
+    private func confirm(_ count: Int, of type: AccountType?, _ session: Session) throws(CredentialError) {
+        guard !arguments[Self.yes], count > 0 || !session.mayAsk else { return }
+        guard session.mayAsk else {
+            throw CredentialError(
+                .usage, "--all forgets every account; it needs --yes",
+                hint: Message(
+                    verbatim: arguments.commandLine(adding: [Self.yes.spec.written], quoting: ShellQuote.word)))
+        }
+        let accounts: Message = "\(count, one: "\(count) account", other: "\(count) accounts")"
+        let answer = try session.context.console.ask(
+            type.map { "Forget \(accounts) of \($0.name)? [y/N] " } ?? "Forget \(accounts)? [y/N] ", isSecret: false
+        ).reveal()
+        guard ["y", "Y", "yes"].contains(answer) else {
+            throw CredentialError(.cancelled, "nothing was forgotten")
+        }
+    }
+
     private func targets(
         _ session: Session, _ failures: inout [CredentialError]
     ) throws(CredentialError) -> [(group: KeychainGroup, account: Account)] {
         let resolver = TargetResolver(session)
         if arguments[Self.all] {
-            guard arguments[Self.yes] else {
-                throw CredentialError(.usage, "--all forgets every account; it needs --yes")
-            }
             // Whoever names one does not mean all.
             guard arguments[SharedOption.account] == nil else {
                 throw CredentialError(.usage, "--all and --account cannot go together")
@@ -93,7 +110,9 @@ struct LogoutCommand: Command {
             let type = try arguments[SharedOption.type].map { (name) throws(CredentialError) in
                 try resolver.type(named: name)
             }
-            return try session.accounts(of: type) { failures.append($1) }
+            let accounts = try session.accounts(of: type) { failures.append($1) }
+            try confirm(accounts.count, of: type, session)
+            return accounts
         }
         if let type = arguments[SharedOption.type] {
             let target = try resolver.target(

@@ -173,8 +173,9 @@ struct SignInDriver: Sendable {
 
     /// Opens a page, and shows its address.
     private mutating func present(_ address: WebAddress, isFirst: Bool) {
-        if opensBrowser { page = Browser.open(address, session) }
-        session.notices.say(Self.invitation(isFirst: isFirst, isOpened: opensBrowser))
+        var isOpened = false
+        if opensBrowser { (isOpened, page) = Browser.open(address, session) }
+        session.notices.say(Self.invitation(isFirst: isFirst, isOpened: isOpened))
         session.notices.say("  \(address)")
     }
 

@@ -26,7 +26,12 @@ struct TokenCommand: Command {
                 "credmgr token --type Metrics --output /run/user/1000/metrics.token --keep"),
             .init("set ACCESS_TOKEN in a shell", "eval \"$(credmgr token --type ToDoList --format env)\""),
         ],
-        exitStatuses: [3, 4, 5, 6, 7])
+        exitStatuses: [3, 4, 5, 6, 7],
+        remedy: { slip, words in
+            guard case .unknownOption(name: "--json", _) = slip, words.contains("--json") else { return nil }
+            let line = words.flatMap { $0 == "--json" ? ["--format", "json"] : [ForeignText.shown($0)] }
+            return Message(verbatim: ShellQuote.line(["credmgr"] + line))
+        })
 
     private static let introspect = Option.flag(
         "introspect", "print what the provider says of the token, as JSON (RFC 7662)")

@@ -157,7 +157,8 @@ struct DefinitionBuilder {
         let needsScope = type.scope.isEmpty && ![.clientCredentials, .jwtBearer].contains(type.signInFlow)
         // Most issuers have no slash at their end, and only the provider knows of its own.
         let isDoubtful = arguments[TypesAddCommand.issuer]?.hasSuffix("/") == true
-        guard isNeeded || needsScope || isDoubtful else { return nil }
+        let isOfPreset = arguments[TypesAddCommand.preset] != nil && arguments[TypesAddCommand.issuer] == nil
+        guard isNeeded || needsScope || isDoubtful || isOfPreset else { return nil }
         do throws(CredentialError) {
             let metadata = try IssuerDiscovery(in: session.services(session.stores()).adapterContext).server(
                 given, needs: needs(of: type))
@@ -172,21 +173,26 @@ struct DefinitionBuilder {
             return metadata
         } catch {
             if isNeeded { throw error }
-            guard needsScope else {
+            guard needsScope || isOfPreset else {
                 session.notices.note("the issuer is not checked, because it cannot be asked: \(error.text)")
                 return nil
             }
-            // Who was reached and has no such document was asked at the wrong address.
-            let isElsewhere = error.code == .configuration && error.hint != nil
+            let offline = Message(
+                verbatim: arguments.commandLine(
+                    adding: [TypesAddCommand.offline.spec.written], quoting: ShellQuote.word))
+            // A place that responds and has no such document is the wrong address.
+            let isElsewhere = error.code == .configuration && isOfPreset
             throw CredentialError(
                 error.code, "the type is not defined, because its issuer cannot be asked: \(error)",
-                hint: isElsewhere
-                    ? error.advice
-                    : Message(
-                        verbatim: arguments.commandLine(
-                            adding: [TypesAddCommand.offline.spec.written], quoting: ShellQuote.word)),
-                details: error.details)
+                hint: isElsewhere ? wrongValues ?? error.advice : error.advice ?? offline, details: error.details)
         }
+    }
+
+    /// The options of the preset whose values make a wrong issuer.
+    private var wrongValues: Message? {
+        let names = arguments[TypesAddCommand.settings].map(\.name)
+        let options = names.map { "--set \($0)" } + (arguments[TypesAddCommand.tenant] == nil ? [] : ["--tenant"])
+        return options.isEmpty ? nil : "check the values of \(options.joined(separator: ", "))"
     }
 
     /// Says that the definition has another spelling of the issuer than was given.
@@ -277,6 +283,12 @@ struct DefinitionBuilder {
             if member.object == nil { members[name] = member } else { merge(member, into: &members, at: name) }
         }
         json[key] = .object(members)
+    }
+
+    /// The key of a definition that an option of `types add` sets.
+    static func key(ofOption written: String) -> String? {
+        if written == SharedOption.scope.spec.written { return "scope" }
+        return plainOptions.first { $0.0.spec.written == written }?.1
     }
 
     /// The options that are keys of the definition.

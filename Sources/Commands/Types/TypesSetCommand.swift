@@ -25,7 +25,20 @@ struct TypesSetCommand: Command {
             .init("no api_base any more", "credmgr types set Work --unset api_base"),
             .init("a new client secret", "credmgr types set Work --client-secret-file -"),
         ],
-        exitStatuses: [5, 7])
+        exitStatuses: [5, 7], remedy: Self.remedy)
+
+    /// The change of a key for an option of `types add`.
+    private static let remedy: @Sendable (CommandSpec.Slip, [String]) -> Message? = { slip, words in
+        guard case .unknownOption(let name, let value) = slip,
+            let key = DefinitionBuilder.key(ofOption: name)
+        else { return nil }
+        let place = words.firstIndex(of: "set").map { $0 + 1 } ?? words.count
+        guard let value, words.indices.contains(place), !words[place].hasPrefix("-"), words[place] != value else {
+            return "'credmgr types set' changes a key of a type as \(key)=…: credmgr types set --help"
+        }
+        let line = ["credmgr", "types", "set", words[place], "\(key)=\(value)"].map { ForeignText.shown($0) }
+        return Message(verbatim: ShellQuote.line(line))
+    }
 
     private static let name = Parameter.required("name", .type, "the account type")
     private static let changes = Parameter.variadic(

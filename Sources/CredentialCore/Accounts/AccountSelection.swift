@@ -261,10 +261,20 @@ package struct AccountSelection: Sendable {
                 hint: candidates.use(entry.id).map {
                     "name one with --account, or make one the default, such as: \($0)"
                 }
+                    ?? ofTypes(all.map(\.1))
                     ?? "name one with --account, or choose one for this terminal, such as: \(byID(entry.id, .environment))"
             )
         }
         return (group, entry, .onlyAccount)
+    }
+
+    /// The option that names a type, if accounts of several types match: first that of a type with one account.
+    private static func ofTypes(_ entries: [AccountIndex.Entry]) -> Message? {
+        let counts = entries.reduce(into: [String: Int]()) { $0[$1.type, default: 0] += 1 }
+        guard counts.count > 1,
+            let type = entries.first(where: { counts[$0.type] == 1 })?.type ?? entries.first?.type
+        else { return nil }
+        return "name the type with --type, or one with --account, such as: --type \(type)"
     }
 
     /// Those that nothing speaks against; and what speaks against the first of the others.

@@ -21,7 +21,7 @@ package enum RequestAddress {
         guard let base = type.apiBase.flatMap(WebAddress.init) else {
             throw CredentialError(
                 .usage, "a relative URL needs an api_base, which account type \(type.name) does not have",
-                hint: "give the whole URL, or add api_base to the type")
+                hint: "such as: credmgr types set \(ShellQuote.word(type.name)) api_base=https://api.example.com")
         }
         if path.isEmpty { return base }
         // A query alone is one of the api_base itself.

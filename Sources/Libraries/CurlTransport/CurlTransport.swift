@@ -173,6 +173,11 @@ package final class CurlTransport: HTTPTransport {
         if let failure {
             var error = failure.error(host: host, request: request, certificateFile: certificateFile)
             error.isBeforeRequest = failure.isBeforeRequest
+            if [5, 7, 35, 56].contains(failure.code), let variable = proxies.variable(for: address) {
+                let hint: Message =
+                    "the request goes through the proxy \(proxies.place(variable)) of the variable \(variable): is it running?"
+                error = error.withHint(hint)
+            }
             if let reply = exchange.faultyReply(error) { return reply }
             throw error
         }

@@ -8,19 +8,31 @@ package struct ProxyVariables: Sendable {
     package init(_ environment: [String: String]) { self.environment = environment }
 
     /// Whether a request to `address` goes through a proxy.
-    package func apply(to address: WebAddress) -> Bool {
+    package func apply(to address: WebAddress) -> Bool { variable(for: address) != nil }
+
+    /// The variable that names the proxy of a request to `address`; `nil` if the request goes through none.
+    package func variable(for address: WebAddress) -> String? {
         // libcurl does not read HTTP_PROXY: a CGI program gets it from its caller.
         let names = address.scheme == "https" ? ["https_proxy", "HTTPS_PROXY"] : ["http_proxy"]
         guard !address.isLoopback,
-            (names + ["all_proxy", "ALL_PROXY"]).contains(where: { !(environment[$0] ?? "").isEmpty })
-        else { return false }
+            let variable = (names + ["all_proxy", "ALL_PROXY"]).first(where: { !(environment[$0] ?? "").isEmpty })
+        else { return nil }
         let exceptions = environment["no_proxy"] ?? environment["NO_PROXY"] ?? ""
-        if exceptions == "*" { return false }
+        if exceptions == "*" { return nil }
         let host = address.host.hasSuffix(".") ? String(address.host.dropLast()) : address.host
-        return !exceptions.lowercased().split(whereSeparator: { ", ".contains($0) }).contains { pattern in
+        let isExcepted = exceptions.lowercased().split(whereSeparator: { ", ".contains($0) }).contains { pattern in
             var name = pattern.hasPrefix(".") ? pattern.dropFirst() : pattern
             if name.hasSuffix(".") { name = name.dropLast() }
             return host == name || host.hasSuffix("." + name)
         }
+        return isExcepted ? nil : variable
+    }
+
+    /// The host and port of the proxy that a variable names, without user and password.
+    func place(_ variable: String) -> String {
+        let text = environment[variable] ?? ""
+        let rest = text.split(separator: "://", maxSplits: 1).last.map(String.init) ?? text
+        let authority = rest.split(separator: "/").first ?? ""
+        return ForeignText.shown(String(authority.split(separator: "@").last ?? ""), limit: 200)
     }
 }

@@ -86,8 +86,13 @@ public enum RefusalMapping {
             return make(
                 operation == .devicePoll ? .temporary : .denied, "the code was not entered in time", hint: login)
         case "invalid_client", "deleted_client", "disabled_client", "incorrect_client_credentials":
-            return make(
-                .configuration, "the provider refused the client", hint: client)
+            var error = make(.configuration, "the provider refused the client", hint: client)
+            if clientKeys == ["client_id"], operation != .register {
+                error.furtherHints = [
+                    "if the client has a secret: credmgr types set \(ShellQuote.word(type)) --client-secret-file -"
+                ]
+            }
+            return error
         case "unauthorized_client":
             return make(
                 .configuration, "the provider does not accept this of the client",
