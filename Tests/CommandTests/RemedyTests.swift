@@ -96,7 +96,7 @@ import Testing
         for person in ["ada", "bob"] { #expect(scene.signIn(person, to: "Home").status == 0) }
         #expect(scene.signIn("eve", to: "Work").status == 0)
         let hint = hint("token", status: 3)
-        #expect(hint == "name the type with --type, or one with --account, such as: --type Work")
+        #expect(hint == "name the type with --type, or for this terminal, such as: export CREDMGR_TYPE=Work")
         #expect(scene.run("token", "--type", "Work").output.hasPrefix("access-eve"))
     }
 

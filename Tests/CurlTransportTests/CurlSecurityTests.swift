@@ -181,4 +181,18 @@ import Testing
         let address = try #require(WebAddress("https://op.example/token"))
         #expect(ProxyVariables(variables).apply(to: address) == isUsed)
     }
+
+    @Test(
+        arguments: [
+            ("http://ada:secret@proxy.example:3128/", "proxy.example:3128"),
+            ("proxy.example:3128", "proxy.example:3128"),
+            ("socks5h://proxy.example", "proxy.example"),
+        ])
+    func `A proxy is named with its variable, and without its password`(value: String, place: String) throws {
+        let address = try #require(WebAddress("https://op.example/token"))
+        let variables = ProxyVariables(["all_proxy": "http://other.example", "HTTPS_PROXY": value])
+        let variable = try #require(variables.variable(for: address))
+        #expect(variable == "HTTPS_PROXY")
+        #expect(variables.place(variable) == place)
+    }
 }

@@ -338,7 +338,7 @@ import Testing
         try tenant.signIn(DemoTenant.bob, at: home)
         for words in [["token"], ["which"]] {
             let line = try command(in: try home.run(words, exits: 3).standardError)
-            #expect(line.hasPrefix("export CREDMGR_ACCOUNT="))
+            #expect(line.hasPrefix("export CREDMGR_TYPE="))
             try paste("\(line); credmgr \(words[0])")
         }
     }

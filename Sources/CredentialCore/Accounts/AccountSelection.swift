@@ -274,7 +274,7 @@ package struct AccountSelection: Sendable {
         guard counts.count > 1,
             let type = entries.first(where: { counts[$0.type] == 1 })?.type ?? entries.first?.type
         else { return nil }
-        return "name the type with --type, or one with --account, such as: --type \(type)"
+        return "name the type with --type, or for this terminal, such as: export CREDMGR_TYPE=\(type)"
     }
 
     /// Those that nothing speaks against; and what speaks against the first of the others.

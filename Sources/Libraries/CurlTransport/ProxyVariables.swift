@@ -29,7 +29,7 @@ package struct ProxyVariables: Sendable {
     }
 
     /// The host and port of the proxy that a variable names, without user and password.
-    func place(_ variable: String) -> String {
+    package func place(_ variable: String) -> String {
         let text = environment[variable] ?? ""
         let rest = text.split(separator: "://", maxSplits: 1).last.map(String.init) ?? text
         let authority = rest.split(separator: "/").first ?? ""
