@@ -266,7 +266,7 @@ import Testing
             publicKey: process.host.publicKey ?? [])
         var job = SharedRefresh.Job(
             keys: link.keys(scene.account), policy: "", takeOver: .never, isFresh: { _ in false },
-            send: { SharedScene.issued("7", over: $0) })
+            send: { set, _ in SharedScene.issued("7", over: set) })
         job.seen = reading
         job.waits = { false }
         _ = try shared.refresh(job)
