@@ -102,7 +102,7 @@ import Testing
         (["token", "--json=1"], "unknown option '--json'", "credmgr token --help"),
         (["claims", "--json=1"], "option --json takes no value", "credmgr claims --help"),
         (["--type", "X", "token"], "unknown option '--type'", "options of a command stand behind its name"),
-        (["label"], "ACCOUNT is missing", "credmgr label --help"),
+        (["label"], "ACCOUNT and TEXT are missing", "credmgr label --help"),
         (["use", "a", "b"], "unexpected argument 'b'", "credmgr use --help"),
         (["token", "http://localhost/?code=secret"], "unexpected argument", "credmgr token --help"),
         (["login", "--flow", "devise"], "--flow is one of", "did you mean 'device'?"),
