@@ -31,9 +31,10 @@ extension AccountStore {
     public func conformance(of type: AccountType) async throws(CredentialError) -> [AdapterCheck] {
         try await blocking { [self] () throws(CredentialError) in
             let adapter = try parts.machine.adapters.adapter(of: type)
-            return AdapterConformance(adapter, type: type, context: parts.accounts.adapterContext).run().map {
-                AdapterCheck(name: $0.name, title: $0.title, outcome: .init($0.verdict))
-            }
+            return AdapterConformance(adapter, type: type, context: parts.accounts.adapterContext(of: type)).run()
+                .map {
+                    AdapterCheck(name: $0.name, title: $0.title, outcome: .init($0.verdict))
+                }
         }
     }
 }

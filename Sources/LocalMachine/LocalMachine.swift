@@ -98,9 +98,16 @@ package struct LocalMachine: Sendable {
     package var ports: MachinePorts {
         let folders = folders
         let providers = providers
+        let files = files, configurationFile = directories.configurationFile
         let transport = CurlTransport(
             userAgent: userAgent, certificateFile: environment["CURL_CA_BUNDLE"] ?? environment["SSL_CERT_FILE"],
-            environment: environment)
+            environment: environment,
+            defaults: {
+                // A file that cannot be read stops no command that goes without it; each command tells of it by itself.
+                (try? ProductConfiguration(at: configurationFile, in: files)).map {
+                    ConnectionSettings(of: $0, at: configurationFile)
+                }
+            })
         let sharing = sharing(by: transport)
         return MachinePorts(
             environment: environment, dataHome: directories.dataFolder, typeFolders: directories.typeFolders,

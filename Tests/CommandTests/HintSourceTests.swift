@@ -153,6 +153,10 @@ import Testing
         ("credmgr types add --help", "Without types and accounts"),
         ("credmgr token …", "The first hour: a sign-in says who, where and what comes next"),
         ("credmgr types set --help", "A slip on the command line"),
+        (
+            "credmgr types set … ca_certificate=FILE",
+            "CurlConnectionTests: A certificate of an unknown authority leads to the key of the type"
+        ),
         ("credmgr types set … --client-secret-file -", "A client's secret that the store has not"),
         ("credmgr types set … --private-key-file -", "as --client-secret-file"),
         ("credmgr types set … keychain_group=…", "Two types that do not share a sign-in"),

@@ -37,6 +37,8 @@ import Testing
           "identity_token": {"file": "/run/secrets/token"},
           "tls_client_certificate": "/keys/client.crt",
           "tls_client_key": "/keys/client.key",
+          "ca_certificate": "/keys/ca.pem",
+          "proxy": "http://proxy.example.com:3128",
           "registration_client_uri": "https://a.example.com/register/client",
           "scope": "openid offline_access https://api.example.com/read",
           "additional_scope": "https://api.example.com/consent",

@@ -57,7 +57,7 @@ import Testing
         let error = try #require(#expect(throws: CredentialError.self) { _ = try transport.send(request) })
         #expect(error.code == .denied)
         #expect(error.message.hasPrefix("the certificate of 127.0.0.1:\(server.port) does not hold: "))
-        #expect(error.hint?.contains("CURL_CA_BUNDLE") == true)
+        #expect(error.hint?.contains("ca_certificate") == true)
         #expect(!String(reflecting: error).contains("secret"))
         #expect(try server.stop().isEmpty)
         withExtendedLifetime(other) {}

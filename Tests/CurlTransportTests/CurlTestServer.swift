@@ -93,13 +93,16 @@ final class TestAuthority {
     let file: String
     private let folder: TemporaryFolder
 
-    init() throws {
+    /// Makes an authority.
+    ///
+    /// - Parameter name: its common name: OpenSSL asks the system's folder for no name that it has a certificate of.
+    init(_ name: String = "test authority") throws {
         folder = try TemporaryFolder()
         file = folder.path + "/ca.pem"
         try run(
             "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout",
             path("ca.key"),
-            "-out", file, "-days", "2", "-subj", "/CN=test authority", "-addext",
+            "-out", file, "-days", "2", "-subj", "/CN=\(name)", "-addext",
             "basicConstraints=critical,CA:TRUE", "-addext", "keyUsage=critical,keyCertSign,cRLSign")
     }
 

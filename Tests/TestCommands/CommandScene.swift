@@ -37,7 +37,9 @@ package struct CommandScene: Sendable {
         self.environment = environment.merging(["HOME": "/memory/home"]) { own, _ in own }
         machine = MemoryMachine(cryptography: cryptography)
         programs = MemoryPrograms(
-            machine, MemoryWorker(machine, caller: PortTrace(), environment: self.environment))
+            machine,
+            MemoryWorker(
+                machine, caller: PortTrace(), environment: self.environment, transport: transport))
     }
 
     /// What a process is given.

@@ -26,12 +26,13 @@ package struct MemoryWorker: ProgramRunner {
     ///   - caller: counts the start as one call.
     ///   - worker: counts the calls of the worker.
     ///   - environment: what the worker inherits.
+    ///   - transport: the worker's network.
     package init(
         _ machine: MemoryMachine, caller: PortTrace, worker: PortTrace = PortTrace(),
-        environment: [String: String] = [:]
+        environment: [String: String] = [:], transport: any HTTPTransport = UnexpectedTransport()
     ) {
         self.init(caller: caller) { (_) throws(CredentialError) in
-            let ports = machine.process(worker, environment: environment)
+            let ports = machine.process(worker, environment: environment, transport: transport)
             return (worker, AccountServices(ports, AccountPolicy(), try ports.configuration()))
         }
     }

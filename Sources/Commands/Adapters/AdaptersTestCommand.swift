@@ -27,7 +27,7 @@ struct AdaptersTestCommand: Command {
                 hint: "credmgr adapters")
         }
         let type = try type(of: adapter, session)
-        let context = session.services(session.stores(mayPrompt: false)).adapterContext
+        let context = session.services(session.stores(mayPrompt: false)).adapterContext(of: type)
         var results: [ConformanceResult] = []
         if let external = adapter as? PluginAdapter {
             results += PluginConformance(

@@ -5,11 +5,16 @@ struct ConfigurationCheck: DoctorCheck {
     func findings(_ session: Session, isOnline: Bool) -> [Finding] {
         let path = session.context.configurationFile
         if let fault = session.configurationFault { return [Finding("configuration", fault)] }
-        let findings = session.configuration.rules.compactMap { rule in
+        var findings = session.configuration.rules.compactMap { rule in
             fault(of: rule, session)
         }
-        if !findings.isEmpty { return findings }
-        return [
+        let settings = ConnectionSettings(of: session.configuration, at: path)
+        do throws(CredentialError) { try AuthorityFile(session).check(settings) } catch {
+            findings.append(Finding("configuration", error))
+        }
+        let shown = settings.summary.map { [Finding("configuration", .note, $0)] } ?? []
+        if !findings.isEmpty { return findings + shown }
+        return shown + [
             Finding(
                 "configuration", .ok,
                 session.context.fileStates.state(of: path) == nil ? "there is no \(path)" : "\(path) is fine")

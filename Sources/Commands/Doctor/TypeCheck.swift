@@ -10,12 +10,16 @@ struct TypeCheck: DoctorCheck {
             return [Finding("types", error)]
         }
         var findings: [Finding] = []
-        var usable: [AccountType] = []
+        var usable: [AccountType] = [], shown: [Finding] = []
         for entry in entries {
             do throws(CredentialError) {
                 let type = try entry.type.get()
                 try session.context.adapters.adapter(of: type).check(type)
                 usable.append(type)
+                let settings = ConnectionSettings(of: type)
+                if let summary = settings.summary { shown.append(Finding("type \(entry.name)", .note, summary)) }
+                try AuthorityFile(session).check(settings)
+                _ = try session.context.machine.trust.connection(of: type)
             } catch {
                 findings.append(Finding("type \(entry.name)", error))
             }
@@ -28,6 +32,7 @@ struct TypeCheck: DoctorCheck {
             findings.append(
                 Finding("types", .ok, usable.isEmpty ? "none is defined" : "\(usable.count) defined, all usable"))
         }
+        findings += shown
         guard isOnline else {
             return usable.isEmpty
                 ? findings
@@ -76,7 +81,9 @@ struct TypeCheck: DoctorCheck {
         }
         let response: HTTPResponse
         do throws(CredentialError) {
-            response = try session.context.transport.send(HTTPRequest(address: url, timeout: 5))
+            var request = HTTPRequest(address: url, timeout: 5)
+            request.connection = try session.context.machine.trust.connection(of: type)
+            response = try session.context.transport.send(request)
         } catch {
             return Finding(check, error)
         }

@@ -121,11 +121,12 @@ struct AWSCommand: Command {
             (name: "WebIdentityToken", value: token),
         ]
         if let seconds = arguments[Self.duration] { fields.append(("DurationSeconds", String(seconds))) }
-        var response = try session.context.transport.send(
-            HTTPRequest(
-                method: "POST", address: endpoint,
-                headers: [("Content-Type", "application/x-www-form-urlencoded"), ("Accept", "text/xml")],
-                body: .bytes(Array(FormCoding.encode(fields).utf8)), timeout: session.options.timeout ?? 30))
+        var request = HTTPRequest(
+            method: "POST", address: endpoint,
+            headers: [("Content-Type", "application/x-www-form-urlencoded"), ("Accept", "text/xml")],
+            body: .bytes(Array(FormCoding.encode(fields).utf8)), timeout: session.options.timeout ?? 30)
+        request.connection = try session.context.machine.trust.connection(of: target.type)
+        var response = try session.context.transport.send(request)
         // An error may repeat the token.
         if response.status != 200 { response.body = SecretRemoval([token]).cleaned(response.body) }
         return response

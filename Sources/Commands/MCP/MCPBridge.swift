@@ -274,7 +274,7 @@ final class MCPBridge: Sendable {
         }
         guard reply.status == 401 else { return false }
         if let moved = try ResourceTypes.moved(
-            target.type, address, reply, in: session.services(session.stores()).adapterContext)
+            target.type, address, reply, in: session.services(session.stores()).adapterContext(of: target.type))
         {
             throw moved
         }
@@ -321,7 +321,7 @@ final class MCPBridge: Sendable {
             token: answer.token.token, type: answer.token.tokenType, prover: try access.prover(of: answer, target))
         var receiver = Receiver(emit)
         var response = try resource.send(
-            request, in: session.services(session.stores(mayPrompt: false)).adapterContext
+            request, in: session.services(session.stores(mayPrompt: false)).adapterContext(of: target.type)
         ) {
             let fresh = Receiver(emit)
             receiver = fresh

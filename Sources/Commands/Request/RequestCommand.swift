@@ -83,7 +83,7 @@ struct RequestCommand: Command {
         let asked = TokenQuery(arguments, configuration: session.configuration)
         return ResourceCall(
             of: target.account, in: target.group, under: target.type,
-            context: session.services(session.stores()).adapterContext
+            context: session.services(session.stores()).adapterContext(of: target.type)
         ) { isRefused throws(CredentialError) in
             var query = asked
             if isRefused { query.forceRefresh = true }

@@ -149,7 +149,7 @@ struct LoginCommand: Command {
         let clocks = ClockWatch()
         var driver = SignInDriver(
             session: session, plan: plan,
-            adapterContext: session.services(stores).adapterContext.watched(by: clocks),
+            adapterContext: session.services(stores).adapterContext(of: plan.request.type).watched(by: clocks),
             opensBrowser: !arguments[Self.noBrowser], isDefined: target.save == nil)
         defer { driver.end() }
         defer { tell(clocks, session) }
@@ -249,7 +249,8 @@ struct LoginCommand: Command {
         guard plan.request.flow == .code else {
             throw CredentialError(.usage, "--print-url goes with --flow code")
         }
-        let step = try plan.adapter.begin(plan.request, in: session.services(stores).adapterContext)
+        let step = try plan.adapter.begin(
+            plan.request, in: session.services(stores).adapterContext(of: plan.request.type))
         guard case .interaction(.openURL(let address, let state), let pending) = step else {
             throw CredentialError(
                 .unsupported, "this sign-in does not begin with a page to open",
@@ -285,7 +286,7 @@ struct LoginCommand: Command {
                 try told(signIn.plan, session) { () throws(CredentialError) in
                     try signIn.plan.adapter.resume(
                         signIn.plan.request, pending: signIn.pending, with: .redirect(redirected),
-                        in: context)
+                        in: context.connected(as: signIn.plan.request.type))
                 }
             )
         }

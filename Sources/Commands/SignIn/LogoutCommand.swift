@@ -159,7 +159,7 @@ struct LogoutCommand: Command {
             .sorted(by: { $0.key < $1.key })
         {
             if let page = try adapter.endSessionAddress(
-                grant.grant, policy: policy, of: type, in: session.services(stores).adapterContext)
+                grant.grant, policy: policy, of: type, in: session.services(stores).adapterContext(of: type))
             {
                 pages.append(page)
             } else {
@@ -178,7 +178,7 @@ struct LogoutCommand: Command {
     ) throws(CredentialError) {
         do throws(CredentialError) {
             try session.context.adapters.adapter(of: type).revoke(
-                grant, of: type, in: session.services(stores).adapterContext)
+                grant, of: type, in: session.services(stores).adapterContext(of: type))
             session.notices.note("the provider has revoked the tokens of \(account.id)")
         } catch {
             if arguments[Self.force] {

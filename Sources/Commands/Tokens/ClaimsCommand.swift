@@ -83,7 +83,8 @@ struct ClaimsCommand: Command {
         let (token, grant) = try TokenAccess(session).issued(query, target)
         do throws(CredentialError) {
             return try session.context.adapters.adapter(of: target.type).accessTokenClaims(
-                token, grant: grant, of: target.type, in: session.services(session.stores()).adapterContext)
+                token, grant: grant, of: target.type,
+                in: session.services(session.stores()).adapterContext(of: target.type))
         } catch {
             guard error == AccessTokenCheck.opaque else { throw error }
             var words = ["credmgr", "token", "--introspect", "--type", target.type.name]

@@ -89,7 +89,8 @@ struct TokenCommand: Command {
         let (token, grant) = try TokenAccess(session).issued(query, target)
         let adapter = try session.context.adapters.adapter(of: target.type)
         let told = try adapter.introspect(
-            token, grant: grant, of: target.type, in: session.services(session.stores()).adapterContext)
+            token, grant: grant, of: target.type,
+            in: session.services(session.stores()).adapterContext(of: target.type))
         try session.print(.object(told))
     }
 

@@ -4,11 +4,11 @@ import StrictJSON
 
 /// The things that a definition reads here, the accounts that it sees, and the places that their tokens may go to.
 struct DefinitionReach {
-    /// A command, a file or a variable of a definition.
+    /// A command, a file, a variable or a proxy of a definition.
     struct Use {
         /// The key of the definition.
         let key: String
-        /// The command, file or variable with the place that its content goes to.
+        /// The command, file or variable with the place that its content goes to, or the proxy.
         let text: Message
         /// Whether the definition's author may only name it if the user confirms that.
         let needsTrust: Bool
@@ -35,7 +35,7 @@ struct DefinitionReach {
         accounts = registry.accounts(of: registration).map { (group, $0) }
     }
 
-    /// The commands, files and variables that need the user's confirmation.
+    /// The commands, files, variables and the proxy that need the user's confirmation.
     var needingTrust: [Use] { uses.filter(\.needsTrust) }
 
     /// Shows all of that, but the uses that a question shows.
@@ -61,7 +61,7 @@ struct DefinitionReach {
         ]
     }
 
-    /// Has the user confirm the commands, files and variables of a definition that another one wrote.
+    /// Has the user confirm the commands, files, variables and the proxy of a definition that another one wrote.
     ///
     /// - Parameters:
     ///   - uses: those to confirm. The question and the error show them, even if notes are not shown.
@@ -74,7 +74,7 @@ struct DefinitionReach {
         guard session.mayAsk else {
             throw CredentialError(
                 .usage,
-                "the definition of \(name) names commands, files or variables, which are not confirmed: \(shown)",
+                "the definition of \(name) names commands, files, variables or a proxy, which are not confirmed: \(shown)",
                 hint: again)
         }
         let answer = try session.context.console.ask("Let \(name) use \(shown)? [y/N] ", isSecret: false).reveal()
@@ -107,6 +107,20 @@ struct DefinitionReach {
             uses.append(
                 Use(
                     key: key, text: "the file \(ForeignText.shown(path)) authenticates to \(place)",
+                    needsTrust: true))
+        }
+        if let path = type.caCertificate {
+            uses.append(
+                Use(
+                    key: ConnectionSettings.certificateKey,
+                    text: "servers are trusted that the authorities in \(ForeignText.shown(path)) vouch for",
+                    needsTrust: true))
+        }
+        if let proxy = type.proxy {
+            uses.append(
+                Use(
+                    key: ConnectionSettings.proxyKey,
+                    text: "requests go through the proxy \(ForeignText.shown(proxy, limit: 200))",
                     needsTrust: true))
         }
         if let provider = type.identityProvider {

@@ -14,8 +14,10 @@ struct ExplicitEndpoints {
     ///   - type: the definition.
     ///   - keys: the endpoints that may be left out; all for `nil`.
     ///   - known: the issuer's metadata, if they were asked for already.
+    ///   - isTrusted: whether the issuer may be asked with the certificate authorities and the proxy of the definition.
     func leaveOut(
-        of type: inout AccountType, among keys: Set<AccountType.Endpoint>? = nil, known: ServerMetadata? = nil
+        of type: inout AccountType, among keys: Set<AccountType.Endpoint>? = nil, known: ServerMetadata? = nil,
+        isTrusted: Bool
     ) {
         let explicit = type.endpoints.filter { keys?.contains($0.key) ?? true }
         guard type.adapter == "oauth2", !explicit.isEmpty, let issuer = type.issuer,
@@ -26,9 +28,10 @@ struct ExplicitEndpoints {
             if let known {
                 metadata = known
             } else {
+                let context = session.services(session.stores(mayPrompt: false)).adapterContext
                 metadata = try MetadataSource().metadata(
                     of: issuer, address, needs: [],
-                    in: session.services(session.stores(mayPrompt: false)).adapterContext)
+                    in: isTrusted ? context.connected(by: ConnectionSettings(of: type)) : context)
             }
         } catch {
             session.notices.note(

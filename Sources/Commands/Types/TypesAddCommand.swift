@@ -23,7 +23,7 @@ struct TypesAddCommand: Command {
         options: [
             adapter, preset, settings, issuer, authorizationEndpoint, tokenEndpoint, clientID,
             clientMetadataURL, register, clientSecretFile, privateKeyFile, identityTokenFile, identityProvider,
-            tlsCertificate, tlsKey, authMethod, SharedOption.scope, resource,
+            tlsCertificate, tlsKey, caCertificate, proxy, authMethod, SharedOption.scope, resource,
             audience, dpop, redirectURI, tenant, authority, policy, defaultPolicy, passwordResetPolicy,
             keychainGroup, apiBase, flow, param, header, offline, trust, force,
         ],
@@ -69,6 +69,10 @@ struct TypesAddCommand: Command {
     static let tlsCertificate = Option.value(
         "tls-certificate", .file, "the PEM file of the certificate the client authenticates with")
     static let tlsKey = Option.value("tls-key", .file, "the PEM file of the certificate's private key")
+    static let caCertificate = Option.value(
+        "ca-certificate", .file, "a PEM file of authorities to trust in addition to the system's")
+    static let proxy = Option.value(
+        "proxy", .any("URL"), "the proxy that the type's requests go through")
     static let authMethod = Option.value(
         "auth-method", .any("METHOD", .words(ClientAuthentication.Method.allCases.map(\.rawValue))),
         "how the client authenticates, such as client_secret_post or private_key_jwt")
@@ -183,6 +187,8 @@ struct TypesAddCommand: Command {
         case "identity_token": arguments[Self.identityTokenFile] != nil
         case "tls_client_certificate": arguments[Self.tlsCertificate] != nil
         case "tls_client_key": arguments[Self.tlsKey] != nil
+        case ConnectionSettings.certificateKey: arguments[Self.caCertificate] != nil
+        case ConnectionSettings.proxyKey: arguments[Self.proxy] != nil
         default: false
         }
     }

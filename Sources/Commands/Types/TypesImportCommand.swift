@@ -12,7 +12,7 @@ struct TypesImportCommand: Command {
             and prints what became of each key.
 
             Shows each command, file and variable that the definition uses with the place that its content goes to, \
-            the accounts that it sees, and the origins that their tokens may go to. Commands, files and variables need \
+            the accounts that it sees, and the origins that their tokens may go to. Commands, files, variables and a proxy need \
             --trust, or a yes on a terminal. The API origins of an unconfirmed definition get no \
             tokens of accounts that were signed in under another type; 'types trust' confirms it later.
             """,
@@ -76,7 +76,7 @@ struct TypesImportCommand: Command {
         }
         try session.context.adapters.adapter(of: type).check(type)
         try session.catalog.checkFree(type.name, force: arguments[Self.force])
-        ExplicitEndpoints(session).leaveOut(of: &type)
+        ExplicitEndpoints(session).leaveOut(of: &type, isTrusted: arguments[Self.trust])
         return (type, report)
     }
 

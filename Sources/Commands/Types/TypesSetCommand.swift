@@ -89,8 +89,12 @@ struct TypesSetCommand: Command {
         var type = try AccountType(name: old.type.name, json: json, isPrivateFile: true, place: nil)
         let adapter = try session.context.adapters.adapter(of: type)
         try adapter.check(type)
+        if changes.contains(where: { $0.key == ConnectionSettings.certificateKey }) {
+            try AuthorityFile(session).check(ConnectionSettings(of: type))
+        }
         ExplicitEndpoints(session).leaveOut(
-            of: &type, among: Set(changes.compactMap { AccountType.Endpoint(rawValue: $0.key) }))
+            of: &type, among: Set(changes.compactMap { AccountType.Endpoint(rawValue: $0.key) }),
+            isTrusted: session.context.machine.trust.isConfirmed(type.name))
         let orphans = OrphanedAccounts(session)
         let before = orphans.ids
         try move(from: old.type, to: type, session)

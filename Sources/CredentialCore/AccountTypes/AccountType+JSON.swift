@@ -6,6 +6,7 @@ extension AccountType {
         ["adapter", "issuer"] + Endpoint.allCases.map(\.rawValue) + [
             "client_id", "client_secret", "token_endpoint_auth_method", "token_endpoint_auth_signing_alg",
             "private_key", "identity_token", "identity_provider", "tls_client_certificate", "tls_client_key",
+            "ca_certificate", "proxy",
             "registration_client_uri", "scope", "additional_scope",
             "redirect_uri", "response_mode", "require_pushed_authorization_requests", "dpop_bound_access_tokens",
             "resource", "audience", "token_exchange", "refresh_reuse", "flow", "extra_parameters", "headers",
@@ -78,6 +79,8 @@ extension AccountType {
             "token_endpoint_auth_signing_alg", of: SignatureAlgorithm.self)?.rawValue
         tlsClientCertificate = try reader.string("tls_client_certificate", DefinitionRule.absolutePath)
         tlsClientKey = try reader.string("tls_client_key", DefinitionRule.absolutePath)
+        caCertificate = try reader.string(ConnectionSettings.certificateKey, DefinitionRule.absolutePath)
+        proxy = try reader.string(ConnectionSettings.proxyKey, DefinitionRule.proxy)
         registrationClientURI = try reader.string("registration_client_uri", DefinitionRule.webAddress)
         redirectURI = try reader.string("redirect_uri", DefinitionRule.redirectURI)
     }
@@ -185,6 +188,8 @@ extension AccountType {
         put("identity_provider", identityProvider)
         put("tls_client_certificate", tlsClientCertificate)
         put("tls_client_key", tlsClientKey)
+        put(ConnectionSettings.certificateKey, caCertificate)
+        put(ConnectionSettings.proxyKey, proxy)
         put("registration_client_uri", registrationClientURI)
         if !scope.isEmpty { put("scope", scope.joined(separator: " ")) }
         if !additionalScope.isEmpty { put("additional_scope", additionalScope.joined(separator: " ")) }

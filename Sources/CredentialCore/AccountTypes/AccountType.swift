@@ -27,6 +27,10 @@ public struct AccountType: Sendable, Hashable {
     public var tlsClientCertificate: String?
     /// The PEM file of the certificate's private key.
     public var tlsClientKey: String?
+    /// The PEM file of certificate authorities that are trusted in addition to the system's, for all requests of the type.
+    public var caCertificate: String?
+    /// The URL of the proxy that all requests of the type go through, without user and password.
+    public var proxy: String?
     /// Where a client that was registered by this program is managed (RFC 7592 §3).
     public var registrationClientURI: String?
     /// The issuer (RFC 8414 §2), for discovery.
@@ -185,7 +189,7 @@ extension TokenRequestKey {
 }
 
 extension AccountType {
-    /// The keys of the definition that name a command, a file or a variable of this machine.
+    /// The keys of the definition that name a command, a file, a variable or a proxy of this machine.
     package var keysOfThisMachine: [String] {
         var keys: [String] = []
         for (key, source) in [
@@ -198,7 +202,7 @@ extension AccountType {
         }
         if tlsClientCertificate != nil { keys.append("tls_client_certificate") }
         if tlsClientKey != nil { keys.append("tls_client_key") }
-        return keys
+        return keys + ConnectionSettings(of: self).keys
     }
 
     /// The keys of the definition that say who the client is and how it proves that, for messages: none that is not set.

@@ -71,6 +71,16 @@ package enum DefinitionRule {
         return plainText(text)
     }
 
+    /// The URL of a proxy. User and password belong where nobody else reads them.
+    package static func proxy(_ text: String) -> Message? {
+        if text.contains("@") { return "must not have user and password: the variable https_proxy may" }
+        guard let address = WebAddress(text), ["http", "https", "socks5", "socks5h"].contains(address.scheme),
+            !address.host.isEmpty, address.port != nil, ["", "/"].contains(address.path), address.query == nil,
+            address.fragment == nil
+        else { return "must be http://HOST:PORT, https://HOST:PORT or socks5h://HOST:PORT" }
+        return nil
+    }
+
     /// The path of a file with a secret, from the root or from the user's home: a definition is read from anywhere.
     package static func secretPath(_ text: String) -> Message? {
         guard text.hasPrefix("/") || text.hasPrefix("~/") else {

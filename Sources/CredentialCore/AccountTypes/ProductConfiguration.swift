@@ -26,10 +26,15 @@ public struct ProductConfiguration: Sendable, Hashable {
     /// `unconfined_plugins`: plugins that are run without walls around them.
     public var unconfinedPlugins: [String] = []
 
+    /// `ca_certificate`: the PEM file of certificate authorities to trust in addition to the system's.
+    public var caCertificate: String?
+    /// `proxy`: the URL of the proxy where neither the type nor the environment names one.
+    public var proxy: String?
+
     /// Every key that the file may have.
     public static let keys = [
         "store", "cache", "min_valid", "browser", "redirect_peers", "timeout", "default_group",
-        "client_metadata_url", "rules", "notifications", "unconfined_plugins",
+        "client_metadata_url", "rules", "notifications", "unconfined_plugins", "ca_certificate", "proxy",
     ]
 
     /// Makes a configuration that says nothing.
@@ -63,6 +68,8 @@ public struct ProductConfiguration: Sendable, Hashable {
         }
         clientMetadataURL = try reader.string("client_metadata_url", DefinitionRule.webAddress)
         unconfinedPlugins = try reader.strings("unconfined_plugins", DefinitionRule.name)
+        caCertificate = try reader.string(ConnectionSettings.certificateKey, DefinitionRule.absolutePath)
+        proxy = try reader.string(ConnectionSettings.proxyKey, DefinitionRule.proxy)
         for rule in try reader.objects("rules", known: AccountRule.keys) { rules.append(try AccountRule(rule)) }
     }
 

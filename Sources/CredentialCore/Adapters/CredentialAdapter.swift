@@ -226,6 +226,10 @@ public struct AdapterContext: Sendable {
     public var saveFirst: @Sendable (RefreshFinding) throws(CredentialError) -> Void = {
         (_) throws(CredentialError) in
     }
+    /// Gives the way that requests of a type reach their servers.
+    var connection: @Sendable (AccountType) throws(CredentialError) -> ConnectionSettings = {
+        (type) throws(CredentialError) in ConnectionSettings(of: type)
+    }
 
     /// Makes a context, whose transport keeps to the timeout.
     public init(

@@ -10,6 +10,8 @@ public struct HTTPRequest: Sendable {
     public var body: HTTPBody
     /// The certificate that the client shows in the TLS handshake; `nil` for none.
     public var clientCertificate: ClientCertificate?
+    /// How the server is reached, beneath the machine's own settings; `nil` for a request that is of no account type.
+    package var connection: ConnectionSettings?
     /// How large a reply may be in bytes; `nil` for no limit, for downloads only.
     public var maximumReplySize: Int?
     /// The time for all of it in seconds; `nil` for no limit, for transfers only.

@@ -110,12 +110,19 @@ package struct AccountServices: Sendable {
         }
     }
 
-    /// What adapters may use.
+    /// What may be used where no account type is known: requests have no settings of a type.
     package var adapterContext: AdapterContext { adapterContext(over: machine.transport) }
 
+    /// What adapters may use for a type.
+    package func adapterContext(of type: AccountType) -> AdapterContext { adapterContext.connected(as: type) }
+
     /// The same with another transport.
-    func adapterContext(over transport: any HTTPTransport) -> AdapterContext {
-        AdapterContext(
+    func adapterContext(of type: AccountType, over transport: any HTTPTransport) -> AdapterContext {
+        adapterContext(over: transport).connected(as: type)
+    }
+
+    private func adapterContext(over transport: any HTTPTransport) -> AdapterContext {
+        var context = AdapterContext(
             transport: transport, clock: machine.clock, random: machine.random,
             cryptography: machine.cryptography,
             clientSecrets: ClientSecretResolver(
@@ -125,6 +132,10 @@ package struct AccountServices: Sendable {
             metadataCache: machine.metadataCache, timeout: policy.timeout,
             correlationID: machine.environment["CREDMGR_CORRELATION_ID"].flatMap { $0.isEmpty ? nil : $0 },
             note: policy.note)
+        context.connection = { [trust = machine.trust] type throws(CredentialError) in
+            try trust.connection(of: type)
+        }
+        return context
     }
 
     /// Refreshes in this process.

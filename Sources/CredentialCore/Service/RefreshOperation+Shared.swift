@@ -50,7 +50,7 @@ extension RefreshOperation {
                 // Some adapters send by themselves.
                 do throws(CredentialError) { try check.run() } catch { return .unsent(error) }
                 // The watch stands behind the check, so that a request which that refuses counts as not sent.
-                var context = accounts.adapterContext(over: CheckedTransport(base: watch, check: check))
+                var context = accounts.adapterContext(of: job.type, over: CheckedTransport(base: watch, check: check))
                 context.saveFirst = { (finding) throws(CredentialError) in told.withLock { $0.finding = finding } }
                 do throws(CredentialError) {
                     var issued = try adapter.refresh(request, in: context)

@@ -28,7 +28,7 @@ package struct RefreshOperation: Sendable {
             try checkIsOurs(expected, saved.withLock { $0 } ?? expected.tokenSet)
         }
         var context = accounts.adapterContext(
-            over: CheckedTransport(base: accounts.machine.transport, check: check))
+            of: job.type, over: CheckedTransport(base: accounts.machine.transport, check: check))
         context.saveFirst = { (finding) throws(CredentialError) in
             var latest = job
             if let set = saved.withLock({ $0 }) { latest.tokenSet = set }

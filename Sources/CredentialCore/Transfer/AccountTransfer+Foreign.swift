@@ -59,7 +59,7 @@ extension AccountTransfer {
         request.username = signIn.username
         let group = self.group ?? type.keychainGroup
         let result = try accounts.signIn.withRoom(in: group, of: store) { () throws(CredentialError) in
-            try adapter.adopt(signIn.token, request, in: accounts.adapterContext)
+            try adapter.adopt(signIn.token, request, in: accounts.adapterContext(of: type))
         }
         let outcome = try accounts.signIn.keep(
             result, of: type, registration: try registration(of: type), policy: policy, in: group,

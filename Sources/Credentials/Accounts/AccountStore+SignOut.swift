@@ -57,7 +57,7 @@ extension AccountStore {
                 try parts.machine.trust.check(account, by: type.name, for: page)
             }
             return try adapter.endSessionAddress(
-                set?.grants[policy], policy: policy, of: type, in: accounts.adapterContext)?.description
+                set?.grants[policy], policy: policy, of: type, in: accounts.adapterContext(of: type))?.description
         }
     }
 
@@ -76,7 +76,7 @@ extension AccountStore {
             (grants) throws(CredentialError) in
             guard revoking, let adapter, let type else { return }
             for (_, grant) in grants {
-                try adapter.revoke(grant, of: type, in: accounts.adapterContext)
+                try adapter.revoke(grant, of: type, in: accounts.adapterContext(of: type))
             }
         }
     }

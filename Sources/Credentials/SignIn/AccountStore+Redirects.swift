@@ -92,7 +92,8 @@ extension AccountStore {
                 let plan = signIn.plan
                 let progress: SignInProgress
                 switch try plan.adapter.resume(
-                    plan.request, pending: signIn.pending, with: .redirect(url), in: accounts.adapterContext)
+                    plan.request, pending: signIn.pending, with: .redirect(url),
+                    in: accounts.adapterContext(of: plan.request.type))
                 {
                 case .interaction(.openURL(let address, let state), let pending):
                     (signIn.pending, signIn.createdAt) = (pending, parts.machine.clock.now)
@@ -145,7 +146,7 @@ extension AccountStore {
     func prepare(
         _ plan: SignInPlan, _ accounts: AccountServices
     ) throws(CredentialError) -> PreparedAuthorization {
-        let step = try plan.adapter.begin(plan.request, in: accounts.adapterContext)
+        let step = try plan.adapter.begin(plan.request, in: accounts.adapterContext(of: plan.request.type))
         guard case .interaction(.openURL(let address, let state), let pending) = step else {
             throw CredentialError(
                 .unsupported, "the adapter of \(plan.request.type.name) does not sign in by a URL")

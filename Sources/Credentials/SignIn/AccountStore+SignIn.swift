@@ -106,7 +106,11 @@ extension AccountStore {
             let plan = try self.plan(wish, accounts)
             try plan.checkSecrets(accounts.adapterContext.clientSecrets)
             guard plan.request.flow == .code else { return (plan, nil) }
-            return (plan, ListeningPlace.address(for: plan, maySubstitute: true, in: accounts.adapterContext))
+            return (
+                plan,
+                ListeningPlace.address(
+                    for: plan, maySubstitute: true, in: accounts.adapterContext(of: plan.request.type))
+            )
         }
         if plan.request.flow == .code, place == nil {
             return try await signInWithoutListening(plan, accounts, opening: open)
@@ -137,7 +141,7 @@ extension AccountStore {
             return (
                 plan,
                 try advance(plan, accounts, desk) { [plan] () throws(CredentialError) in
-                    try plan.adapter.begin(plan.request, in: accounts.adapterContext)
+                    try plan.adapter.begin(plan.request, in: accounts.adapterContext(of: plan.request.type))
                 }
             )
         }
@@ -172,7 +176,8 @@ extension AccountStore {
             stage = try await blocking { [self, plan] () throws(CredentialError) in
                 try advance(plan, accounts, desk) { () throws(CredentialError) in
                     try plan.adapter.resume(
-                        plan.request, pending: pending, with: reply, in: accounts.adapterContext)
+                        plan.request, pending: pending, with: reply,
+                        in: accounts.adapterContext(of: plan.request.type))
                 }
             }
         }

@@ -78,7 +78,7 @@ extension AccountStore {
         let freshness = Freshness(demanded: nil, configured: parts.configuration.minimumValidity)
         var call = ResourceCall(
             of: account, in: try group(of: account, under: type), under: type,
-            context: parts.accounts.adapterContext
+            context: parts.accounts.adapterContext(of: type)
         ) { [self] (isRefused) throws(CredentialError) in
             try access(
                 to: account, ofType: name,

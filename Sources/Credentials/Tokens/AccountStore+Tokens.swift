@@ -133,7 +133,7 @@ extension AccountStore {
             }
             return try ask(
                 try parts.machine.adapters.adapter(of: type), access.token, grant, type,
-                parts.accounts.adapterContext)
+                parts.accounts.adapterContext(of: type))
         }
     }
 

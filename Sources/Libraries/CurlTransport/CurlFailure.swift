@@ -29,7 +29,7 @@ struct CurlFailure {
     var isWithoutTLS: Bool { code == 35 && text.contains("wrong version number") }
 
     /// Whether it ended before anything of the request had left: no name, no connection, no TLS.
-    var isBeforeRequest: Bool { [5, 6, 7, 35, 53, 54, 58, 59, 60, 66, 77, 82, 83, 90, 91, 98].contains(code) }
+    var isBeforeRequest: Bool { [5, 6, 7, 35, 53, 54, 58, 59, 60, 66, 77, 82, 83, 90, 91, 97, 98].contains(code) }
 
     /// The error of a request to `host`.
     ///
@@ -49,12 +49,8 @@ struct CurlFailure {
             case 1, 8, 27, 61, 100: CredentialError(.malformedReply, "the reply of \(host) is not sound HTTP")
             case 63: Self.tooLarge(host, request.maximumReplySize)
             case 58 where request.clientCertificate != nil: unusable(request.clientCertificate)
-            case 51, 58, 60, 83, 90, 91: untrusted(host, words)
-            case 77:
-                CredentialError(
-                    .configuration,
-                    "the certificate authorities in \(certificateFile ?? "the system's file") cannot be read",
-                    hint: "CURL_CA_BUNDLE and SSL_CERT_FILE name a file of certificates in PEM form")
+            case 51, 58, 60, 83, 90, 91: untrusted(host, words, request.connection)
+            case 77: Self.unreadableAuthorities(certificateFile)
             default: unreachable(host, words.isEmpty ? "error \(code) of libcurl" : Message(verbatim: words))
             }
         error.details.append("libcurl error \(code): \(words)")
@@ -94,11 +90,22 @@ struct CurlFailure {
             hint: "tls_client_certificate and tls_client_key name PEM files that belong together")
     }
 
-    private func untrusted(_ host: String, _ words: String) -> CredentialError {
+    /// The error of a file of the environment or the system that libcurl does not take.
+    static func unreadableAuthorities(_ file: String?) -> CredentialError {
         CredentialError(
-            .denied, "the certificate of \(host) does not hold: \(words)",
-            hint: "if its certificate authority is your own, name the authority's file in CURL_CA_BUNDLE; "
-                + "else check this machine's clock")
+            .configuration, "the certificate authorities in \(file ?? "the system's file") cannot be read",
+            hint: "CURL_CA_BUNDLE and SSL_CERT_FILE name a file of certificates in PEM form")
+    }
+
+    private func untrusted(_ host: String, _ words: String, _ settings: ConnectionSettings?) -> CredentialError {
+        let hint: Message =
+            switch settings?.source {
+            case .type(let name):
+                "if its certificate authority is your own: credmgr types set \(ShellQuote.word(name)) ca_certificate=FILE; else check this machine's clock"
+            case .configuration, nil:
+                "if its certificate authority is your own, name the authority's file as ca_certificate in config.json; else check this machine's clock"
+            }
+        return CredentialError(.denied, "the certificate of \(host) does not hold: \(words)", hint: hint)
     }
 
     private func reason(_ number: Int32) -> String {

@@ -8,14 +8,16 @@ import Synchronization
 /// Each request has a connection of its own. A connection kept from an earlier request may have been closed by the
 /// server meanwhile; libcurl then sends the request again, and that would spend a one-use refresh token twice.
 ///
-/// TLS is always verified. Proxies are those of the environment (`https_proxy`, `all_proxy`, `no_proxy`), never for
-/// the loopback. Redirects are not followed, cookies not kept. A body of limited size that is compressed with gzip, unasked,
+/// TLS is always verified. Proxies are those of the account type, else of the environment (`https_proxy`, `all_proxy`,
+/// `no_proxy`), else of `config.json`, never for the loopback. Redirects are not followed, cookies not kept. A body of limited size that is compressed with gzip, unasked,
 /// is decompressed.
 package final class CurlTransport: HTTPTransport {
     private let userAgent: String
     private let certificateFile: String?
     private let system: CertificateStore
     private let proxies: ProxyVariables
+    private let defaults: @Sendable () -> ConnectionSettings?
+    private let readDefaults = Mutex<ConnectionSettings??>(nil)
     private let library = Mutex<LibCurl?>(nil)
 
     /// Makes a transport; nothing is opened yet.
@@ -26,10 +28,12 @@ package final class CurlTransport: HTTPTransport {
     ///     `CURL_CA_BUNDLE` or else `SSL_CERT_FILE` names.
     ///   - system: the system's own authorities, used when no file is named.
     ///   - environment: the variables of the process, in which libcurl finds proxies.
+    ///   - defaults: gives the settings of all requests, asked for once, before the first.
     package init(
         userAgent: String, certificateFile: String? = nil, system: CertificateStore = .debian,
-        environment: [String: String] = [:]
+        environment: [String: String] = [:], defaults: @escaping @Sendable () -> ConnectionSettings? = { nil }
     ) {
+        self.defaults = defaults
         self.userAgent = userAgent
         proxies = ProxyVariables(environment)
         self.certificateFile = certificateFile
@@ -47,22 +51,26 @@ package final class CurlTransport: HTTPTransport {
         _ request: HTTPRequest, observer: TransferObserver
     ) throws(CredentialError) -> HTTPResponse {
         try RequestRules.check(request)
+        let settings = settings(of: request)
+        let route = Route(
+            proxy: ProxyChoice(for: request.address, settings, proxies),
+            authorities: try TrustedAuthorities(settings, certificateFile: certificateFile, system: system))
         let transfer = try CurlTransfer(try openLibrary())
-        try configure(transfer, for: request)
+        try configure(transfer, for: request, by: route)
         switch request.body {
         case .none:
             try setNoBody(transfer, request)
-            return try perform(transfer, request, observer)
+            return try perform(transfer, request, observer, route)
         case .bytes(let bytes):
             return try unsafe bytes.withUnsafeBufferPointer { (buffer) throws(CredentialError) in
                 try unsafe transfer.setBody(UnsafeRawBufferPointer(buffer))
-                return try perform(transfer, request, observer)
+                return try perform(transfer, request, observer, route)
             }
         case .file(let path):
             let file = try BodyFile(path: path)
             try transfer.set(.upload, 1)
             if let size = file.size { try transfer.set(.uploadSize, size) }
-            return try perform(transfer, request, observer, file: file)
+            return try perform(transfer, request, observer, route, file: file)
         case .multipart(let parts):
             try transfer.setForm()
             for part in parts {
@@ -73,7 +81,7 @@ package final class CurlTransport: HTTPTransport {
                     try transfer.addPart(name: part.name, file: path)
                 }
             }
-            return try perform(transfer, request, observer)
+            return try perform(transfer, request, observer, route)
         }
     }
 
@@ -93,11 +101,26 @@ package final class CurlTransport: HTTPTransport {
         }
     }
 
-    private func usesSystemFolder(for address: WebAddress) -> Bool {
-        address.scheme == "https" && certificateFile == nil && system.exists
+    /// The way of one request to its server.
+    private struct Route {
+        let proxy: ProxyChoice?
+        let authorities: TrustedAuthorities
     }
 
-    private func configure(_ transfer: CurlTransfer, for request: HTTPRequest) throws(CredentialError) {
+    /// The settings that count for a request: those of its account type, then the defaults.
+    private func settings(of request: HTTPRequest) -> [ConnectionSettings] {
+        let common = readDefaults.withLock { known in
+            if let known { return known }
+            let read = defaults()
+            known = .some(read)
+            return read
+        }
+        return [request.connection, common].compactMap(\.self)
+    }
+
+    private func configure(
+        _ transfer: CurlTransfer, for request: HTTPRequest, by route: Route
+    ) throws(CredentialError) {
         let address = request.address
         try transfer.set(.url, address.replacing(path: address.path, query: address.query).description)
         try transfer.set(.protocols, address.scheme)
@@ -115,15 +138,13 @@ package final class CurlTransport: HTTPTransport {
         if let timeout = request.timeout { try transfer.set(.timeout, min(max(timeout, 1), 2_000_000)) }
         try transfer.set(.verifyPeer, 1)
         try transfer.set(.verifyHost, 2)
-        if let certificateFile {
-            try transfer.set(.certificateFile, certificateFile)
-            try transfer.set(.proxyCertificateFile, certificateFile)
-        } else if usesSystemFolder(for: address) {
-            try transfer.set(.certificateFolder, system.folder)
-            try transfer.set(.certificateFile, nil)
-        }
+        try route.authorities.apply(to: transfer, for: address, through: route.proxy)
         if let certificate = request.clientCertificate { try transfer.setClientCertificate(certificate) }
-        if address.isLoopback { try transfer.set(.proxy, "") }
+        if address.isLoopback {
+            try transfer.set(.proxy, "")
+        } else if let url = route.proxy?.url {
+            try transfer.set(.proxy, url)
+        }
         // libcurl would not read the beginning of a reply whose length is over the limit.
         if let limit = request.maximumReplySize, request.method != "HEAD", !request.takesFaultyReply {
             try transfer.set(.maximumSize, Int64(max(limit, 1)))
@@ -147,7 +168,7 @@ package final class CurlTransport: HTTPTransport {
     }
 
     private func perform(
-        _ transfer: CurlTransfer, _ request: HTTPRequest, _ observer: TransferObserver,
+        _ transfer: CurlTransfer, _ request: HTTPRequest, _ observer: TransferObserver, _ route: Route,
         file: consuming BodyFile? = nil
     ) throws(CredentialError) -> HTTPResponse {
         let address = request.address
@@ -156,13 +177,13 @@ package final class CurlTransport: HTTPTransport {
             host: host, request: request, observer: observer, file: file)
         try exchange.attach(to: transfer)
         // The socket of a proxy says nothing about where the request goes.
-        let reachGuard = proxies.apply(to: address) ? nil : ReachGuard(address)
+        let reachGuard = route.proxy == nil ? ReachGuard(address) : nil
         let rule = reachGuard.map { SocketRule($0.admits) }
         if let rule { try transfer.setSocketRule(rule) }
         defer { withExtendedLifetime(rule) {} }
         var failure = perform(transfer, exchange)
-        if failure?.isUntrusted == true, usesSystemFolder(for: address) {
-            try transfer.set(.certificateFile, system.file)
+        if failure?.isUntrusted == true, route.authorities.usesSystemFolder(for: address) {
+            try route.authorities.applySystemFile(to: transfer)
             failure = perform(transfer, exchange)
         }
         if let error = exchange.failure {
@@ -173,11 +194,7 @@ package final class CurlTransport: HTTPTransport {
         if let failure {
             var error = failure.error(host: host, request: request, certificateFile: certificateFile)
             error.isBeforeRequest = failure.isBeforeRequest
-            if [5, 7, 35, 56].contains(failure.code), let variable = proxies.variable(for: address) {
-                let hint: Message =
-                    "the request goes through the proxy \(proxies.place(variable)) of the variable \(variable): is it running?"
-                error = error.withHint(hint)
-            }
+            if let proxy = route.proxy { error = proxy.named(in: error, of: failure) }
             if let reply = exchange.faultyReply(error) { return reply }
             throw error
         }

@@ -185,6 +185,26 @@ final class SocketRule {
         try set(.clientKeyPassphrase, "")
     }
 
+    /// The file of certificate authorities that libcurl was built for; `nil` where it was built for none.
+    var defaultCertificateFile: String? {
+        var path: UnsafePointer<CChar>?
+        let code = unsafe credmgr_curl_get_string(curl.getInformation, handle, CURLINFO_CAINFO, &path)
+        guard code == CURLE_OK, let path = unsafe path else { return nil }
+        return unsafe String(cString: path)
+    }
+
+    /// Trusts the authorities of these PEM certificates, in place of a file; libcurl copies them.
+    func setCertificates(_ bytes: [UInt8], ofProxy: Bool = false) throws(CredentialError) {
+        let option = ofProxy ? CURLOPT_PROXY_CAINFO_BLOB : CURLOPT_CAINFO_BLOB
+        let code = unsafe bytes.withUnsafeBytes { buffer in
+            var blob = unsafe curl_blob(
+                data: UnsafeMutableRawPointer(mutating: buffer.baseAddress), len: buffer.count,
+                flags: UInt32(CURL_BLOB_COPY))
+            return unsafe credmgr_curl_set_pointer(curl.setOption, handle, option, &blob)
+        }
+        try check(code)
+    }
+
     /// Sends these bytes as the body; libcurl does not copy them, so they must outlive ``perform()``.
     func setBody(_ bytes: UnsafeRawBufferPointer) throws(CredentialError) {
         try set(.bodySize, Int64(bytes.count))

@@ -14,25 +14,31 @@ package struct ProxyVariables: Sendable {
     package func variable(for address: WebAddress) -> String? {
         // libcurl does not read HTTP_PROXY: a CGI program gets it from its caller.
         let names = address.scheme == "https" ? ["https_proxy", "HTTPS_PROXY"] : ["http_proxy"]
-        guard !address.isLoopback,
-            let variable = (names + ["all_proxy", "ALL_PROXY"]).first(where: { !(environment[$0] ?? "").isEmpty })
-        else { return nil }
+        guard !except(address) else { return nil }
+        return (names + ["all_proxy", "ALL_PROXY"]).first { !(environment[$0] ?? "").isEmpty }
+    }
+
+    /// The host and port of the proxy that a variable names, without user and password.
+    package func place(_ variable: String) -> String { Self.place(of: environment[variable] ?? "") }
+
+    /// The host and port of the URL of a proxy, without user and password.
+    static func place(of text: String) -> String {
+        let rest = text.split(separator: "://", maxSplits: 1).last.map(String.init) ?? text
+        let authority = rest.split(separator: "/").first ?? ""
+        return ForeignText.shown(String(authority.split(separator: "@").last ?? ""), limit: 200)
+    }
+
+    /// Whether `address` is reached without a proxy, whatever names one: the loopback, and what `no_proxy` lists. libcurl reads
+    /// `no_proxy` for a proxy of ours, too.
+    func except(_ address: WebAddress) -> Bool {
+        if address.isLoopback { return true }
         let exceptions = environment["no_proxy"] ?? environment["NO_PROXY"] ?? ""
-        if exceptions == "*" { return nil }
+        if exceptions == "*" { return true }
         let host = address.host.hasSuffix(".") ? String(address.host.dropLast()) : address.host
-        let isExcepted = exceptions.lowercased().split(whereSeparator: { ", ".contains($0) }).contains { pattern in
+        return exceptions.lowercased().split(whereSeparator: { ", ".contains($0) }).contains { pattern in
             var name = pattern.hasPrefix(".") ? pattern.dropFirst() : pattern
             if name.hasSuffix(".") { name = name.dropLast() }
             return host == name || host.hasSuffix("." + name)
         }
-        return isExcepted ? nil : variable
-    }
-
-    /// The host and port of the proxy that a variable names, without user and password.
-    package func place(_ variable: String) -> String {
-        let text = environment[variable] ?? ""
-        let rest = text.split(separator: "://", maxSplits: 1).last.map(String.init) ?? text
-        let authority = rest.split(separator: "/").first ?? ""
-        return ForeignText.shown(String(authority.split(separator: "@").last ?? ""), limit: 200)
     }
 }

@@ -3,12 +3,13 @@ package import CredentialCore
 /// Registers a client for a type, keeps what the provider gave with it, and ends the registration with the type.
 package struct ClientRegistrar: Sendable {
     private let desk: DefinitionDesk
-    private let registration: ClientRegistration
 
     /// Makes a registrar.
-    package init(_ desk: DefinitionDesk) {
-        self.desk = desk
-        registration = ClientRegistration(in: desk.accounts.adapterContext)
+    package init(_ desk: DefinitionDesk) { self.desk = desk }
+
+    /// Registers clients for a type that is being defined, or that the user has confirmed.
+    private func registration(of type: AccountType) -> ClientRegistration {
+        ClientRegistration(in: desk.accounts.adapterContext.connected(by: ConnectionSettings(of: type)))
     }
 
     /// The scopes to begin with where nobody names any: who signed in and, where the provider ties refresh tokens to
@@ -29,7 +30,7 @@ package struct ClientRegistrar: Sendable {
         _ type: AccountType, at metadata: ServerMetadata, force: Bool
     ) throws(CredentialError) -> String {
         try desk.catalog.checkFree(type.name, force: force)
-        let choice = try desk.store()
+        let choice = try desk.store(), registration = registration(of: type)
         var type = type
         let redirectURI = if let own = type.redirectURI { own } else { try freeRedirectURI() }
         let client = try registration.register(
@@ -78,7 +79,7 @@ package struct ClientRegistrar: Sendable {
             guard let token = try token(of: type, ownsEarlier: ownsEarlier) else {
                 throw CredentialError(.configuration, "the token for it is gone")
             }
-            try registration.remove(at: place, token: token)
+            try registration(of: type).remove(at: place, token: token)
             desk.note("the client \(ForeignText.shown(type.clientID, limit: 80)) is registered no more")
         } catch {
             desk.warn("the client stays registered at \(place.origin): \(error)")

@@ -8,7 +8,10 @@ package struct ResourceTypes: Sendable {
     /// Looks types up and defines them with what a desk has.
     package init(_ desk: DefinitionDesk) { self.desk = desk }
 
-    private var discovery: ResourceDiscovery { ResourceDiscovery(in: desk.accounts.adapterContext) }
+    /// Asks servers about a type that is there; about one that is to be, for `nil`.
+    private func discovery(of type: AccountType?) -> ResourceDiscovery {
+        ResourceDiscovery(in: type.map(desk.accounts.adapterContext(of:)) ?? desk.accounts.adapterContext)
+    }
 
     /// The type for a resource.
     ///
@@ -99,10 +102,10 @@ package struct ResourceTypes: Sendable {
     /// What a resource wants. A server that does not say that it knows PKCE may not check it: the Model Context Protocol
     /// has clients refuse such a server; but there are many that know it and do not say so, and a warning has to do.
     private func find(
-        _ address: WebAddress, preferring issuer: String? = nil, clientID: String?
+        _ address: WebAddress, of type: AccountType? = nil, clientID: String?
     ) throws(CredentialError) -> ResourceDiscovery.Finding {
-        let finding = try discovery.find(
-            address, preferring: issuer, needs: clientID == nil ? [.registration] : [])
+        let finding = try discovery(of: type).find(
+            address, preferring: type?.issuer, needs: clientID == nil ? [.registration] : [])
         if let issuer = finding.server.issuer.flatMap(WebAddress.init) {
             try APINamedServer(issuer: issuer, api: address).check(finding.server)
         }
@@ -152,7 +155,7 @@ package struct ResourceTypes: Sendable {
     ) throws(CredentialError) -> AccountType {
         let finding: ResourceDiscovery.Finding
         do throws(CredentialError) {
-            finding = try find(address, preferring: type.issuer, clientID: clientID)
+            finding = try find(address, of: type, clientID: clientID)
         } catch {
             guard error.code == .unsupported || error.code == .temporary else { throw error }
             desk.detail("signing in by the definition of \(type.name) as it is: \(error)")
@@ -170,6 +173,7 @@ package struct ResourceTypes: Sendable {
         var moved = AccountType(name: type.name, adapter: "oauth2", clientID: "")
         moved.redirectURI = type.redirectURI
         moved.keychainGroup = type.keychainGroup
+        (moved.caCertificate, moved.proxy) = (type.caCertificate, type.proxy)
         // A document about the client is good at every server that takes such clients.
         let portable = ClientDocument.isAddress(type.clientID) && finding.server.takesClientDocuments
         let defined = try define(
@@ -243,7 +247,8 @@ package struct ResourceTypes: Sendable {
         }
         guard type.redirectURI == nil, ClientDocument.isAddress(type.clientID) else { return }
         type.redirectURI = try ClientDocument.fetch(
-            type.clientID, in: desk.accounts.adapterContext)?.loopbackRedirect
+            type.clientID, in: desk.accounts.adapterContext.connected(by: ConnectionSettings(of: type)))?
+            .loopbackRedirect
     }
 
     /// What the challenge asked for, else what the resource lists, else nothing at all: the server's own default would be

@@ -47,6 +47,7 @@ package struct IdentityVoucher: Sendable {
             )
         }
         return try provider.adapter.assertIdentity(
-            request, idToken: idToken, grant: grant, of: provider.type, in: accounts.adapterContext)
+            request, idToken: idToken, grant: grant, of: provider.type,
+            in: accounts.adapterContext(of: provider.type))
     }
 }

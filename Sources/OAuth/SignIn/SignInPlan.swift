@@ -170,7 +170,7 @@ package struct SignInPlan: Sendable {
             do throws(CredentialError) {
                 try adapter.revoke(
                     RevocableGrant(grant: grant.toSend, accessTokens: []), of: request.type,
-                    in: services.adapterContext)
+                    in: services.adapterContext(of: request.type))
                 return nil
             } catch {
                 return "the sign-in that was replaced was not revoked at the provider: \(error)"

@@ -39,6 +39,10 @@ static inline CURLcode credmgr_curl_get_long(void *getinfo, CURL *curl, CURLINFO
     return ((CURLcode (*)(CURL *, CURLINFO, ...))getinfo)(curl, info, value);
 }
 
+static inline CURLcode credmgr_curl_get_string(void *getinfo, CURL *curl, CURLINFO info, const char **value) {
+    return ((CURLcode (*)(CURL *, CURLINFO, ...))getinfo)(curl, info, value);
+}
+
 // zlib comes with libcurl, and is opened as late. Its header may be missing where libcurl's is there.
 
 /// `z_stream`: its layout is part of zlib's binary interface.

@@ -1,0 +1,20 @@
+import CredentialCore
+
+/// Checks a file of certificate authorities before a definition that names it is used.
+struct AuthorityFile {
+    private let session: Session
+
+    init(_ session: Session) { self.session = session }
+
+    /// Reads the file of settings, if they name one.
+    ///
+    /// - Throws: ``ErrorCode/configuration``, naming key and file, if it cannot be read or is none of certificates.
+    func check(_ settings: ConnectionSettings) throws(CredentialError) {
+        guard let path = settings.certificateFile else { return }
+        let content: [UInt8]?
+        do throws(CredentialError) { content = try session.context.typeFiles.read(path)?.bytes } catch {
+            throw settings.unreadable(error.text)
+        }
+        _ = try settings.certificates(in: content)
+    }
+}
