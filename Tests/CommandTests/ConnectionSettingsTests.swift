@@ -85,6 +85,26 @@ import Testing
         #expect(!scene.run("types", "show", "New").output.contains("/own/ca.pem"))
     }
 
+    @Test func `types add names the option for the authority, and the proxy, where the issuer cannot be asked`() {
+        let words = ["types", "add", "New", "--issuer", "https://op.example", "--client-id", "app"]
+        for (code, hint, shown) in [
+            (ErrorCode.denied, "credmgr types set New ca_certificate=FILE", "with --ca-certificate; else check"),
+            (.temporary, "the request goes through the proxy p:1", "hint: the request goes through the proxy p:1"),
+        ] {
+            var failure = CredentialError(code, "no connection", hint: Message(verbatim: hint))
+            failure.isBeforeRequest = true
+            scene.transport.answer(.failure(failure))
+            let refused = scene.run(words)
+            #expect(refused.status == code.exitStatus && refused.notices.contains(shown), "\(refused.notices)")
+            #expect(!refused.notices.contains("types set"), "\(refused.notices)")
+        }
+        var unreadable = CredentialError(.configuration, "ca_certificate names /x, which cannot be read")
+        unreadable.isBeforeRequest = true
+        scene.transport.answer(.failure(unreadable))
+        let refused = scene.run(words)
+        #expect(refused.status == 2 && !refused.notices.contains("check the issuer"), "\(refused.notices)")
+    }
+
     @Test(arguments: [
         "http://ada:secret@proxy.example:3128", "proxy.example:3128", "http://proxy.example",
         "ftp://proxy.example:3128", "http://proxy.example:3128/path", "http://:3128",

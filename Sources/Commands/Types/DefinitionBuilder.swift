@@ -9,6 +9,8 @@ struct DefinitionDraft {
     let type: AccountType
     /// The preset that it began with.
     let preset: Preset?
+    /// Whether it is the user's own word: its preset is trusted, or `--trust` was given.
+    let isUsersOwn: Bool
     /// The provider's metadata, if the provider was asked.
     let metadata: ServerMetadata?
     /// The client secret, which goes to the store.
@@ -57,18 +59,23 @@ struct DefinitionBuilder {
         }
         try refuseUnknownSettings(of: type, preset)
         try session.catalog.checkFree(name, force: arguments[TypesAddCommand.force])
-        let metadata = try discover(&type)
+        // A preset of another author is used when the user has confirmed it.
+        let isOwn = preset.map { session.context.presets.isTrusted($0.name) } ?? true
+        let isUsersOwn = isOwn || arguments[TypesAddCommand.trust]
+        if isUsersOwn { try AuthorityFile(session).check(ConnectionSettings(of: type)) }
+        let metadata = try discover(&type, isUsersOwn: isUsersOwn)
         if !arguments[TypesAddCommand.register] {
             if arguments[TypesAddCommand.clientMetadataURL] != nil {
                 try ResourceTypes(session.definitions).describeClient(of: &type, at: metadata)
             }
             try session.context.adapters.adapter(of: type).check(type)
             if !arguments[TypesAddCommand.offline] {
-                ExplicitEndpoints(session).leaveOut(of: &type, known: metadata)
+                ExplicitEndpoints(session).leaveOut(of: &type, known: metadata, isTrusted: isUsersOwn)
             }
         }
         return DefinitionDraft(
-            type: type, preset: preset, metadata: metadata, clientSecret: secret, privateKey: key)
+            type: type, preset: preset, isUsersOwn: isUsersOwn, metadata: metadata, clientSecret: secret,
+            privateKey: key)
     }
 
     /// The error for a command line without a name, which names all that is missing.
@@ -141,7 +148,9 @@ struct DefinitionBuilder {
     /// now and the first sign-in has the scopes that it needs.
     ///
     /// - Returns: the metadata; `nil` where it was not asked for or cannot be had.
-    private func discover(_ type: inout AccountType) throws(CredentialError) -> ServerMetadata? {
+    private func discover(
+        _ type: inout AccountType, isUsersOwn: Bool
+    ) throws(CredentialError) -> ServerMetadata? {
         let isNeeded =
             alwaysAsks || arguments[TypesAddCommand.register] || arguments[TypesAddCommand.clientMetadataURL] != nil
         guard type.adapter == "oauth2", let given = type.issuer else { return nil }
@@ -160,8 +169,9 @@ struct DefinitionBuilder {
         let isOfPreset = arguments[TypesAddCommand.preset] != nil && arguments[TypesAddCommand.issuer] == nil
         guard isNeeded || needsScope || isDoubtful || isOfPreset else { return nil }
         do throws(CredentialError) {
-            let metadata = try IssuerDiscovery(in: session.services(session.stores()).adapterContext).server(
-                given, needs: needs(of: type))
+            var context = session.services(session.stores()).adapterContext
+            if isUsersOwn { context = context.connected(by: ConnectionSettings(of: type)) }
+            let metadata = try IssuerDiscovery(in: context).server(given, needs: needs(of: type))
             if type.scope.isEmpty || type.scope.contains("openid"), type.endpoints[.jwks] == nil {
                 _ = try metadata.usable(.jwks)
             }
@@ -172,7 +182,14 @@ struct DefinitionBuilder {
             }
             return metadata
         } catch {
-            if isNeeded { throw error }
+            var error = error
+            // A definition that is not there yet cannot be changed.
+            if error.code == .denied, error.isBeforeRequest {
+                error.advice =
+                    "if its certificate authority is your own, name the authority's file with --ca-certificate; else check this machine's clock"
+            }
+            let isOfThisMachine = error.code == .configuration && error.isBeforeRequest
+            if isNeeded || isOfThisMachine { throw error }
             guard needsScope || isOfPreset else {
                 session.notices.note("the issuer is not checked, because it cannot be asked: \(error.text)")
                 return nil
@@ -305,6 +322,8 @@ struct DefinitionBuilder {
         (TypesAddCommand.authMethod, "token_endpoint_auth_method"), (TypesAddCommand.resource, "resource"),
         (TypesAddCommand.audience, "audience"),
         (TypesAddCommand.tlsCertificate, "tls_client_certificate"), (TypesAddCommand.tlsKey, "tls_client_key"),
+        (TypesAddCommand.caCertificate, ConnectionSettings.certificateKey),
+        (TypesAddCommand.proxy, ConnectionSettings.proxyKey),
     ]
 
     private static func object(

@@ -120,6 +120,8 @@ struct TypesAddCommand: Command {
         let adapter = try session.context.adapters.adapter(of: type)
         if arguments[Self.register] {
             guard let metadata = draft.metadata else { throw CredentialError(.usage, "--register needs --issuer") }
+            // The registration is sent by what the definition names, and the definition is the user's from then on.
+            if !draft.isUsersOwn { _ = try isTrusted(type, preset, session) }
             let path = try ClientRegistrar(session.definitions).define(
                 type, at: metadata, force: arguments[Self.force])
             session.notices.note("account type \(type.name) is defined in \(path)")

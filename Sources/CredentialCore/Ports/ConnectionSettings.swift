@@ -78,8 +78,7 @@ package struct ConnectionSettings: Sendable, Hashable {
     package func certificates(in content: [UInt8]?) throws(CredentialError) -> [UInt8] {
         guard let content else { throw unreadable("there is no such file") }
         guard Self.holdsCertificates(content) else {
-            throw CredentialError(
-                .configuration,
+            throw unusable(
                 "\(place(of: Self.certificateKey)) names \(shownFile), which is no file of certificates in PEM form"
             )
         }
@@ -88,9 +87,13 @@ package struct ConnectionSettings: Sendable, Hashable {
 
     /// The error of a ``certificateFile`` that cannot be read.
     package func unreadable(_ reason: Message) -> CredentialError {
-        CredentialError(
-            .configuration,
-            "\(place(of: Self.certificateKey)) names \(shownFile), which cannot be read: \(reason)")
+        unusable("\(place(of: Self.certificateKey)) names \(shownFile), which cannot be read: \(reason)")
+    }
+
+    private func unusable(_ message: Message) -> CredentialError {
+        var error = CredentialError(.configuration, message)
+        error.isBeforeRequest = true
+        return error
     }
 
     private var shownFile: String { ForeignText.shown(certificateFile ?? "") }

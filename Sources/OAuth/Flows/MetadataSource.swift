@@ -90,7 +90,9 @@ public final class MetadataSource: Sendable {
             for endpoint in needs { _ = try metadata.usable(endpoint) }
             return metadata
         } catch {
-            guard error.code == .configuration, let place = locations.first else { throw error }
+            guard error.code == .configuration, !error.isBeforeRequest, let place = locations.first else {
+                throw error
+            }
             let isDocument = address.path.contains("/.well-known/")
             throw CredentialError(
                 .configuration, error.text,
@@ -131,7 +133,7 @@ public final class MetadataSource: Sendable {
             } catch {
                 // The first place may serve a page or an error for whatever is not there.
                 switch error.code {
-                case .configuration: absence = absence ?? error
+                case .configuration where !error.isBeforeRequest: absence = absence ?? error
                 case .malformedReply: trouble = trouble ?? error
                 case .temporary where isAnswered: trouble = trouble ?? error
                 default:

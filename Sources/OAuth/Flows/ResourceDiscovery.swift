@@ -235,7 +235,7 @@ package struct ResourceDiscovery: Sendable {
         do throws(CredentialError) {
             return try source.metadata(of: origin.origin, origin, needs: needs, spelling: .ofAPI, in: context)
         } catch {
-            guard error.code == .configuration else { throw error }
+            guard error.code == .configuration, !error.isBeforeRequest else { throw error }
             steps.append(error.message)
             return nil
         }

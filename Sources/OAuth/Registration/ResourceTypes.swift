@@ -228,7 +228,7 @@ package struct ResourceTypes: Sendable {
         do throws(CredentialError) {
             return try ClientRegistrar(desk).define(type, at: finding.server, force: force)
         } catch {
-            guard finding.isGuessed, error.code == .configuration else { throw error }
+            guard finding.isGuessed, error.code == .configuration, !error.isBeforeRequest else { throw error }
             throw CredentialError(
                 .unsupported, "\(type.apiBase ?? "the API") does not say how tokens for it are had (RFC 9728)",
                 hint: "define the type by hand: credmgr types add --help",
