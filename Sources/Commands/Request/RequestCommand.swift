@@ -26,13 +26,23 @@ struct RequestCommand: Command {
         exitStatuses: [3, 4, 5, 6, 7, 8],
         remedy: { slip, words in
             guard case .missing(given: let given) = slip, given.count == 1, given[0].contains("/"),
-                let place = words.firstIndex(of: given[0])
+                let place = words.firstIndex(of: given[0]), Self.mayBeRepeated(words, url: given[0])
             else { return nil }
             // The method comes first, and the URL stands where it stood.
             var words = words
             words.insert("GET", at: place)
-            return Message(verbatim: ShellQuote.line(["credmgr"] + words.map { ForeignText.shown($0) }))
+            return Message(verbatim: ShellQuote.line(["credmgr"] + words))
         })
+
+    /// Whether a hint may have the words: they are whole there, and have no header, field, body or query with a secret.
+    private static func mayBeRepeated(_ words: [String], url: String) -> Bool {
+        let harmless: Set = ["--type", "--account", "--policy", "--include"]
+        return !url.contains { "?@#".contains($0) }
+            && words.allSatisfy { word in
+                ForeignText.shown(word) == word
+                    && (!word.hasPrefix("-") || harmless.contains(String(word.prefix { $0 != "=" })))
+            }
+    }
 
     static let method = Parameter.required(
         "method", .any("METHOD", .words(["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"])),

@@ -5,28 +5,64 @@ import StrictJSON
 struct RuleFile {
     /// The file.
     let path: String
+    /// The rules of the text.
+    let rules: [AccountRule]
     private let text: String?
 
-    /// Reads the file.
+    /// Reads a text of the file.
     ///
-    /// - Throws: ``ErrorCode/inputOutput``, ``ErrorCode/configuration``.
-    init(_ session: Session) throws(CredentialError) {
-        path = session.context.configurationFile
-        text = try SetupEdit.text(path, session.context.programs)
+    /// - Parameters:
+    ///   - text: the text; `nil` if there is no file.
+    ///   - path: the file, for messages.
+    /// - Throws: ``ErrorCode/configuration`` for a file that is not what it should be.
+    private init(_ text: String?, at path: String) throws(CredentialError) {
+        self.path = path
+        self.text = text
+        rules = try text.map { (text) throws(CredentialError) in try Self.rules(of: text, at: path) } ?? []
     }
 
-    /// Writes a changed text.
+    /// Changes the file under its lock, so that no change of another process is lost between the read and the write.
     ///
-    /// - Throws: ``ErrorCode/inputOutput``.
-    func write(_ changed: String, _ session: Session) throws(CredentialError) {
-        try session.context.programs.replaceFile(path, Array(changed.utf8), isProgram: false)
+    /// - Parameters:
+    ///   - session: the session of the command.
+    ///   - change: returns the new text, made of one read of the file, and the result of the change.
+    /// - Returns: the result of the change.
+    /// - Throws: ``ErrorCode/inputOutput``, ``ErrorCode/configuration``, ``ErrorCode/lockTimeout``; the errors of `change`.
+    static func change<Result>(
+        _ session: Session, _ change: (RuleFile) throws(CredentialError) -> (text: String, result: Result)
+    ) throws(CredentialError) -> Result {
+        let path = session.context.configurationFile
+        let lock = try session.context.locks.lock(lockName, in: .standard, seconds: lockSeconds)
+        defer { lock.release() }
+        let (text, result) = try change(RuleFile(try SetupEdit.text(path, session.context.programs), at: path))
+        try session.context.programs.replaceFile(path, Array(text.utf8), isProgram: false)
+        return result
+    }
+
+    private static let lockName = "config.json"
+    /// A change takes milliseconds.
+    private static let lockSeconds = 10
+
+    private static func rules(of text: String, at path: String) throws(CredentialError) -> [AccountRule] {
+        let members: JSONObject?
+        do { members = try JSONValue.parse(Array(text.utf8), dialect: .commented).object } catch {
+            throw CredentialError(.configuration, "\(path) is not JSON: \(error)")
+        }
+        guard let members else { throw CredentialError(.configuration, "\(path) must hold an object") }
+        return try ProductConfiguration(json: members, place: path).rules
     }
 
     /// The text with a rule at a place, in front of the rule that is there now.
     ///
     /// - Throws: ``ErrorCode/configuration`` for a file that is not what it should be.
     func adding(_ rule: String, at place: Int) throws(CredentialError) -> String {
-        guard let text, let entries, place > 0, let last = entries.ranges.last else {
+        try Self.adding(rule, at: place, to: text)
+    }
+
+    private static func adding(
+        _ rule: String, at place: Int, to text: String?
+    ) throws(CredentialError) -> String {
+        guard let text, let entries = entries(of: text), place > 0, let last = entries.ranges.last else {
             return try JSONInsertion(member: Self.member, isArray: true, entry: rule).added(to: text)
         }
         guard place < entries.ranges.count else {
@@ -36,23 +72,35 @@ struct RuleFile {
         return text[..<start] + rule + ",\n    " + text[start...]
     }
 
-    /// The text with another rule in the place of one.
-    func replacing(_ place: Int, by rule: String) -> String? {
-        guard let text, let entries, entries.ranges.indices.contains(place) else { return nil }
-        let range = entries.ranges[place]
-        return text[..<range.lowerBound] + rule + text[range.upperBound...]
+    /// The text with a rule in place of another one, and the text of that.
+    ///
+    /// The new rule has the other's place if `place` is the same among the remaining rules. A rule that stays behind one for more
+    /// would never be applied.
+    ///
+    /// - Throws: as ``adding(_:at:)``.
+    func replacing(
+        _ old: Int, by rule: String, at place: Int
+    ) throws(CredentialError) -> (text: String, replaced: String)? {
+        guard let text, let entries = Self.entries(of: text), entries.ranges.indices.contains(old) else {
+            return nil
+        }
+        let range = entries.ranges[old], replaced = String(text[range])
+        if place == old { return (text[..<range.lowerBound] + rule + text[range.upperBound...], replaced) }
+        return (try Self.adding(rule, at: place, to: entries.without(old)), replaced)
     }
 
     /// The text without a rule.
     func removing(_ place: Int) -> String? {
-        guard let entries, entries.ranges.indices.contains(place) else { return nil }
+        guard let text, let entries = Self.entries(of: text), entries.ranges.indices.contains(place) else {
+            return nil
+        }
         return entries.without(place)
     }
 
     private static let member = "rules"
 
-    private var entries: JSONEntries? {
-        guard let text, let file = JSONEntries(ofFile: text) else { return nil }
+    private static func entries(of text: String) -> JSONEntries? {
+        guard let file = JSONEntries(ofFile: text) else { return nil }
         return file.ranges.first { file.value(of: $0)?.object?[Self.member] != nil }
             .flatMap { JSONEntries(ofMember: $0, in: text) }
     }
@@ -88,11 +136,11 @@ struct NewRule {
         rules.firstIndex { !rule.reach.isWider(than: $0.reach) } ?? rules.count
     }
 
-    /// Where a rule for the same place, and for the same type, is already; `nil` if there is none.
+    /// Where a rule for the same place, and for the same type, is already; `nil` if there is none. A rule without a type is for
+    /// every type, so it is no rival of a rule for one.
     func rival(among rules: [AccountRule]) -> Int? {
         rules.firstIndex { other in
-            other.directory == rule.directory && other.place == rule.place
-                && (other.type == rule.type || other.type == nil || rule.type == nil)
+            other.directory == rule.directory && other.place == rule.place && other.type == rule.type
         }
     }
 }
@@ -120,7 +168,14 @@ extension Session {
     /// - Parameter text: a directory, seen from the current one; `nil` for that.
     /// - Throws: ``ErrorCode/usage`` for a directory whose name a rule would take for a pattern.
     func ruleDirectory(_ text: String? = nil) throws(CredentialError) -> String {
-        if let text, text.contains("*") { return shortened(text) }
+        if let text {
+            guard !text.isEmpty else { throw CredentialError(.usage, "--directory is empty") }
+            if text.hasPrefix("~"), text != "~", !text.hasPrefix("~/") {
+                throw CredentialError(
+                    .usage, "a rule cannot name the home directory of another user: \(ForeignText.shown(text))")
+            }
+            if text.contains("*") { return shortened(text) }
+        }
         var parts: [Substring] = []
         if text.map({ !$0.hasPrefix("/") && !$0.hasPrefix("~") }) ?? true {
             guard let current = context.workingDirectories.first else {
@@ -132,11 +187,16 @@ extension Session {
             }
             parts = current.split(separator: "/")
         }
-        for part in (text ?? "").split(separator: "/") where part != "." {
+        var rest = Substring(text ?? "")
+        if rest.hasPrefix("~") {
+            // Before `..` is resolved, which may leave the home directory.
+            parts = (context.environment["HOME"] ?? "/").split(separator: "/")
+            rest = rest.dropFirst()
+        }
+        for part in rest.split(separator: "/") where part != "." {
             if part == ".." { parts = parts.dropLast() } else { parts.append(part) }
         }
-        let isBelowHome = parts.first == "~"
-        return shortened((isBelowHome ? "" : "/") + (parts + ["**"]).joined(separator: "/"))
+        return shortened("/" + (parts + ["**"]).joined(separator: "/"))
     }
 
     /// A directory below the home directory, with `~` for that.
@@ -146,19 +206,22 @@ extension Session {
         return "~" + directory.dropFirst(home.count)
     }
 
-    /// Writes a rule; one for the same place is replaced.
+    /// Writes a rule; one for the same place and type is replaced.
     ///
-    /// - Returns: whether it replaced one.
-    /// - Throws: ``ErrorCode/inputOutput``, ``ErrorCode/configuration``.
+    /// - Returns: the text of the rule that it replaced; `nil` if there was none.
+    /// - Throws: as ``RuleFile/change(_:_:)``.
     @discardableResult
-    func write(_ new: NewRule) throws(CredentialError) -> Bool {
-        let file = try RuleFile(self), rules = configuration.rules
-        if let place = new.rival(among: rules), let text = file.replacing(place, by: new.text) {
-            try file.write(text, self)
-            return true
+    func write(_ new: NewRule) throws(CredentialError) -> String? {
+        try RuleFile.change(self) { (file) throws(CredentialError) in
+            if let old = new.rival(among: file.rules) {
+                var others = file.rules
+                others.remove(at: old)
+                if let (text, replaced) = try file.replacing(old, by: new.text, at: new.place(among: others)) {
+                    return (text, replaced)
+                }
+            }
+            return (try file.adding(new.text, at: new.place(among: file.rules)), nil)
         }
-        try file.write(try file.adding(new.text, at: new.place(among: rules)), self)
-        return false
     }
 
     /// How a rule names an account: by its user name if no other account of the group has that, else by its ID.

@@ -115,7 +115,7 @@ struct RulesAddCommand: Command {
             type = known
             name = try session.ruleName(of: account, in: group, type: known)
         }
-        guard type != nil || name != nil else {
+        guard type != nil else {
             throw CredentialError(.usage, "--type or --account is missing", hint: "credmgr rules add --help")
         }
         let new = try NewRule([
@@ -124,8 +124,11 @@ struct RulesAddCommand: Command {
             ("username", arguments[Self.username]),
         ])
         let file = ForeignText.shown(session.context.configurationFile)
-        session.notices.note(
-            try session.write(new) ? "replaced a rule in \(file): \(new.text)" : "added to \(file): \(new.text)")
+        if let replaced = try session.write(new) {
+            session.notices.note("replaced in \(file): \(ForeignText.shown(replaced)) by \(new.text)")
+        } else {
+            session.notices.note("added to \(file): \(new.text)")
+        }
     }
 }
 
@@ -143,19 +146,34 @@ struct RulesRemoveCommand: Command {
     let arguments: Arguments
 
     func run(_ session: Session) throws(CredentialError) {
-        let rules = session.configuration.rules
         let directory = try RuleOption.pattern(arguments, session), host = arguments[RuleOption.host]
         let path = arguments[RuleOption.path], type = arguments[SharedOption.type], number = arguments[Self.number]
         guard number != nil || directory != nil || host != nil || type != nil else {
             throw CredentialError(.usage, "\(Self.number.spec.value.placeholder) is missing", hint: "credmgr rules")
         }
-        let found = rules.indices.filter { index in
-            let rule = rules[index]
-            return (number.map { $0 == String(index + 1) } ?? true)
-                && (directory.map { $0 == rule.directory } ?? true)
-                && (host.map { RulePlace($0, path: path) == rule.place } ?? true)
-                && (type.map { $0 == rule.type } ?? true)
+        let (index, file) = try RuleFile.change(session) { (file) throws(CredentialError) in
+            let index = try Self.index(in: file.rules) { index, rule in
+                (number.map { $0 == String(index + 1) } ?? true)
+                    && (directory.map { $0 == rule.directory } ?? true)
+                    && (host.map { RulePlace($0, path: path) == rule.place } ?? true)
+                    && (type.map { $0 == rule.type } ?? true)
+            }
+            guard let text = file.removing(index) else {
+                throw CredentialError(
+                    .configuration, "the rules of \(ForeignText.shown(file.path)) cannot be found")
+            }
+            return (text, (index, file.path))
         }
+        session.notices.note("removed rule \(index + 1) from \(ForeignText.shown(file))")
+    }
+
+    /// The number, from 0, of the one rule that fits.
+    ///
+    /// - Throws: ``ErrorCode/usage`` if none fits, or several do.
+    private static func index(
+        in rules: [AccountRule], where fits: (Int, AccountRule) -> Bool
+    ) throws(CredentialError) -> Int {
+        let found = rules.indices.filter { fits($0, rules[$0]) }
         guard let index = found.first else {
             throw CredentialError(.usage, "there is no such rule", hint: "credmgr rules")
         }
@@ -163,11 +181,6 @@ struct RulesRemoveCommand: Command {
             throw CredentialError(
                 .usage, "\(found.count) rules match; name one by its number", hint: "credmgr rules")
         }
-        let file = try RuleFile(session)
-        guard let text = file.removing(index) else {
-            throw CredentialError(.configuration, "the rules of \(ForeignText.shown(file.path)) cannot be found")
-        }
-        try file.write(text, session)
-        session.notices.note("removed rule \(index + 1) from \(ForeignText.shown(file.path))")
+        return index
     }
 }

@@ -55,7 +55,6 @@ struct StoreRekeyCommand: Command {
             session.notices.note(
                 "the encrypted file of group \(group) is opened by \(key.opener), and by nothing else")
         }
-        try sealShared(session)
         if case .passphrase = key {
             let opener: Message =
                 if let giver = session.context.machine.passphrase.giver {
@@ -71,11 +70,12 @@ struct StoreRekeyCommand: Command {
                 "sign-ins that wait for their second half are kept in group \(KeychainGroup.standard), whose file stays as "
                     + "it is")
         }
+        try sealShared(session)
     }
 
     /// Has what stands in the clusters of shared groups sealed in the present form.
     ///
-    /// - Throws: the first error, once every group had its turn.
+    /// - Throws: the code of the first error, once every group had its turn. The key of the files is replaced by then.
     private func sealShared(_ session: Session) throws(CredentialError) {
         let sharing = session.context.machine.sharing
         var failure: CredentialError?
@@ -92,7 +92,10 @@ struct StoreRekeyCommand: Command {
                 failure = failure ?? error
             }
         }
-        if let failure { throw failure }
+        guard let failure else { return }
+        throw CredentialError(
+            failure.code, "the key is replaced, but records of shared groups are not encrypted again yet",
+            hint: failure.advice)
     }
 
     /// The opener of a file when this began.

@@ -28,8 +28,11 @@ struct TokenCommand: Command {
         ],
         exitStatuses: [3, 4, 5, 6, 7],
         remedy: { slip, words in
-            guard case .unknownOption(name: "--json", _) = slip, words.contains("--json") else { return nil }
-            let line = words.flatMap { $0 == "--json" ? ["--format", "json"] : [ForeignText.shown($0)] }
+            // A word that is not whole in the hint would name something else.
+            guard case .unknownOption(name: "--json", _) = slip, words.contains("--json"),
+                words.allSatisfy({ ForeignText.shown($0) == $0 })
+            else { return nil }
+            let line = words.flatMap { $0 == "--json" ? ["--format", "json"] : [$0] }
             return Message(verbatim: ShellQuote.line(["credmgr"] + line))
         })
 

@@ -36,7 +36,8 @@ struct TypesSetCommand: Command {
         guard let value, words.indices.contains(place), !words[place].hasPrefix("-"), words[place] != value else {
             return "'credmgr types set' changes a key of a type as \(key)=…: credmgr types set --help"
         }
-        let line = ["credmgr", "types", "set", words[place], "\(key)=\(value)"].map { ForeignText.shown($0) }
+        let line = ["credmgr", "types", "set", words[place], "\(key)=\(value)"]
+        guard line.allSatisfy({ ForeignText.shown($0) == $0 }) else { return nil }
         return Message(verbatim: ShellQuote.line(line))
     }
 
