@@ -207,4 +207,22 @@ import Testing
         #expect(outcome.notices.contains("Open this address to sign in:"), "\(outcome.notices)")
         #expect(!outcome.notices.contains("opens in the browser"))
     }
+
+    @Test(
+        arguments: [
+            ["request", "https://api.example.com/a", "--form", "password=geheim"],
+            ["request", "https://api.example.com/a", "--header", "X-Key:geheim"],
+            ["request", "https://api.example.com/a?key=geheim"],
+        ])
+    func `a hint repeats no header, field or query of a request`(_ words: [String]) {
+        let outcome = CommandScene(cryptography: LibCryptography()).run(words)
+        #expect(outcome.status == 2 && !outcome.notices.contains("geheim"), "\(outcome.notices)")
+    }
+
+    @Test func `a hint repeats no word that is cut`() {
+        let long = "https://api.example.com/" + String(repeating: "x", count: 600)
+        for words in [["request", long], ["token", "--json", "--audience", long]] {
+            #expect(!CommandScene(cryptography: LibCryptography()).run(words).notices.contains("…"), "\(words[0])")
+        }
+    }
 }

@@ -63,6 +63,49 @@ import Testing
         #expect(scene.run("use", "bob", "--here").status == 2)
     }
 
+    @Test mutating func `a rule that replaces one behind a wider rule is put before the wider rule`() throws {
+        scene.machine.setFile(
+            Self.file,
+            #"{"rules": [{"directory": "~/**", "account": "ada@example.com"}, {"directory": "~/w/**", "type": "Tasks", "account": "ada@example.com", "username": "kept"}]}"#
+        )
+        scene.workingDirectory = "/memory/home/w"
+        #expect(subject() == "ada")
+        let used = scene.run("use", "bob", "--here")
+        #expect(used.status == 0 && subject() == "bob", "\(used.notices)")
+        let added = scene.run("rules", "add", "--directory", "~/w", "--type", "Tasks", "--account", "ada")
+        #expect(
+            added.notices.contains(#"replaced in /memory/config.json: {"directory": "~/w/**""#), "\(added.notices)")
+        #expect(added.notices.contains("bob@example.com"))
+    }
+
+    @Test func `a rule for every type is not replaced by a rule for one`() throws {
+        scene.machine.setFile(Self.file, #"{"rules": [{"directory": "~/w/**", "account": "ada@example.com"}]}"#)
+        #expect(scene.run("rules", "add", "--directory", "~/w", "--type", "Tasks").status == 0)
+        #expect(config.contains(#"{"directory": "~/w/**", "account": "ada@example.com"}"#), "\(config)")
+        #expect(config.contains(#"{"directory": "~/w/**", "type": "Tasks"}"#))
+    }
+
+    @Test func `a directory of a rule is resolved from the home directory, and an empty one is refused`() throws {
+        #expect(scene.run("rules", "add", "--directory", "~/..", "--type", "Tasks").status == 0)
+        #expect(config.contains(#"{"directory": "/memory/**", "type": "Tasks"}"#), "\(config)")
+        for directory in ["", "~bob/x"] {
+            #expect(scene.run("rules", "add", "--directory", directory, "--type", "Tasks").status == 2)
+        }
+    }
+
+    @Test func `changes of the rules at once are all kept`() async throws {
+        let scene = scene
+        await withTaskGroup(of: Int32.self) { group in
+            for number in 1...12 {
+                group.addTask {
+                    scene.run("rules", "add", "--host", "h\(number).example.com", "--type", "Tasks").status
+                }
+            }
+            for await status in group { #expect(status == 0) }
+        }
+        for number in 1...12 { #expect(config.contains("\"h\(number).example.com\""), "\(config)") }
+    }
+
     @Test func `use --here keeps all other bytes of config json`() throws {
         let before =
             "{\n  // mine\n  \"min_valid\": 90, \"rules\": [\n    // git\n    {\"host\": \"git.example.com\", \"type\": \"Tasks\"} // end\n  ]\n}\n"

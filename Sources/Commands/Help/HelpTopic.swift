@@ -70,6 +70,8 @@ enum HelpTopic: String, CaseIterable {
         ("timeout", "how long a command waits for the network"),
         ("default_group", "the keychain group if nothing names another"),
         ("client_metadata_url", "the URL of a document about the client, for providers that accept one"),
+        ("ca_certificate", "a PEM file of authorities to trust in addition to the system's"),
+        ("proxy", "the proxy that requests go through"),
         ("rules", "which account is used where: credmgr help rules"),
         ("notifications", "whether 'credmgr notify' reports sign-ins that end: on or off"),
         ("unconfined_plugins", "plugins that run without a sandbox"),
