@@ -226,6 +226,54 @@ import Testing
         #expect(setup.step == .perform(.signIn) && setup.definitionWords().contains("right"))
     }
 
+    @Test func `a client ID after a failed registration takes its place`() throws {
+        var setup = try setup(name: "Work")
+        accept("other", "op.example", by: &setup)
+        var facts = Self.facts
+        facts.registersClients = true
+        setup.finish(.facts(facts))
+        accept("y", by: &setup)
+        setup.finish(.failed)
+        #expect(setup.step == .ask(.retry))
+        accept("", by: &setup)
+        #expect(setup.step == .perform(.signIn) && setup.registers, "Enter registers again")
+        setup.finish(.failed)
+        accept("mine", by: &setup)
+        #expect(setup.step == .ask(.clientSecret) && setup.replacesRegistered)
+        accept("", by: &setup)
+        #expect(setup.step == .perform(.signIn))
+        let words = setup.definitionWords()
+        #expect(words.contains("mine") && !words.contains("--register"), "\(words)")
+    }
+
+    @Test func `after the failed sign-in of a file the same or another file is read`() throws {
+        var setup = try setup(name: "Work")
+        accept("plist", "./one.json", by: &setup)
+        var facts = Self.facts
+        facts.confirmed = ["client_secret: the variable X"]
+        setup.finish(.facts(facts))
+        #expect(setup.definitionWords() == ["types", "import", "./one.json", "--name", "Work", "--trust"])
+        setup.finish(.failed)
+        #expect(setup.step == .ask(.retry))
+        accept("./two.json", by: &setup)
+        #expect(setup.step == .perform(.readSettings("./two.json")))
+        #expect(setup.definitionWords() == ["types", "import", "./two.json", "--name", "Work"])
+    }
+
+    @Test func `a definition that is not confirmed leads back to the provider or the file`() throws {
+        var preset = try setup(name: "Work")
+        accept("keycloak", "https://sso.example", "staff", by: &preset)
+        preset.finish(.unconfirmed)
+        #expect(preset.step == .ask(.provider))
+        for isRead in [false, true] {
+            var file = try setup(name: "Work")
+            accept("plist", "./one.json", by: &file)
+            if isRead { file.finish(.facts(Self.facts)) }
+            file.finish(.unconfirmed)
+            #expect(file.step == .ask(.settingsFile))
+        }
+    }
+
     // MARK: The list
 
     @Test func `the list is chosen from by number, name or part, and narrowed by what several have`() throws {

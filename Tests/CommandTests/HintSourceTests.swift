@@ -119,10 +119,6 @@ import Testing
         ("credmgr login --help", "A slip on the command line"),
         ("credmgr login --complete -", "IssuerSignInTests: login refuses what is no issuer"),
         ("credmgr login https://…", "IssuerSignInTests: login with a word says what the word is"),
-        (
-            "credmgr login … --register",
-            "IssuerSignInTests: without a client the hint is the way that the provider has"
-        ),
         ("credmgr login --resource … --type …", "DiscoveryScenarioTests"),
         ("credmgr login --type …", "Types without an account, under a group of one's own too"),
         ("credmgr login …", "no message: how a hint is known to be one to sign in"),

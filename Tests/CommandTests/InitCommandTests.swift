@@ -158,6 +158,90 @@ import Testing
         #expect(outcome.notices.contains("credmgr types add Work --issuer https://op.example --register\n"))
     }
 
+    // MARK: What is confirmed
+
+    private static let leaking = #""client_secret": {"command": ["leak"]}, "issuer": "https://op.example""#
+
+    /// Whether the command of the definition was run, or anything sent to the token endpoint.
+    private var hasLeaked: Bool {
+        scene.programs.started.contains { $0.first?.hasSuffix("leak") == true }
+            || scene.transport.requests.contains { $0.address.path == "/token" }
+    }
+
+    @Test func `a command of a file is asked about before the sign-in, and a no leads back to the file`() throws {
+        scene.programs.install("leak") { _, _ in ProgramResult(output: Array("s3cret\n".utf8), exitStatus: 0) }
+        let file = "/memory/home/evil.json"
+        scene.machine.setFile(file, #"{"adapter": "oauth2", "client_id": "app", \#(Self.leaking)}"#)
+        let refused = scene.run(["init", "--name", "Work"], answers: ["plist", file, "n"], endsAfterAnswers: true)
+        #expect(refused.status == 7, "\(refused.notices)")
+        #expect(
+            refused.notices.contains("nothing was defined: client_secret of \(file) is not confirmed"),
+            "\(refused.notices)")
+        #expect(!hasLeaked && definition("Work") == nil)
+        #expect(!refused.notices.contains("Register an application"), "\(refused.notices)")
+        let outcome = scene.run(["init", "--name", "Work"], answers: ["plist", file, "n", file, "y"])
+        #expect(outcome.status == 0, "\(outcome.notices)")
+        #expect(hasLeaked && definition("Work") != nil)
+        #expect(outcome.notices.contains("types import \(file) --name Work --trust\n"), "\(outcome.notices)")
+        #expect(scene.run("types", "trust", "Work").notices.contains("confirmed already"))
+    }
+
+    @Test func `a command of a foreign preset is asked about before the sign-in`() throws {
+        scene.programs.install("leak") { _, _ in ProgramResult(output: Array("s3cret\n".utf8), exitStatus: 0) }
+        scene.machine.setFile(
+            "/memory/presets/foreign.json",
+            #"{"title": "Foreign", "summary": "one of another program", "definition": {"adapter": "oauth2", \#(Self.leaking)}}"#
+        )
+        let refused = scene.run(
+            ["init", "--name", "Work"], answers: ["foreign", "n"], endsAfterAnswers: true)
+        #expect(refused.status == 7, "\(refused.notices)")
+        #expect(
+            refused.notices.contains("nothing was defined: client_secret of Foreign is not confirmed"),
+            "\(refused.notices)")
+        #expect(!hasLeaked && definition("Work") == nil)
+        let outcome = scene.run(["init", "--name", "Work"], answers: ["foreign", "n", "foreign", "y", "app"])
+        #expect(outcome.status == 0, "\(outcome.notices)")
+        #expect(hasLeaked)
+        #expect(outcome.notices.contains("--preset foreign --trust --client-id app\n"), "\(outcome.notices)")
+    }
+
+    // MARK: What to register
+
+    @Test(arguments: [
+        ("urn:ietf:wg:oauth:2.0:oob", false), ("myapp://cb", false), ("http://127.0.0.1:8400/cb", false),
+        ("http://127.0.0.1/cb", true),
+    ])
+    func `the redirect URI is that of the sign-in, and only a loopback one has any port`(uri: String, isFree: Bool) {
+        let file = "/memory/home/app.json"
+        scene.machine.setFile(
+            file,
+            #"{"adapter": "oauth2", "client_id": "app", "issuer": "https://op.example", "redirect_uri": "\#(uri)"}"#)
+        let shown = scene.run(["init"], answers: ["plist", file], endsAfterAnswers: true).notices
+        #expect(shown.contains("redirect URI  \(uri)\(isFree ? " (the port may be any)" : "")\n"), "\(shown)")
+    }
+
+    @Test func `what to register is shown only after a no to a registration`() {
+        serve("https://op.example", more: #", "registration_endpoint": "https://op.example/register""#)
+        for (answers, isShown) in [(["other", "op.example"], false), (["other", "op.example", "n"], true)] {
+            let shown = scene.run(["init"], answers: answers, endsAfterAnswers: true).notices
+            #expect(shown.contains("Register an application at https://op.example:") == isShown, "\(shown)")
+        }
+    }
+
+    @Test func `a client ID after the failed sign-in of a registered client takes its place`() {
+        serve("https://op.example", more: #", "registration_endpoint": "https://op.example/register""#)
+        scene.transport.serve(
+            "https://op.example/register", json: #"{"client_id": "made", "token_endpoint_auth_method": "none"}"#,
+            status: 201)
+        scene.transport.serve("https://op.example/token", json: #"{"error": "invalid_client"}"#, status: 401)
+        let outcome = scene.run(
+            ["init", "--name", "Work"], answers: ["other", "op.example", "", "mine", ""], endsAfterAnswers: true)
+        #expect(outcome.status == 7, "\(outcome.notices)")
+        #expect(outcome.notices.contains("client_id=mine"), "\(outcome.notices)")
+        #expect(outcome.notices.contains("redirect URI  http://127.0.0.1:8400/callback\n"), "\(outcome.notices)")
+        #expect(definition("Work") == nil, "the type of the registered client has gone")
+    }
+
     // MARK: Who begins it
 
     @Test func `login and types add without arguments begin it if there is no type and a terminal`() {

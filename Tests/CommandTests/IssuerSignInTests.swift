@@ -156,7 +156,32 @@ import Testing
         let registers = scene.run("login", "https://reg.example/")
         #expect(registers.status == 2)
         #expect(
-            registers.notices.contains(": credmgr login https://reg.example --register\n"), "\(registers.notices)")
+            registers.notices.contains(": credmgr login https://reg.example/ --register\n"), "\(registers.notices)")
+        let named = scene.run("login", "https://reg.example", "--name", "N", "--scope", "a b")
+        #expect(
+            named.notices.contains(
+                ": credmgr login https://reg.example --name N --scope 'a b' --register\n"), "\(named.notices)")
+    }
+
+    @Test func `--register takes no type of another client for the one that it registered`() throws {
+        serve(
+            "https://reg.example", spelled: "https://reg.example",
+            more: #", "registration_endpoint": "https://reg.example/register""#)
+        scene.transport.serve(
+            "https://reg.example/register", json: #"{"client_id": "made", "token_endpoint_auth_method": "none"}"#,
+            status: 201)
+        scene.machine.setFile(
+            "/memory/types/reg.example.json",
+            #"{"adapter": "oauth2", "client_id": "app", "issuer": "https://reg.example"}"#)
+        let named = scene.run("login", "https://reg.example", "--register", "--name", "reg.example")
+        #expect(named.status == 2, "\(named.notices)")
+        #expect(named.notices.contains("account type 'reg.example' is for another issuer or client"))
+        #expect(!scene.transport.requests.contains { $0.address.path == "/register" })
+        // The page is printed only: what comes back from it is not of concern here.
+        let outcome = scene.run("login", "https://reg.example", "--register", "--print-url")
+        #expect(outcome.status == 0 && outcome.output.contains("client_id=made"), "\(outcome.notices)")
+        #expect(try #require(definition("reg.example-2")).contains(#""client_id": "made""#))
+        #expect(try #require(definition("reg.example")).contains(#""client_id": "app""#))
     }
 
     // MARK: What is no issuer
@@ -166,11 +191,21 @@ import Testing
         #expect(scene.signIn("ada").status == 0)
         for (word, hint) in [
             ("Tasks", "credmgr login --type Tasks"), ("ada@example.com", "credmgr login --account ada@example.com"),
-            ("op.example", "credmgr login https://op.example"), ("Wrok", "credmgr login --type Wrok"),
+            ("op.example", "credmgr login https://op.example"),
         ] {
             let outcome = scene.run("login", word)
             #expect(outcome.status == 2 && outcome.notices.contains("hint: \(hint)\n"), "\(outcome.notices)")
         }
+    }
+
+    @Test(arguments: [
+        "Wrok", "gho_16C7e42F292c6912E7710c838347Ae178B4a", "eyJhbGciOiJub25l.secret.token", "op.example.123",
+        "a0123456789012345678901234567890123456789.example", "-op.example",
+    ])
+    func `login with a word that may be a token does not show it`(word: String) {
+        let outcome = scene.run("login", word)
+        #expect(outcome.status == 2, "\(outcome.notices)")
+        #expect(!outcome.notices.contains(word) && outcome.notices.contains("hint: credmgr login --help\n"))
     }
 
     @Test(arguments: [
@@ -184,6 +219,14 @@ import Testing
         #expect(outcome.status == 2, "\(outcome.notices)")
         #expect(!outcome.notices.contains("secret"))
         #expect(scene.transport.requests.isEmpty)
+    }
+
+    @Test func `--if-needed says once which type it uses`() {
+        scene.machine.setFile(
+            "/memory/types/Work.json", #"{"adapter": "oauth2", "client_id": "app", "issuer": "https://op.example"}"#)
+        let outcome = scene.run("login", "https://op.example", "--client-id", "app", "--if-needed")
+        #expect(outcome.status == 0, "\(outcome.notices)")
+        #expect(outcome.notices.split(separator: "account type Work is for this issuer").count == 2)
     }
 
     @Test func `--if-needed defines the type only if it is missing`() {

@@ -83,6 +83,10 @@ struct GuidedSetup: Sendable {
         var clientID: String?
         /// The name that a file gives.
         var name: String?
+        /// The place at which a client is registered by hand.
+        var place = ""
+        /// The commands, files and variables of the definition that the user has confirmed.
+        var confirmed: [String] = []
     }
 
     /// What became of an effect.
@@ -93,6 +97,8 @@ struct GuidedSetup: Sendable {
         case facts(Facts)
         /// The account is signed in.
         case signedIn
+        /// The user does not let the definition use what it names.
+        case unconfirmed
         /// It failed; the user has been told why.
         case failed
     }
@@ -112,9 +118,11 @@ struct GuidedSetup: Sendable {
     private(set) var clientSecret: Secret?
     /// Whether credmgr registers the client.
     private(set) var registers = false
+    /// Whether a client that the user names takes the place of one that credmgr was to register.
+    private(set) var replacesRegistered = false
     private var values: [String: String] = [:]
     private(set) var issuer: String?
-    private var file: String?
+    private(set) var file: String?
     private var clientID: String?
     private(set) var name: String?
 
@@ -164,8 +172,7 @@ struct GuidedSetup: Sendable {
         case .issuer: return take(issuer: word)
         case .settingsFile:
             guard !word.isEmpty, text.utf8.count < 4_096 else { return .refused("give the path of the file") }
-            file = word
-            step = .perform(.readSettings(word))
+            read(word)
         case .registration:
             guard let yes = Self.isYes(word) else { return .refused("answer y or n") }
             registers = yes
@@ -177,15 +184,27 @@ struct GuidedSetup: Sendable {
         case .clientSecret: return take(secret: text)
         case .name: return take(name: word)
         case .retry:
-            guard !word.isEmpty, !registers, file == nil else {
+            guard !word.isEmpty else {
                 step = .perform(.signIn)
+                return .accepted
+            }
+            // The client of a file is in the file.
+            if file != nil {
+                guard text.utf8.count < 4_096 else { return .refused("give the path of the file") }
+                read(word)
                 return .accepted
             }
             if let reason = Self.problem(ofClientID: word) { return .refused(reason) }
             clientID = word
+            if registers { (registers, replacesRegistered) = (false, true) }
             step = asksForSecret ? .ask(.clientSecret) : .perform(.signIn)
         }
         return .accepted
+    }
+
+    private mutating func read(_ path: String) {
+        (file, facts) = (path, nil)
+        step = .perform(.readSettings(path))
     }
 
     private mutating func choose(_ word: String) -> Reply {
@@ -194,7 +213,8 @@ struct GuidedSetup: Sendable {
         case .unknown(let reason): return .refused(reason)
         case .chosen(let place):
             provider = providers[place].provider
-            (values, issuer, file) = ([:], nil, nil)
+            (values, issuer, file, facts) = ([:], nil, nil, nil)
+            (clientID, clientSecret, registers) = (nil, nil, false)
             step = nextNeed
             return .accepted
         }
@@ -281,6 +301,7 @@ struct GuidedSetup: Sendable {
             self.facts = facts
             issuer = issuer == nil ? nil : facts.issuer ?? issuer
             step = .ask(facts.registersClients ? .registration : .clientID)
+        case (.askProvider, .unconfirmed): step = .ask(.provider)
         case (.askProvider, _):
             values = [:]
             step = nextNeed == .perform(.askProvider) ? .ask(.provider) : nextNeed
@@ -290,6 +311,7 @@ struct GuidedSetup: Sendable {
             step = afterClient
         case (.readSettings, _): step = .ask(.settingsFile)
         case (.signIn, .signedIn): step = .end
+        case (.signIn, .unconfirmed): step = .ask(file == nil ? .provider : .settingsFile)
         case (.signIn, _): step = .ask(.retry)
         }
     }
@@ -354,10 +376,12 @@ struct GuidedSetup: Sendable {
     /// - Parameter clientID: the client, while it is not known.
     func definitionWords(client placeholder: String? = nil) -> [String] {
         let name = name ?? suggestedName
-        if let file { return ["types", "import", file, "--name", name] }
+        // Without questions, what the user has confirmed here is confirmed by the option.
+        let trust = facts?.confirmed.isEmpty == false ? ["--trust"] : []
+        if let file { return ["types", "import", file, "--name", name] + trust }
         var words = ["types", "add", name]
         if let preset {
-            words += ["--preset", preset.name]
+            words += ["--preset", preset.name] + trust
             for (name, value) in values.sorted(by: { $0.key < $1.key })
             where value != self.placeholder(name)?.standard {
                 words += name == "tenant" ? ["--tenant", value] : ["--set", "\(name)=\(value)"]

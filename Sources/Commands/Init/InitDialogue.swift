@@ -73,7 +73,10 @@ struct InitDialogue {
         case .issuer:
             show("\n" + layout.paragraph("The address (issuer) of the provider, such as https://login.example.com"))
         case .settingsFile: show("\n" + layout.paragraph("The path of the file, such as ./settings.plist"))
-        case .registration, .clientID, .clientSecret, .name, .retry: return
+        case .clientID: guide(setup)
+        // The user said no to a registration later, and has a client to set up.
+        case .clientSecret: if setup.replacesRegistered { guide(setup) }
+        case .registration, .name, .retry: return
         }
     }
 
@@ -91,7 +94,10 @@ struct InitDialogue {
                 ? "Client secret (it is not shown): "
                 : "Client secret (it is not shown; Enter if the client has none): "
         case .name: "Name of the account type [\(setup.suggestedName)]: "
-        case .retry: "Enter to sign in again, or another client ID: "
+        case .retry:
+            setup.file == nil
+                ? "Enter to sign in again, or another client ID: "
+                : "Enter to sign in again, or the path of another file: "
         }
     }
 
@@ -107,11 +113,9 @@ struct InitDialogue {
                 let id = try TenantLookup(session).id(of: domain, preset)
                 say("The ID of this tenant is \(id).")
                 return .tenant(id)
-            case .askProvider: return .facts(try askProvider(setup))
-            case .readSettings: return .facts(try readSettings(setup))
-            case .signIn:
-                try signIn(setup)
-                return .signedIn
+            case .askProvider: return try askProvider(setup)
+            case .readSettings(let file): return try readSettings(file, setup)
+            case .signIn: return try signIn(setup)
             }
         } catch {
             // A store that is locked, a fault and a signal are mended by no other answer.
@@ -148,9 +152,36 @@ struct InitDialogue {
         return try builder.draft()
     }
 
-    private func askProvider(_ setup: GuidedSetup) throws(CredentialError) -> GuidedSetup.Facts {
+    /// Has the user confirm the commands, files and variables of a definition that another one wrote, before a sign-in uses them.
+    ///
+    /// - Parameter place: the file or preset that they are of.
+    /// - Returns: what is confirmed; `nil` for a no.
+    private func confirmation(
+        of uses: [DefinitionReach.Use], in place: String, _ setup: GuidedSetup
+    ) throws(CredentialError) -> [String]? {
+        let texts = uses.map { "\($0.key): \($0.text.description)" }
+        let confirmed = setup.facts?.confirmed ?? []
+        if texts.allSatisfy(confirmed.contains) { return confirmed }
+        let words = ShellQuote.line(["credmgr"] + setup.definitionWords() + ["--trust"])
+        do throws(CredentialError) {
+            try DefinitionReach.confirm(
+                uses, of: ForeignText.shown(place, limit: 200), again: Message(verbatim: words), session)
+            return texts
+        } catch {
+            guard error.code == .denied else { throw error }
+            session.notices.error(error)
+            return nil
+        }
+    }
+
+    private func askProvider(_ setup: GuidedSetup) throws(CredentialError) -> GuidedSetup.Outcome {
+        let command = TypesAddCommand(arguments: try arguments(setup.definitionWords(client: Self.nobody)))
         let draft = try draft(setup, client: Self.nobody)
         let type = draft.type, adapter = try session.context.adapters.adapter(of: type)
+        guard
+            let confirmed = try confirmation(
+                of: command.unconfirmed(type, draft.preset, session), in: draft.preset?.title ?? type.name, setup)
+        else { return .unconfirmed }
         if draft.metadata == nil, type.issuer == nil, type.signInFlow == .code, type.endpoints.isEmpty {
             // An adapter without an issuer asks its provider when a sign-in begins; nothing comes of this one.
             let request = SignInRequest(
@@ -159,36 +190,48 @@ struct InitDialogue {
             _ = try adapter.begin(request, in: session.services(session.stores(mayPrompt: false)).adapterContext)
         }
         var facts = facts(of: type, adapter)
+        facts.confirmed = confirmed
+        facts.place = setup.preset?.title ?? facts.place
         facts.registersClients = setup.preset == nil && draft.metadata?.endpoints[.registration] != nil
         if let given = setup.issuer, let issuer = facts.issuer,
             let correction = IssuerDiscovery.correction(of: given, to: issuer)
         {
             say(correction)
         }
-        guide(facts, type, setup.preset)
-        return facts
+        return .facts(facts)
     }
 
     /// A client ID for the time at which the provider is asked only: Azure AD B2C takes GUIDs.
     private static let nobody = "00000000-0000-0000-0000-000000000000"
 
-    private func readSettings(_ setup: GuidedSetup) throws(CredentialError) -> GuidedSetup.Facts {
+    private func readSettings(
+        _ file: String, _ setup: GuidedSetup
+    ) throws(CredentialError) -> GuidedSetup.Outcome {
         let (type, _) = try TypesImportCommand(arguments: arguments(setup.definitionWords())).read(quiet)
+        let reach = DefinitionReach(of: type, session)
+        reach.tell(session, besides: reach.needingTrust)
+        guard let confirmed = try confirmation(of: reach.needingTrust, in: file, setup) else { return .unconfirmed }
         var facts = facts(of: type, try session.context.adapters.adapter(of: type))
         (facts.clientID, facts.name) = (type.clientID, Name.near(type.clientID).map { _ in "app" })
-        guide(facts, type, nil)
-        return facts
+        facts.confirmed = confirmed
+        guide(facts, nil)
+        return .facts(facts)
     }
 
     private func facts(of type: AccountType, _ adapter: any CredentialAdapter) -> GuidedSetup.Facts {
         GuidedSetup.Facts(
             issuer: type.issuer, redirectURI: type.redirectURI ?? adapter.defaultRedirectURI,
-            scope: type.scope, flow: type.signInFlow)
+            scope: type.scope, flow: type.signInFlow,
+            place: type.issuer.flatMap(WebAddress.init)?.origin ?? type.authority ?? type.adapter)
+    }
+
+    private func guide(_ setup: GuidedSetup) {
+        if let facts = setup.facts { guide(facts, setup.preset) }
     }
 
     /// Shows what to register at the provider, exactly.
-    private func guide(_ facts: GuidedSetup.Facts, _ type: AccountType, _ preset: Preset?) {
-        let place = preset?.title ?? type.issuer.flatMap(WebAddress.init)?.origin ?? type.authority ?? type.adapter
+    private func guide(_ facts: GuidedSetup.Facts, _ preset: Preset?) {
+        let place = facts.place
         var text = "\n"
         if let link = preset?.documentation {
             text += layout.paragraph(
@@ -207,7 +250,7 @@ struct InitDialogue {
         ]
         if facts.flow == .code {
             rows.append(("grant", "authorization code with PKCE; refresh tokens, if it can be chosen"))
-            let isPortFree = type.redirectURI.flatMap(WebAddress.init)?.port == nil
+            let isPortFree = ListeningPlace.hasFreePort(facts.redirectURI)
             let redirect = ForeignText.shown(facts.redirectURI)
             rows.append(("redirect URI", isPortFree ? "\(redirect) (the port may be any)" : "\(redirect)"))
         } else {
@@ -224,25 +267,45 @@ struct InitDialogue {
 
     /// Signs in, and saves the account type after the sign-in: a sign-in that is interrupted leaves no type. A client that
     /// credmgr registers is saved before, since the provider has it from then on.
-    private func signIn(_ setup: GuidedSetup) throws(CredentialError) {
+    private func signIn(_ setup: GuidedSetup) throws(CredentialError) -> GuidedSetup.Outcome {
         let words = setup.definitionWords()
         let login = LoginCommand(arguments: try arguments(setup.loginWords))
         if words[1] == "import" {
             let command = TypesImportCommand(arguments: try arguments(words))
             let (type, _) = try command.read(quiet)
-            return try login.signIn(
-                target(type) { () throws(CredentialError) in _ = try command.write(type, quiet) }, session)
+            // The file may have changed since it was read first.
+            let uses = DefinitionReach(of: type, session).needingTrust
+            guard try confirmation(of: uses, in: setup.file ?? type.name, setup) != nil else { return .unconfirmed }
+            let saving = TypesImportCommand(arguments: try arguments(Self.words(words, confirming: uses)))
+            try login.signIn(
+                target(type) { () throws(CredentialError) in _ = try saving.write(type, quiet) }, session)
+            return .signedIn
+        }
+        if setup.replacesRegistered, let name = setup.name, try session.catalog.isDefined(name) {
+            try TypesRemoveCommand(arguments: arguments(["types", "remove", name])).run(quiet)
         }
         let draft = try draft(setup)
         let command = TypesAddCommand(arguments: try arguments(words))
         if setup.registers {
             if try !session.catalog.isDefined(draft.type.name) { try command.write(draft, session) }
             let type = try TargetResolver(session).type(named: draft.type.name)
-            return try login.signIn(target(type, saving: nil), session)
+            try login.signIn(target(type, saving: nil), session)
+            return .signedIn
+        }
+        let uses = command.unconfirmed(draft.type, draft.preset, session)
+        guard try confirmation(of: uses, in: draft.preset?.title ?? draft.type.name, setup) != nil else {
+            return .unconfirmed
         }
         var type = draft.type
         if let secret = draft.clientSecret { type.clientSecret = .literal(secret) }
-        try login.signIn(target(type) { () throws(CredentialError) in try command.write(draft, quiet) }, session)
+        let saving = TypesAddCommand(arguments: try arguments(Self.words(words, confirming: uses)))
+        try login.signIn(target(type) { () throws(CredentialError) in try saving.write(draft, quiet) }, session)
+        return .signedIn
+    }
+
+    /// The words with the option that confirms the definition, if there is something to confirm: all of it was asked about.
+    private static func words(_ words: [String], confirming uses: [DefinitionReach.Use]) -> [String] {
+        words.filter { $0 != "--trust" } + (uses.isEmpty ? [] : ["--trust"])
     }
 
     private func target(

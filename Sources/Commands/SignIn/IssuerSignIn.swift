@@ -8,6 +8,8 @@ struct IssuerSignIn {
     private let client: IssuerTypes.Client
     private let name: String?
     private let scope: [String]
+    /// The command line that has a client registered.
+    private let registering: String
     private let session: Session
 
     /// Takes the arguments of `login`; `nil` if they name no issuer.
@@ -41,20 +43,19 @@ struct IssuerSignIn {
             try Name.checked(name, kind: .accountType)
         }
         scope = arguments[SharedOption.scope]
+        registering = arguments.commandLine(
+            adding: [LoginCommand.register.spec.written], quoting: ShellQuote.word)
     }
 
-    /// Refuses what is no issuer. What is not shown may be a redirect URL with a code.
+    /// Refuses what is no issuer. What is not shown may be a token, or a redirect URL with a code.
     private static func check(_ url: String, _ session: Session) throws(CredentialError) {
         guard url.contains("://") else {
-            let shown = Name.isValid(url) ? ForeignText.shown(url, limit: 40) : nil
+            let word = StrayWord(url)
             let hint: Message? =
-                if let shown, url.contains(".") {
-                    "credmgr login https://\(shown)"
-                } else {
-                    StrayWord(url).hint(for: LoginCommand.spec, session.context)
-                        ?? shown.map { "credmgr login --type \($0)" }
-                }
-            throw CredentialError(.usage, "unexpected argument\(shown.map { " '\($0)'" } ?? "")", hint: hint)
+                word.hint(for: LoginCommand.spec, session.context)
+                ?? (word.isHost ? "credmgr login https://\(ForeignText.shown(url))" : nil)
+            let shown: String = hint == nil ? "" : " '\(ForeignText.shown(url, limit: 200))'"
+            throw CredentialError(.usage, "unexpected argument\(shown)", hint: hint ?? "credmgr login --help")
         }
         guard let address = WebAddress(url), address.isWeb, address.query == nil, address.fragment == nil else {
             throw CredentialError(
@@ -88,7 +89,8 @@ struct IssuerSignIn {
         let types = try defined()
         guard let first = types.first else {
             return (
-                try IssuerTypes(session.definitions).define(for: url, client, named: name, scope: scope), true
+                try IssuerTypes(session.definitions).define(
+                    for: url, client, named: name, scope: scope, registering: registering), true
             )
         }
         guard types.count > 1 else {

@@ -117,13 +117,17 @@ struct LoginCommand: Command {
 
     private func signIn(_ session: Session) throws(CredentialError) {
         guard arguments[Self.ifNeeded] else { return try signIn(try SignInTarget(arguments, session), session) }
-        if try showWorking(session) { return }
+        var target = try SignInTarget.defined(arguments, session)
+        if let target, try showWorking(target, session) { return }
         // Of all that start at once one signs in, and the others find its account.
         let lock = try session.context.locks.lock(
             Self.lock, in: session.options.group ?? .standard, seconds: Self.patience)
         defer { lock.release() }
-        if try showWorking(session) { return }
-        try signIn(try SignInTarget(arguments, session), session)
+        // Another process may have defined the type meanwhile, or signed the account in.
+        if target.map({ $0.account != nil }) ?? true { target = try SignInTarget.defined(arguments, session) }
+        if let target, try showWorking(target, session) { return }
+        let found = if let target { target } else { try SignInTarget(arguments, session) }
+        try signIn(found, session)
     }
 
     /// The lock of those that sign in only if nobody has.
@@ -134,10 +138,8 @@ struct LoginCommand: Command {
     /// Shows the account that makes the sign-in unnecessary.
     ///
     /// - Returns: whether there is one.
-    private func showWorking(_ session: Session) throws(CredentialError) -> Bool {
-        guard let target = try SignInTarget.defined(arguments, session),
-            let account = try workingAccount(target, session, session.stores())
-        else { return false }
+    private func showWorking(_ target: SignInTarget, _ session: Session) throws(CredentialError) -> Bool {
+        guard let account = try workingAccount(target, session, session.stores()) else { return false }
         try show(account, in: target.group, session)
         return true
     }

@@ -19,6 +19,20 @@ struct StrayWord {
         return Message(verbatim: ShellQuote.line(words))
     }
 
+    /// Whether it looks like the name of a host, and not like a token.
+    var isHost: Bool {
+        let labels = word.split(separator: ".", omittingEmptySubsequences: false)
+        guard labels.count > 1, let last = labels.last, (2...24).contains(last.utf8.count),
+            last.utf8.allSatisfy(Self.isLetter)
+        else { return false }
+        return labels.allSatisfy { label in
+            (1...40).contains(label.utf8.count) && !label.hasPrefix("-") && !label.hasSuffix("-")
+                && label.utf8.allSatisfy { Self.isLetter($0) || (0x30...0x39).contains($0) || $0 == 0x2D }
+        }
+    }
+
+    private static func isLetter(_ byte: UInt8) -> Bool { (0x61...0x7A).contains(byte) }
+
     private func option(_ context: CommandContext) -> String? {
         if Name.isValid(word), (try? context.machine.catalog.isDefined(word)) == true { return "--type" }
         for group in (try? context.records.groups()) ?? [] {

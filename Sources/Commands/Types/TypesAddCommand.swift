@@ -172,7 +172,7 @@ struct TypesAddCommand: Command {
             reach.tell(session)
             return true
         }
-        let uses = reach.needingTrust.filter { preset.definition[$0.key] != nil && !isGiven($0.key) }
+        let uses = unconfirmed(type, preset, session)
         reach.tell(session, besides: uses)
         guard !uses.isEmpty else { return false }
         try DefinitionReach.confirm(
@@ -181,6 +181,14 @@ struct TypesAddCommand: Command {
                 verbatim: arguments.commandLine(adding: [Self.trust.spec.written], quoting: ShellQuote.word)),
             session)
         return true
+    }
+
+    /// The commands, files and variables that a preset of others names.
+    func unconfirmed(_ type: AccountType, _ preset: Preset?, _ session: Session) -> [DefinitionReach.Use] {
+        guard let preset, !session.context.presets.isTrusted(preset.name) else { return [] }
+        return DefinitionReach(of: type, session).needingTrust.filter {
+            preset.definition[$0.key] != nil && !isGiven($0.key)
+        }
     }
 
     /// Whether an option has set a key in the preset's place.

@@ -112,6 +112,15 @@ package struct ClientRegistrar: Sendable {
         try ClientBindings(desk.accounts.machine).item(kind, of: type)
     }
 
+    /// Whether credmgr registered the client of a type. Where the provider gave no address to manage it at, the redirect URI tells.
+    package static func isOwn(_ type: AccountType) -> Bool {
+        if type.registrationClientURI != nil { return true }
+        guard let redirect = type.redirectURI.flatMap(WebAddress.init) else { return false }
+        let parts = redirect.pathComponents
+        return ListeningPlace.isLoopback(redirect) && redirect.port != nil && parts.count == 2 && parts[0] == "cb"
+            && parts[1].utf8.count == 16
+    }
+
     /// A loopback redirect URI with a port that is free now, and a path of its own for each registration: the response of
     /// one server is none for the redirect URI of another (RFC 9700 §4.4.2.2).
     private func freeRedirectURI() throws(CredentialError) -> String {

@@ -28,7 +28,6 @@ package struct IssuerTypes: Sendable {
     package func defined(
         for url: String, _ client: Client, named name: String?
     ) throws(CredentialError) -> [AccountType] {
-        let usual = Self.name(of: url)
         let types = try desk.catalog.entries().compactMap { entry -> AccountType? in
             guard case .success(let type) = entry.type, type.adapter == "oauth2", type.endpoints.isEmpty,
                 !type.issuerIsNamedByAPI, let issuer = type.issuer, IssuerDiscovery.isSame(issuer, url)
@@ -37,7 +36,7 @@ package struct IssuerTypes: Sendable {
             switch client {
             case .any: return type
             case .id(let id): return type.clientID == id ? type : nil
-            case .registered: return type.registrationClientURI != nil || type.name == name ?? usual ? type : nil
+            case .registered: return ClientRegistrar.isOwn(type) ? type : nil
             }
         }
         if let name, try desk.catalog.isDefined(Name.checked(name, kind: .accountType)) {
@@ -57,9 +56,10 @@ package struct IssuerTypes: Sendable {
     ///   - url: the issuer, or the address of its metadata.
     ///   - name: the name of the type; `nil` for one made of the host.
     ///   - scope: the scopes of the type; empty for the usual ones.
+    ///   - registering: the command line that has a client registered.
     /// - Throws: ``ErrorCode/usage`` without a client; what the discovery, the registration and the catalog throw.
     package func define(
-        for url: String, _ client: Client, named name: String?, scope: [String]
+        for url: String, _ client: Client, named name: String?, scope: [String], registering: String
     ) throws(CredentialError) -> AccountType {
         var needs: [AccountType.Endpoint] = [.authorization]
         if case .registered = client { needs.append(.registration) }
@@ -86,7 +86,7 @@ package struct IssuerTypes: Sendable {
             try desk.check(type)
             tell(url, issuer)
             path = try desk.put(type, force: false, by: .user)
-        case (.any, nil): throw Self.noClient(at: issuer, server)
+        case (.any, nil): throw Self.noClient(at: issuer, server, registering)
         }
         desk.note("account type \(type.name) is defined in \(path)")
         return type
@@ -96,9 +96,10 @@ package struct IssuerTypes: Sendable {
         if let text = IssuerDiscovery.correction(of: url, to: issuer) { desk.note(text) }
     }
 
-    private static func noClient(at issuer: String, _ server: ServerMetadata) -> CredentialError {
-        let command = "credmgr login \(ShellQuote.word(issuer)) --register"
-        return CredentialError(
+    private static func noClient(
+        at issuer: String, _ server: ServerMetadata, _ command: String
+    ) -> CredentialError {
+        CredentialError(
             .usage, "--client-id is missing, and no account type is defined for \(ForeignText.shown(issuer))",
             hint: server.endpoints[.registration] == nil
                 ? "register a client at the provider, and name it with --client-id"

@@ -18,6 +18,12 @@ package enum ListeningPlace {
         return address
     }
 
+    /// Whether a sign-in listens at a redirect URI at whichever port is free.
+    package static func hasFreePort(_ redirectURI: String) -> Bool {
+        guard let redirect = WebAddress(redirectURI) else { return false }
+        return isLoopback(redirect) && redirect.port == nil
+    }
+
     /// Whether this process can listen at a redirect URI.
     package static func isLoopback(_ redirect: WebAddress) -> Bool {
         redirect.scheme == "http" && redirect.isLoopback
