@@ -117,7 +117,7 @@ package struct ClientRegistrar: Sendable {
         if type.registrationClientURI != nil { return true }
         guard let redirect = type.redirectURI.flatMap(WebAddress.init) else { return false }
         let parts = redirect.pathComponents
-        return ListeningPlace.isLoopback(redirect) && redirect.port != nil && parts.count == 2 && parts[0] == "cb"
+        return ListeningPlace.isLoopback(redirect) && parts.count == 2 && parts[0] == "cb"
             && parts[1].utf8.count == 16
     }
 
