@@ -190,13 +190,13 @@ import Testing
         scene.programs.install("leak") { _, _ in ProgramResult(output: Array("s3cret\n".utf8), exitStatus: 0) }
         scene.machine.setFile(
             "/memory/presets/foreign.json",
-            #"{"title": "Foreign", "summary": "one of another program", "definition": {"adapter": "oauth2", \#(Self.leaking)}}"#
+            #"{"title": "Foreign", "summary": "one of another program", "definition": {"adapter": "oauth2", "identity_token": {"command": ["leak"]}, "issuer": "https://op.example"}}"#
         )
         let refused = scene.run(
             ["init", "--name", "Work"], answers: ["foreign", "n"], endsAfterAnswers: true)
         #expect(refused.status == 7, "\(refused.notices)")
         #expect(
-            refused.notices.contains("nothing was defined: client_secret of Foreign is not confirmed"),
+            refused.notices.contains("nothing was defined: identity_token of Foreign is not confirmed"),
             "\(refused.notices)")
         #expect(!hasLeaked && definition("Work") == nil)
         let outcome = scene.run(["init", "--name", "Work"], answers: ["foreign", "n", "foreign", "y", "app"])
@@ -235,7 +235,8 @@ import Testing
             status: 201)
         scene.transport.serve("https://op.example/token", json: #"{"error": "invalid_client"}"#, status: 401)
         let outcome = scene.run(
-            ["init", "--name", "Work"], answers: ["other", "op.example", "", "mine", ""], endsAfterAnswers: true)
+            ["init", "--name", "Work"], answers: ["other", "op.example", "", "no address", "mine", ""],
+            endsAfterAnswers: true)
         #expect(outcome.status == 7, "\(outcome.notices)")
         #expect(outcome.notices.contains("client_id=mine"), "\(outcome.notices)")
         #expect(outcome.notices.contains("redirect URI  http://127.0.0.1:8400/callback\n"), "\(outcome.notices)")
