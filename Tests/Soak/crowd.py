@@ -33,6 +33,20 @@ class Crowd:
         self.uncertain = set()  # a sign-out was killed or failed: they may be there, with or without their secrets
         self.counts, self.faults = {}, []
 
+        self.taken = set()  # what an import has said to have taken over: nobody asks for their tokens
+        # Since the last look: the groups in which a sign-in, an import or a migration was killed or failed. It may have left accounts.
+        self.interrupted = set()
+
+    def explains(self, account, group):
+        """Whether an account that nobody has asked for may be there."""
+        return account in self.uncertain or account in self.taken or group in self.interrupted
+
+    def note(self, ending, groups):
+        """Notes a call that may leave accounts in groups if it does not end well."""
+        if ending.status != 0:
+            with self.guard:
+                self.interrupted.update(groups)
+
     def count(self, what, number=1):
         with self.guard:
             self.counts[what] = self.counts.get(what, 0) + number

@@ -121,6 +121,7 @@ class Soak:
             kill = self.kill(draw, 0.3) if draw and attempt == 0 else None
             ending = self.stage.call(*self.login(member, *duplicate), store=store, kill_after=kill)
             self.crowd.expect(ending, "login")
+            self.crowd.note(ending, [member.group])
             if ending.status == 0:
                 member.id, member.may_have_ended = identifier(ending.output), False
                 member.changes += 1
@@ -164,6 +165,7 @@ class Soak:
             ending = self.stage.call(*self.login(member, "--account", member.id, "--group", member.group),
                                      store=draw.choice(self.stage.stores), kill_after=self.kill(draw, 0.4))
             self.crowd.expect(ending, "login --account")
+            self.crowd.note(ending, [member.group])
         finally:
             member.existence.release()
 
@@ -189,6 +191,7 @@ class Soak:
         ending = self.stage.call("accounts", "import", path, "--passphrase-file", self.stage.passphrase, *more,
                                  kill_after=self.kill(draw, 0.3), store=draw.choice(self.stage.stores))
         self.crowd.expect(ending, "accounts import", (0, 4))
+        self.note_import(ending)
         return ending
 
     def archive(self, draw, member):
@@ -206,8 +209,15 @@ class Soak:
         if archives and os.path.exists(path := draw.choice(archives)):
             ending = self.stage.call("accounts", "import", path, "--passphrase-file", self.stage.passphrase,
                                      kill_after=self.kill(draw, 0.3), store=draw.choice(self.stage.stores))
+            self.note_import(ending)
             if os.path.exists(path):
                 self.crowd.expect(ending, "accounts import", (0, 4))
+
+    def note_import(self, ending):
+        """Notes whom an import has taken over, and that one that did not end well may have taken over others."""
+        with self.crowd.guard:
+            self.crowd.taken.update(filter(None, map(identifier, ending.output.splitlines())))
+        self.crowd.note(ending, GROUPS)
 
     def move(self, draw, _):
         """Exports an account, signs it out and imports it, as from one machine to another."""
@@ -239,6 +249,7 @@ class Soak:
         more = ["--group", draw.choice(GROUPS)] if draw.random() < 0.7 else []
         ending = self.stage.call("store", "migrate", "--to", store, *more, kill_after=self.kill(draw, 0.5))
         self.crowd.expect(ending, "store migrate")
+        self.crowd.note(ending, more[1:] or GROUPS)
 
     def rekey(self, draw, member):
         opener = ["--key-file"] if draw.random() < 0.7 else ["--passphrase-file", self.stage.passphrase]
@@ -317,7 +328,10 @@ class Soak:
             ["doctor", "--fix", "--yes"], ["refresh", "--all", *group, "--min-valid", str(self.lifetime - 50)]])
         fault = f"inject={draw.choice(CALLS)}:error={draw.choice(ERRORS)}:when={draw.randrange(1, 40)}"
         prefix = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", "signal=none", "-e", "trace=none", "-e", fault]
-        self.crowd.expect_any(self.stage.call(*words, prefix=prefix), " ".join(words[:2]) if words[0] == "store" else words[0])
+        ending = self.stage.call(*words, prefix=prefix)
+        if words[:2] == ["store", "migrate"]:
+            self.crowd.note(ending, group[1:])
+        self.crowd.expect_any(ending, " ".join(words[:2]) if words[0] == "store" else words[0])
 
     # What must hold
 
@@ -384,10 +398,13 @@ class Soak:
         known = {member.id for member in crowd.members}
         for account, entry in stage.listed().items():
             if account not in known:
+                if not crowd.explains(account, entry["group"]):
+                    crowd.fault(f"account {account} of {entry['group']} is there, and nobody knows from where: {entry}")
                 ending = stage.call("logout", "--account", account, "--group", entry["group"])
                 if crowd.expect(ending, "logout of who is left over"):
                     crowd.gone.add(account)
-        crowd.uncertain.clear()
+        for doubts in (crowd.uncertain, crowd.taken, crowd.interrupted):
+            doubts.clear()
         again = stage.call("doctor")
         if again.status != 0:
             crowd.fault(f"doctor finds after its repair: {again.output}{again.errors}")

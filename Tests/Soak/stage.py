@@ -48,7 +48,6 @@ class Stage:
                             "CREDMGR_STORE": "file", "CREDMGR_PASSPHRASE_FILE": self.passphrase}
         self.keyring = Keyring(self.folder + "/keyring") if "secret-service" in stores else None
         self.keyring_guard = threading.Lock()
-        self.keyring_lost = 0.0  # when it was last away
         if self.keyring:
             for name in ("DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR"):
                 self.environment[name] = self.keyring.environment[name]
@@ -174,11 +173,9 @@ class Stage:
         if not self.keyring or not self.keyring_guard.acquire(blocking=False):
             return False
         try:
-            self.keyring_lost = time.monotonic()
             self.keyring.start_service()
             return True
         finally:
-            self.keyring_lost = time.monotonic()
             self.keyring_guard.release()
 
     def revive_keyring(self):
