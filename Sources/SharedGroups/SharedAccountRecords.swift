@@ -229,8 +229,12 @@ package struct SharedAccountRecords: AccountRecords {
         [keys.set, keys.intent, keys.live, keys.aside].map { .remove($0) }
     }
 
-    package func setAside(_ id: String, in group: KeychainGroup) throws(CredentialError) -> String {
-        guard let link = try sharing.link(group) else { return try local.setAside(id, in: group) }
+    package func setAside(
+        _ id: String, in group: KeychainGroup, keepsName: Bool
+    ) throws(CredentialError) -> String {
+        guard let link = try sharing.link(group) else {
+            return try local.setAside(id, in: group, keepsName: keepsName)
+        }
         let keys = link.keys(id)
         let (standing, epoch) = try link.standing([id])
         guard let record = standing[0] else { return keys.set }

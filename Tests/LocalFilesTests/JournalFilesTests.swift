@@ -73,10 +73,43 @@ import Testing
         _ = other.wait()
         #expect(!mark.isAnotherLivingProcess)
         try journal.reserveForSending(20_000, of: "a1", in: group)
+        // What is dropped meanwhile is not the mark.
+        try journal.remove("a1", in: group)
+        #expect(try journal.isMarkedForSending("a1", in: group))
         // The record takes the reserved room, and the mark goes with it.
         try journal.write([1, 2], for: "a1", in: group)
         #expect(!FileManager.default.fileExists(atPath: path))
         #expect(try !journal.isMarkedForSending("a1", in: group))
         #expect(try journal.read("a1", in: group) == [1, 2])
+    }
+
+    @Test func `a group of an earlier layout is left alone while a process of an earlier program refreshes there`() throws {
+        let temporary = try TemporaryFolder()
+        let folders = GroupFolders(dataHome: temporary.path)
+        let journal = JournalFiles(folders), group = KeychainGroup.standard
+        try folders.create(of: group).write(Array("1\n".utf8), to: "format")
+        var launch = ProgramLaunch("/bin/cat", [], environment: [:])
+        launch.standardInput = .pipe
+        let other = try launch.start()
+        let mark = try #require(ProcessMark(of: other.process))
+        try folders.create(.journal, of: group).write(mark.bytes, to: "a1.reserve")
+        func layout() throws -> [UInt8]? { try folders.open(of: group)?.read("format", limit: 100) }
+        let error = #expect(throws: CredentialError.self) {
+            try journal.reserveForSending(20_000, of: "a2", in: group)
+        }
+        #expect(error?.code == .lockTimeout)
+        #expect(error?.message.contains("process \(other.process) of an older credmgr") == true)
+        #expect(try layout() == Array("1\n".utf8))
+        // Tokens that have come are kept whatever the layout's file says, and nothing takes the mark of another process away.
+        try journal.write([1], for: "a2", in: group)
+        try journal.remove("a1", in: group)
+        #expect(try journal.read("a2", in: group) == [1] && folders.open(.journal, of: group)?.contains("a1.reserve") == true)
+        other.send(signal: SIGKILL)
+        _ = other.wait()
+        // Once that process has gone, its room goes with the record.
+        try journal.remove("a1", in: group)
+        #expect(try folders.open(.journal, of: group)?.contains("a1.reserve") == false)
+        try journal.reserveForSending(20_000, of: "a2", in: group)
+        #expect(try layout() == Array("2\n".utf8))
     }
 }

@@ -46,8 +46,8 @@ struct WatchedRecords: AccountRecords {
         removed(id)
         return try base.remove(id, in: group, expecting: expected)
     }
-    func setAside(_ id: String, in group: KeychainGroup) throws(CredentialError) -> String {
-        try base.setAside(id, in: group)
+    func setAside(_ id: String, in group: KeychainGroup, keepsName: Bool) throws(CredentialError) -> String {
+        try base.setAside(id, in: group, keepsName: keepsName)
     }
     func setAsideOlder(_ group: KeychainGroup) throws(CredentialError) { try base.setAsideOlder(group) }
     func confirmed(
@@ -95,6 +95,6 @@ struct SafeJournal: GenerationJournal {
     }
     func remove(_ account: String, in group: KeychainGroup) throws(CredentialError) {
         try base.remove(account, in: group)
-        process.host.marks[account] = nil
+        if process.host.marks[account]?.hasEnded == true { process.host.marks[account] = nil }
     }
 }

@@ -61,7 +61,7 @@ extension MemoryProcess: AccountRecords {
         }
     }
 
-    func setAside(_ id: String, in group: KeychainGroup) throws(CredentialError) -> String {
+    func setAside(_ id: String, in group: KeychainGroup, keepsName: Bool) throws(CredentialError) -> String {
         try trace.call("records.aside") { () throws(CredentialError) in
             machine.setRecord(nil, of: id, group: group)
             return "nowhere"
@@ -201,7 +201,6 @@ extension MemoryProcess: GenerationJournal {
         try trace.call("journal.remove") { () throws(CredentialError) in
             machine.state.withLock { state in
                 state.journal[group]?[account] = nil
-                state.marks["\(group.name)/\(account)"] = nil
             }
         }
     }

@@ -68,22 +68,28 @@ package struct ExecCommand: Command {
         } catch {
             ending = .failure(error)
         }
-        try keeper.end()
         Self.finish(keeper, session.context, session.notices)
         try session.context.programs.end(like: try ending.get())
     }
 
-    /// For how many seconds a refresh is waited for that would end with the container.
-    private static let patience = 30
+    /// For how many seconds a refresh is waited for that would end with the container: its worker has ended by then.
+    private static let patience = 2 * WorkerLife.limit
 
-    /// Waits for a refresh that is under way when the command has ended, where its worker would end with this process.
+    /// Removes the token's file, and waits for a refresh that is under way when the command has ended, where its worker would end
+    /// with this process. Whatever fails here, the command's exit status is passed on.
     private static func finish(_ keeper: TokenKeeper, _ context: CommandContext, _ notices: Notices) {
+        do throws(CredentialError) { try keeper.end() } catch { notices.warning(left(error)) }
         guard context.programs.endsWithThisProcess, keeper.isRefreshing else { return }
         notices.warning(
-            "the command has ended; credmgr waits up to \(patience) s for a refresh, because this container ends with it"
+            "the command has ended; credmgr waits for a refresh that is under way, because this container ends with it"
         )
         for _ in 0..<patience where keeper.isRefreshing { context.programs.pause(seconds: 1) }
+        if keeper.isRefreshing {
+            notices.warning("the refresh has not ended after \(patience) s; credmgr ends, and its tokens may be lost")
+        }
     }
+
+    private static func left(_ error: CredentialError) -> Message { "the token's file was not removed: \(error)" }
 
     /// Warns that the command runs without the token's file.
     ///
@@ -177,8 +183,11 @@ extension ExecCommand {
             state.hasEnded = true
             return state.keeper
         }
-        if let keeper { try keeper.end() } else { try taken?.file.remove() }
-        if let keeper { finish(keeper, context, notices) }
+        if let keeper {
+            finish(keeper, context, notices)
+        } else {
+            do throws(CredentialError) { try taken?.file.remove() } catch { notices.warning(left(error)) }
+        }
         try context.programs.end(like: ending)
     }
 

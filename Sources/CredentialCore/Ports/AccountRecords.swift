@@ -79,9 +79,13 @@ public protocol AccountRecords: Sendable {
 
     /// Moves a damaged record out of the way.
     ///
+    /// - Parameters:
+    ///   - id: the account.
+    ///   - group: the group.
+    ///   - keepsName: whether its name stays in the index, for who puts another record in its place: until then it counts as lost.
     /// - Returns: where it is now.
     /// - Throws: ``ErrorCode/inputOutput``.
-    func setAside(_ id: String, in group: KeychainGroup) throws(CredentialError) -> String
+    func setAside(_ id: String, in group: KeychainGroup, keepsName: Bool) throws(CredentialError) -> String
 
     /// The generations of an account's record that lie beside its place, newest first: on NFS and FUSE a file that is replaced while
     /// it is open gets another name for a moment, and a fault then leaves both under names of their own.
@@ -108,6 +112,16 @@ public protocol AccountRecords: Sendable {
     ///
     /// - Throws: ``ErrorCode/inputOutput``.
     func setAsideOlder(_ group: KeychainGroup) throws(CredentialError)
+}
+
+extension AccountRecords {
+    /// Moves a damaged record out of the way, and its name out of the index.
+    ///
+    /// - Returns: where it is now.
+    /// - Throws: ``ErrorCode/inputOutput``.
+    package func setAside(_ id: String, in group: KeychainGroup) throws(CredentialError) -> String {
+        try setAside(id, in: group, keepsName: false)
+    }
 }
 
 /// How far an index is believed.

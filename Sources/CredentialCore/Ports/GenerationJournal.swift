@@ -49,7 +49,7 @@ public protocol GenerationJournal: Sendable {
     /// - Throws: ``ErrorCode/inputOutput``.
     func setAsideUnopened(_ account: String, in group: KeychainGroup) throws(CredentialError) -> String
 
-    /// Drops the record; dropping what is not there is no error.
+    /// Drops the record; dropping what is not there is no error. The mark of a process that lives stays, this one's included.
     ///
     /// - Throws: ``ErrorCode/inputOutput``.
     func remove(_ account: String, in group: KeychainGroup) throws(CredentialError)

@@ -76,8 +76,8 @@ struct CurrentRecords: AccountRecords {
         _ id: String, in group: KeychainGroup, expecting expected: Int64
     ) throws(CredentialError) -> RecordWriting { try base.remove(id, in: group, expecting: expected) }
 
-    func setAside(_ id: String, in group: KeychainGroup) throws(CredentialError) -> String {
-        try base.setAside(id, in: group)
+    func setAside(_ id: String, in group: KeychainGroup, keepsName: Bool) throws(CredentialError) -> String {
+        try base.setAside(id, in: group, keepsName: keepsName)
     }
 
     func strayRecords(of id: String, in group: KeychainGroup) throws(CredentialError) -> [AccountRecord] {

@@ -123,15 +123,18 @@ package struct RegistryRebuild: Sendable {
         let entry = try records.index(of: group, .none).unreadableEntries.first { $0.id == id }
         // Before anything is changed: a store that is locked now may open what lies there.
         let stray = try usableStray(id, group)
-        _ = try records.setAside(id, in: group)
+        // The name stays, so that an account whose repair is interrupted here still counts as one whose record is lost.
+        _ = try records.setAside(id, in: group, keepsName: true)
         if let stray {
-            if case .done = try records.write(stray, expecting: nil) {
-                try records.removeStrayRecords(of: id, in: group)
-            }
+            try check(try records.write(stray, expecting: nil), id)
+            try records.removeStrayRecords(of: id, in: group)
         } else {
             _ = try takeUp(id, group)
         }
-        guard let entry else { return }
+        guard let entry else {
+            if try records.read(id, in: group) == nil { _ = try records.setAside(id, in: group) }
+            return
+        }
         let isThere = try records.update(id, in: group) { account in
             account.label = account.label ?? entry.label
             account.chosenAt = entry.chosenAt
@@ -145,16 +148,36 @@ package struct RegistryRebuild: Sendable {
         account.label = entry.label
         account.chosenAt = entry.chosenAt
         account.status = .needsLogin(reason: "its record was damaged")
-        _ = try records.write(AccountRecord(group: group, account: account), expecting: nil)
+        try check(try records.write(AccountRecord(group: group, account: account), expecting: nil), id)
     }
 
-    /// The newest generation of a record beside its place whose token set opens and is not used up. One of the keyring has none: what
-    /// the keyring has is taken up from there.
+    /// - Throws: the reason why a record that was put in a place is not known to be there.
+    private func check(_ outcome: RecordWriting, _ id: String) throws(CredentialError) {
+        switch outcome {
+        case .done: break
+        case .unknown(let error): throw error
+        case .overtaken:
+            throw CredentialError(
+                .temporary, "others have been changing the record of \(id) all the time", hint: "try again")
+        }
+    }
+
+    /// The newest generation of a record beside its place whose token set opens and is not used up, if it is newer than what each
+    /// store has. One of the keyring has none: what the keyring has is taken up from there.
     ///
     /// - Throws: the errors of the encrypted file, but for damage.
     private func usableStray(_ id: String, _ group: KeychainGroup) throws(CredentialError) -> AccountRecord? {
-        for record in try records.strayRecords(of: id, in: group) where record.account.store == .file {
-            guard let sealed = record.sealed else { continue }
+        let strays = try records.strayRecords(of: id, in: group).filter {
+            $0.account.store == .file && $0.sealed != nil
+        }
+        guard !strays.isEmpty else { return nil }
+        let inventory = inventory(of: id, in: group)
+        // A keyring that opens later may have a newer sign-in.
+        for case (.secretService, let error) in inventory.unread where error.code == .storeLocked { throw error }
+        let newest = inventory.copies[id]?.values.map(\.generation).max() ?? 0
+        for record in strays {
+            // What is older is not opened: a file that is locked is none of its business.
+            guard let sealed = record.sealed, sealed.generation > newest else { continue }
             do throws(CredentialError) {
                 let set = try TokenSet(decoding: try stores.vault().open(sealed, of: id, in: group))
                 if try !accounts.repository.isUsed(set, in: group) { return record }

@@ -48,9 +48,18 @@ extension PrivateDirectory {
         return outcome
     }
 
-    /// - Parameter temporary: a file with the new content, which gets the name; `nil` to remove the one that has it.
-    private borrowing func exchange(
-        _ temporary: String?, for name: String, limit: Int, milliseconds: Int64,
+    /// As ``exchange(_:for:limit:patience:_:)``, with a file that is there.
+    ///
+    /// - Parameters:
+    ///   - temporary: a file with the new content, which gets the name; `nil` to remove the one that has it.
+    ///   - name: the name.
+    ///   - limit: how much of the content is read, in bytes.
+    ///   - milliseconds: how long to wait for others that are at it.
+    ///   - isDurable: whether it is to outlive a crash of the machine from when this returns.
+    ///   - isExpected: is given the content now, `nil` where there is no such file.
+    /// - Throws: ``ErrorCode/inputOutput``, ``ErrorCode/lockTimeout``; then the name is as it was.
+    borrowing func exchange(
+        _ temporary: String?, for name: String, limit: Int, milliseconds: Int64, isDurable: Bool = true,
         _ isExpected: ([UInt8]?) throws(CredentialError) -> Bool
     ) throws(CredentialError) -> FileExchange {
         while true {
@@ -65,10 +74,10 @@ extension PrivateDirectory {
                     }
                     // A file system without links.
                     try rename(temporary, to: name)
-                    return synced(name)
+                    return isDurable ? synced(name) : .done
                 }
                 _ = unsafe unlinkat(descriptor.number, temporary, 0)
-                return synced(name)
+                return isDurable ? synced(name) : .done
             }
             // The lock is that of this very file: whoever replaces it leaves the next one with a file that is gone.
             switch FileLock.wait(file, milliseconds: milliseconds) {
@@ -96,7 +105,7 @@ extension PrivateDirectory {
             } else {
                 try remove(name)
             }
-            return synced(name)
+            return isDurable ? synced(name) : .done
         }
     }
 

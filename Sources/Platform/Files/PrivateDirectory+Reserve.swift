@@ -5,33 +5,91 @@ import Glibc
 extension PrivateDirectory {
     /// Makes a file of at least `size` bytes that the disk has room for, in place of an older one.
     ///
-    /// - Parameters:
-    ///   - beginning: its first bytes; the others are zero.
-    ///   - isNew: whether it is made only where there is none.
-    /// - Returns: `false` where somebody else has made it first.
-    /// - Throws: ``ErrorCode/inputOutput``; then there is no such file.
-    @discardableResult
-    package borrowing func reserve(
-        _ size: Int, in name: String, beginning: [UInt8] = [], isNew: Bool = false
-    ) throws(CredentialError) -> Bool {
-        if isNew {
-            let number = unsafe openat(
-                descriptor.number, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
-            if number < 0, errno == EEXIST { return false }
-            if number < 0 { throw .unmade("cannot write", path(of: name), number: errno) }
-            close(number)
-        } else {
-            try remove(name)
-        }
-        let file = try openShared(name, appending: false)
-        // Takes the blocks now. It writes to each of them where the file system has no better way.
-        var failure = posix_fallocate(file.number, 0, off_t(max(size, beginning.count)))
-        if failure == 0 { failure = file.writeAll(beginning) }
-        if failure != 0 {
-            try remove(name)
+    /// - Throws: ``ErrorCode/inputOutput``; then nothing has changed.
+    package borrowing func reserve(_ size: Int, in name: String) throws(CredentialError) {
+        let temporary = try reserveTemporary(size, for: name, beginning: [])
+        if unsafe renameat(descriptor.number, temporary, descriptor.number, name) != 0 {
+            let failure = errno
+            _ = unsafe unlinkat(descriptor.number, temporary, 0)
             throw .system("cannot write", path(of: name), number: failure)
         }
+    }
+
+    /// As ``reserve(_:in:)``, for a file whose beginning says whose it is. It gets its name when all that is in it: of all who do that
+    /// at once one succeeds.
+    ///
+    /// - Parameters:
+    ///   - size: how many bytes it has at least.
+    ///   - name: the file's name.
+    ///   - beginning: its first bytes; the others are zero.
+    ///   - isFree: is given the beginning of the file that is there, `nil` where there is none.
+    /// - Returns: `false` where `isFree` said no.
+    /// - Throws: ``ErrorCode/inputOutput``, ``ErrorCode/lockTimeout``; then nothing has changed.
+    package borrowing func reserve(
+        _ size: Int, in name: String, beginning: [UInt8], where isFree: ([UInt8]?) -> Bool
+    ) throws(CredentialError) -> Bool {
+        let temporary = try reserveTemporary(size, for: name, beginning: beginning)
+        let outcome: FileExchange
+        do throws(CredentialError) {
+            outcome = try exchange(
+                temporary, for: name, limit: Self.beginningSize, milliseconds: Self.reservePatience, isDurable: false
+            ) { (bytes) throws(CredentialError) in isFree(bytes) }
+        } catch {
+            _ = unsafe unlinkat(descriptor.number, temporary, 0)
+            throw error
+        }
+        guard case .refused = outcome else { return true }
+        _ = unsafe unlinkat(descriptor.number, temporary, 0)
+        return false
+    }
+
+    /// Has a reserved file take at least `size` bytes, where its beginning is as expected; the beginning stays.
+    ///
+    /// - Returns: `false` where there is no such file.
+    /// - Throws: ``ErrorCode/inputOutput``.
+    package borrowing func extendReserve(
+        _ size: Int, in name: String, where isOwn: ([UInt8]) -> Bool
+    ) throws(CredentialError) -> Bool {
+        guard let file = try openExisting(name, forWriting: true), isOwn(file.read(Self.beginningSize, at: 0)) else {
+            return false
+        }
+        let failure = posix_fallocate(file.number, 0, off_t(size))
+        if failure != 0 { throw .system("cannot write", path(of: name), number: failure) }
         return true
+    }
+
+    /// Removes a reserved file, if its beginning is as expected; removing what is not there is no error.
+    ///
+    /// - Throws: ``ErrorCode/inputOutput``, ``ErrorCode/lockTimeout``; then nothing has changed.
+    package borrowing func removeReserve(
+        _ name: String, where isOver: ([UInt8]) -> Bool
+    ) throws(CredentialError) {
+        _ = try exchange(
+            nil, for: name, limit: Self.beginningSize, milliseconds: Self.reservePatience, isDurable: false
+        ) { (bytes) throws(CredentialError) in bytes.map(isOver) ?? false }
+    }
+
+    /// How much of a file is read to tell whose it is, in bytes.
+    private static let beginningSize = 256
+    /// How long to wait for others that replace or remove such a file, in milliseconds; each takes less than one.
+    private static let reservePatience: Int64 = 1_000
+
+    private borrowing func reserveTemporary(
+        _ size: Int, for name: String, beginning: [UInt8]
+    ) throws(CredentialError) -> String {
+        let temporary = try writeTemporary(beginning, for: name, isDurable: false)
+        let number = unsafe openat(descriptor.number, temporary, O_RDWR | O_NOFOLLOW | O_CLOEXEC)
+        var failure = number < 0 ? errno : 0
+        if number >= 0 {
+            // Takes the blocks now. It writes to each of them where the file system has no better way.
+            failure = posix_fallocate(number, 0, off_t(max(size, beginning.count)))
+            close(number)
+        }
+        if failure != 0 {
+            _ = unsafe unlinkat(descriptor.number, temporary, 0)
+            throw .system("cannot write", path(of: name), number: failure)
+        }
+        return temporary
     }
 
     /// Replaces a file by writing into a reserved one; durable when this returns.

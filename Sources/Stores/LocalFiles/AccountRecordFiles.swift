@@ -145,12 +145,14 @@ package struct AccountRecordFiles: AccountRecords {
         try note(AccountIndex.line(AccountIndex.Entry(record.account)), in: group)
     }
 
-    package func setAside(_ id: String, in group: KeychainGroup) throws(CredentialError) -> String {
+    package func setAside(
+        _ id: String, in group: KeychainGroup, keepsName: Bool
+    ) throws(CredentialError) -> String {
         let folder = try folders.create(.accounts, of: group)
         let name = ".\(id).corrupt-\(clock.now.epochSeconds)"
         // Of one that is missing there is only the name.
         if folder.contains(id) { try folder.rename(id, to: name) }
-        try note(AccountIndex.removal(id), in: group)
+        if !keepsName { try note(AccountIndex.removal(id), in: group) }
         return folder.path(of: name)
     }
 
@@ -252,7 +254,9 @@ package struct AccountRecordFiles: AccountRecords {
     private func makeGroup(_ group: KeychainGroup) throws(CredentialError) {
         let folder = try folders.create(of: group)
         // Where this program writes, one that knows an earlier layout alone must not.
-        if try layout(of: group, folder) == Self.layout { return }
+        let layout = try layout(of: group, folder)
+        if layout == Self.layout { return }
+        if layout != nil { return try folders.raiseLayout(of: group) }
         try folder.write(Array("\(Self.layout)\n".utf8), to: Self.formatName)
     }
 
@@ -369,8 +373,8 @@ package struct AccountRecordFiles: AccountRecords {
         let before = try readIndex(folder)
         let now = try collect(group, after: before)
         if lock != nil { try? folder.write(now.file, to: Self.indexName) }
-        // What lies beside the place of a lost record may be all that is left of it.
-        if now.unreadable.isEmpty, let accounts = try folders.open(.accounts, of: group) {
+        // What lies beside the place of a lost record may be all that is left of it, and without an index nothing tells which is lost.
+        if before != nil, now.unreadable.isEmpty, let accounts = try folders.open(.accounts, of: group) {
             accounts.removeStaleTemporaries()
         }
         guard let index = AccountIndex(now.file) else {

@@ -69,19 +69,38 @@ package struct GroupFolders: Sendable {
     /// The layout of a group's folder that this program writes. In layout 2 the records may have several grants of a policy, and
     /// the journal has its second form; a program that knows layout 1 alone would lose both.
     static let layout = 2
+    /// What the name of the room set aside for an account's record in the journal ends with.
+    static let reserveSuffix = ".reserve"
     /// The file that says which layout a folder has.
     static let formatName = "format"
 
     /// Has a group of an earlier layout say that this program writes there, so that one that does not know this layout leaves the
     /// group alone.
     ///
-    /// - Throws: ``ErrorCode/inputOutput``.
+    /// - Throws: ``ErrorCode/lockTimeout`` while an earlier program refreshes an account of the group: it could not keep what it gets;
+    ///   ``ErrorCode/inputOutput``.
     func raiseLayout(of group: KeychainGroup) throws(CredentialError) {
         guard let folder = try open(of: group), let text = try folder.read(Self.formatName, limit: 4_096),
             let number = Int(String(decoding: text.prefix { $0 != 0x0A }, as: UTF8.self)), number > 0,
             number < Self.layout
         else { return }
+        try checkIsIdle(group)
         try folder.write(Array("\(Self.layout)\n".utf8), to: Self.formatName)
+    }
+
+    /// Looks whether another process that lives has a refresh on its way.
+    private func checkIsIdle(_ group: KeychainGroup) throws(CredentialError) {
+        guard let journal = try open(.journal, of: group) else { return }
+        for name in try journal.namesInNoOrder() where name.hasSuffix(Self.reserveSuffix) {
+            guard let file = try journal.openExisting(name), let mark = ProcessMark(file.read(256, at: 0)),
+                mark.isAnotherLivingProcess
+            else { continue }
+            let account = ForeignText.shown(String(name.dropLast(Self.reserveSuffix.count)))
+            throw CredentialError(
+                .lockTimeout,
+                "process \(mark.processID) of an older credmgr is refreshing account \(account) of group \(group)",
+                hint: "try again")
+        }
     }
 
     private func components(_ folder: Folder, _ group: KeychainGroup) -> [String] {

@@ -5,8 +5,7 @@ import Platform
 package struct JournalFiles: GenerationJournal {
     /// The largest record accepted, in bytes.
     private static let limit = 8 << 20
-    /// What the name of the room set aside for an account's record ends with.
-    private static let reserveSuffix = ".reserve"
+    private static let reserveSuffix = GroupFolders.reserveSuffix
 
     private let folders: GroupFolders
 
@@ -51,7 +50,8 @@ package struct JournalFiles: GenerationJournal {
     package func write(
         _ sealed: [UInt8], for account: String, in group: KeychainGroup
     ) throws(CredentialError) {
-        try folders.raiseLayout(of: group)
+        // It was raised when the room was reserved. This is the last resort of tokens that have come: no file beside it may stop that.
+        try? folders.raiseLayout(of: group)
         let folder = try folders.create(.journal, of: group)
         if try folder.writeReserved(sealed, from: account + Self.reserveSuffix, to: account) { return }
         try folder.write(sealed, to: account, tidying: false)
@@ -74,26 +74,25 @@ package struct JournalFiles: GenerationJournal {
         // Now rather than when the tokens have come, which is no time to learn that the disk is full.
         try folders.raiseLayout(of: group)
         let folder = try folders.create(.journal, of: group), name = account + Self.reserveSuffix
-        var isNew = true
-        // Who has taken it and not written its mark yet is met the second time.
-        for _ in 0..<2 {
-            var mark: ProcessMark?
-            if let file = try folder.openExisting(name) {
-                (isNew, mark) = (false, ProcessMark(file.read(256, at: 0)))
+        let own = ProcessMark.own, shown = ForeignText.shown(account)
+        var holder: ProcessMark?
+        var isReserved = try folder.extendReserve(size, in: name, where: { ProcessMark($0) == own })
+        if !isReserved {
+            isReserved = try folder.reserve(size, in: name, beginning: own?.bytes ?? []) { bytes in
+                holder = bytes.flatMap { ProcessMark($0) }
+                return holder?.isAnotherLivingProcess != true
             }
-            guard let mark, mark.isAnotherLivingProcess else {
-                let bytes = ProcessMark.own?.bytes ?? []
-                if try folder.reserve(size, in: name, beginning: bytes, isNew: isNew) { return }
-                continue
-            }
-            let shown = ForeignText.shown(account)
+        }
+        if !isReserved, let holder {
             throw CredentialError(
                 .lockTimeout,
-                "process \(mark.processID) is refreshing account \(shown), though the file of its lock was removed",
+                "process \(holder.processID) is refreshing account \(shown), though the file of its lock was removed",
                 hint: "try again")
         }
-        throw CredentialError(
-            .lockTimeout, "another process is refreshing \(ForeignText.shown(account))", hint: "try again")
+        // A file system may know neither links nor a rename that replaces nothing.
+        guard isReserved, try isMarkedForSending(account, in: group) else {
+            throw CredentialError(.lockTimeout, "another process is refreshing \(shown)", hint: "try again")
+        }
     }
 
     /// Whether the mark of this process is there. Where `/proc` gives it none, the room that it has reserved stands for it.
@@ -112,13 +111,7 @@ package struct JournalFiles: GenerationJournal {
     /// refresh.
     package func releaseReserve(for account: String, in group: KeychainGroup) {
         guard let folder = try? folders.open(.journal, of: group) else { return }
-        let name = account + Self.reserveSuffix
-        if let file = try? folder.openExisting(name),
-            ProcessMark(file.read(256, at: 0))?.isAnotherLivingProcess == true
-        {
-            return
-        }
-        try? folder.remove(name)
+        try? folder.removeReserve(account + Self.reserveSuffix) { ProcessMark($0)?.isAnotherLivingProcess != true }
     }
 
     /// Sets a record aside, under a name that is no record's.
@@ -136,12 +129,17 @@ package struct JournalFiles: GenerationJournal {
         return folder.path(of: name)
     }
 
-    /// Drops the record; dropping what is not there is no error.
+    /// Drops the record, and room that a process has left which is gone; dropping what is not there is no error.
     ///
     /// - Throws: ``ErrorCode/inputOutput``.
     package func remove(_ account: String, in group: KeychainGroup) throws(CredentialError) {
         guard let folder = try folders.open(.journal, of: group) else { return }
         try folder.remove(account)
-        try folder.remove(account + Self.reserveSuffix)
+        // A process that lives, and be it this one, says with its mark that it is refreshing. What cannot be removed is used by the
+        // next refresh.
+        try? folder.removeReserve(account + Self.reserveSuffix) { bytes in
+            guard let mark = ProcessMark(bytes) else { return false }
+            return mark != ProcessMark.own && !mark.isAnotherLivingProcess
+        }
     }
 }

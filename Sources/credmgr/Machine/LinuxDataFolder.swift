@@ -35,7 +35,14 @@ struct LinuxDataFolder: DataFolder {
     func repair(_ fault: FolderFault) throws(CredentialError) {
         switch fault.kind {
         case .openToOthers: try FileFacts.close(fault.path)
-        case .stale: try FileFacts.remove(fault.path)
+        case .stale:
+            // It may have come into use while a person was asked.
+            guard let facts = FileFacts.of(fault.path) else { return }
+            guard isStale(fault.path, facts) else {
+                throw CredentialError(
+                    .temporary, "\(ForeignText.shown(fault.path, limit: 4_096)) is needed by now, and stays")
+            }
+            try FileFacts.remove(fault.path)
         case .foreign, .anothers, .replaceable, .setAside, .unwritable, .nearlyFull, .immutable:
             throw CredentialError(.unsupported, "\(ForeignText.shown(fault.path)) is for you to look at")
         }
@@ -54,7 +61,7 @@ struct LinuxDataFolder: DataFolder {
         if facts.isOpenToOthers { faults.append(FolderFault(path: path, kind: .openToOthers)) }
         guard facts.kind == .folder else {
             let name = path.split(separator: "/").last ?? ""
-            if Self.isTemporary(name, at: path), clock.now.epochSeconds - facts.modified > Self.staleSeconds {
+            if isStale(path, facts) {
                 faults.append(FolderFault(path: path, kind: .stale))
             } else if name.contains(".corrupt-") {
                 faults.append(FolderFault(path: path, kind: .setAside))
@@ -67,6 +74,36 @@ struct LinuxDataFolder: DataFolder {
             if let facts = FileFacts.of(entry) { try look(at: entry, facts, &faults) }
         }
     }
+
+    /// Whether a file was left by a process that was killed, and nobody needs it.
+    private func isStale(_ path: String, _ facts: FileFacts) -> Bool {
+        Self.isTemporary(path.split(separator: "/").last ?? "", at: path)
+            && clock.now.epochSeconds - facts.modified > Self.staleSeconds && !Self.mayBeLastCopy(path)
+    }
+
+    /// Whether a file beside the records of a group may be all that is left of one: the index names its account, or cannot be read,
+    /// and the account has no record that can be read. An account that the index does not name was signed out, or never signed in.
+    private static func mayBeLastCopy(_ path: String) -> Bool {
+        let parts = path.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
+        guard parts.count > 4, parts[parts.count - 2] == "accounts", parts[parts.count - 4] == "groups",
+            let group = try? KeychainGroup(parts[parts.count - 3]), let name = parts.last
+        else { return false }
+        let id = String(name.dropFirst().prefix { $0 != "." })
+        let above = parts.dropLast(3).joined(separator: "/")
+        if let folder = try? PrivateDirectory.open([group.name, "accounts"], below: above),
+            let bytes = try? folder.read(id, limit: recordLimit),
+            (try? AccountRecord(bytes, of: id, in: group)) != nil
+        {
+            return false
+        }
+        guard let folder = try? PrivateDirectory.open([group.name], below: above),
+            let bytes = try? folder.read("index", limit: indexLimit), let index = AccountIndex(bytes)
+        else { return true }
+        return index.ids.contains(id)
+    }
+
+    /// The largest record and index read, in bytes.
+    private static let recordLimit = 8 << 20, indexLimit = 256 << 20
 
     /// Whether a file is one that its writer removes: a part of another file, or room that nobody alive has reserved.
     private static func isTemporary(_ name: Substring, at path: String) -> Bool {
