@@ -83,7 +83,9 @@ import Testing
         #expect(try journal.read("a1", in: group) == [1, 2])
     }
 
-    @Test func `a group of an earlier layout is left alone while a process of an earlier program refreshes there`() throws {
+    @Test func `a group of an earlier layout is left alone while a process of an earlier program refreshes there`()
+        throws
+    {
         let temporary = try TemporaryFolder()
         let folders = GroupFolders(dataHome: temporary.path)
         let journal = JournalFiles(folders), group = KeychainGroup.standard
@@ -103,7 +105,9 @@ import Testing
         // Tokens that have come are kept whatever the layout's file says, and nothing takes the mark of another process away.
         try journal.write([1], for: "a2", in: group)
         try journal.remove("a1", in: group)
-        #expect(try journal.read("a2", in: group) == [1] && folders.open(.journal, of: group)?.contains("a1.reserve") == true)
+        #expect(
+            try journal.read("a2", in: group) == [1]
+                && folders.open(.journal, of: group)?.contains("a1.reserve") == true)
         other.send(signal: SIGKILL)
         _ = other.wait()
         // Once that process has gone, its room goes with the record.

@@ -47,7 +47,9 @@ import Testing
         try files.moveItem(atPath: path, toPath: temporary)
         if isCut { #expect(truncate(temporary, off_t(newer.count / 2)) == 0) }
         // However old it is, it may be all that is left: it is offered to nobody as left behind.
-        if !isCut { #expect(utimes(temporary, [timeval(tv_sec: 1, tv_usec: 0), timeval(tv_sec: 1, tv_usec: 0)]) == 0) }
+        if !isCut {
+            #expect(utimes(temporary, [timeval(tv_sec: 1, tv_usec: 0), timeval(tv_sec: 1, tv_usec: 0)]) == 0)
+        }
         #expect(try scene.run(["token", "--type", "Tasks", "--account", id]).exitStatus == 5)
         #expect(try scene.problems().count == 1)
         #expect(try scene.problems(["--fix", "--yes"]).isEmpty)

@@ -85,7 +85,8 @@ package struct ExecCommand: Command {
         )
         for _ in 0..<patience where keeper.isRefreshing { context.programs.pause(seconds: 1) }
         if keeper.isRefreshing {
-            notices.warning("the refresh has not ended after \(patience) s; credmgr ends, and its tokens may be lost")
+            notices.warning(
+                "the refresh has not ended after \(patience) s; credmgr ends, and its tokens may be lost")
         }
     }
 

@@ -73,7 +73,8 @@ package struct RefreshOperation: Sendable {
     /// - Throws: ``ErrorCode/temporary`` if another process has had the account; the errors of the store.
     private func checkIsOurs(_ job: RefreshJob, _ expected: TokenSet) throws(CredentialError) {
         let account = expected.account, policy = job.key.policy
-        if try isOurs(job, account), let set = try accounts.repository.read(account, in: job.group, isLocked: false),
+        if try isOurs(job, account),
+            let set = try accounts.repository.read(account, in: job.group, isLocked: false),
             let grant = set.grants[policy],
             grant.toSend.refreshToken == expected.grants[policy]?.toSend.refreshToken,
             !accounts.repository.isUsed(grant)

@@ -32,7 +32,8 @@ extension PrivateDirectory {
         let outcome: FileExchange
         do throws(CredentialError) {
             outcome = try exchange(
-                temporary, for: name, limit: Self.beginningSize, milliseconds: Self.reservePatience, isDurable: false
+                temporary, for: name, limit: Self.beginningSize, milliseconds: Self.reservePatience,
+                isDurable: false
             ) { (bytes) throws(CredentialError) in isFree(bytes) }
         } catch {
             _ = unsafe unlinkat(descriptor.number, temporary, 0)
@@ -50,7 +51,8 @@ extension PrivateDirectory {
     package borrowing func extendReserve(
         _ size: Int, in name: String, where isOwn: ([UInt8]) -> Bool
     ) throws(CredentialError) -> Bool {
-        guard let file = try openExisting(name, forWriting: true), isOwn(file.read(Self.beginningSize, at: 0)) else {
+        guard let file = try openExisting(name, forWriting: true), isOwn(file.read(Self.beginningSize, at: 0))
+        else {
             return false
         }
         let failure = posix_fallocate(file.number, 0, off_t(size))
