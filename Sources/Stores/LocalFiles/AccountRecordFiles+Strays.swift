@@ -1,8 +1,13 @@
 package import CredentialCore
 import Platform
 
-// What lies beside the place of a record that a fault has left there.
+// What lies beside the place of a record that a fault has left there, or that an older version has written.
 extension AccountRecordFiles {
+    package func setAsideOlder(_ group: KeychainGroup) throws(CredentialError) {
+        let folder = try folders.create(of: group)
+        try folder.rename(Self.olderName, to: Self.olderName + ".old")
+    }
+
     package func strayRecords(
         of id: String, in group: KeychainGroup
     ) throws(CredentialError) -> [AccountRecord] {

@@ -160,11 +160,6 @@ package struct AccountRecordFiles: AccountRecords {
         try folders.open(of: group)?.read(Self.olderName, limit: Self.indexLimit)
     }
 
-    package func setAsideOlder(_ group: KeychainGroup) throws(CredentialError) {
-        let folder = try folders.create(of: group)
-        try folder.rename(Self.olderName, to: Self.olderName + ".old")
-    }
-
     package func registry(
         of group: KeychainGroup, damaged: (String, CredentialError) -> Void
     ) throws(CredentialError) -> AccountRegistry {
